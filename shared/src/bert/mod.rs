@@ -1,0 +1,164 @@
+//! The BERT encoder (Devlin et al., 2019) as both towers use it, with two places to enter the forward pass.
+//!
+//! | entry | value | who enters there |
+//! | --- | --- | --- |
+//! | [`Bert::embedding_sum`] then [`Bert::forward_from_sum`] | word + position + segment embeddings, before LayerNorm | FGSM (PEL, section 4.2) |
+//! | [`Bert::hidden_at`] then [`Bert::forward_from_layer`] | the output of layer K; K = 0 is the embedding layer's, after LayerNorm | the learned transformation (T-Biencoder) |
+
+mod config;
+mod layer;
+mod weights;
+
+pub use config::{Activation, BertConfig};
+pub use weights::Weights;
+
+use crate::error::{Error, Result};
+use crate::tokens::TokenBatch;
+use burn::module::{Module, Param};
+use burn::nn::{Embedding, LayerNorm};
+use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
+use layer::{Layer, layer_norm};
+
+/// The encoder. Weights and sizes are those of a Hugging Face `BertModel`.
+#[derive(Module, Debug)]
+pub struct Bert {
+    words: Embedding,
+    positions: Embedding,
+    segments: Embedding,
+    norm: LayerNorm,
+    layers: Vec<Layer>,
+    max_positions: usize,
+}
+
+/// A batch of token ids on a device.
+#[derive(Clone, Debug)]
+pub struct BertInput {
+    /// `[batch, seq]`
+    pub ids: Tensor<2, Int>,
+    /// `[batch, seq]`
+    pub segments: Tensor<2, Int>,
+    /// `[batch, seq]`, 1 = real token, 0 = padding.
+    pub mask: Tensor<2>,
+}
+
+impl BertInput {
+    /// Brings a batch to the device.
+    pub fn new(batch: &TokenBatch, device: &Device) -> Self {
+        let shape = [batch.batch, batch.seq];
+        let mask = batch.mask.iter().map(|real| f32::from(u8::from(*real))).collect::<Vec<_>>();
+        Self {
+            ids: Tensor::from_data(TensorData::new(batch.ids.clone(), shape), device),
+            segments: Tensor::from_data(TensorData::new(batch.segments.clone(), shape), device),
+            mask: Tensor::from_data(TensorData::new(mask, shape), device),
+        }
+    }
+}
+
+impl Bert {
+    /// Builds the encoder from the bytes of a `model.safetensors`.
+    ///
+    /// # Errors
+    /// If a tensor is missing, spare, or of another shape than `config` says; the error names it.
+    pub fn from_bytes(config: &BertConfig, safetensors: &[u8], device: &Device) -> Result<Self> {
+        let mut weights = Weights::from_bytes(safetensors)?;
+        let hidden = config.hidden_size;
+        let mut table = |name: &str, rows: usize| -> Result<Embedding> {
+            let weight = weights.take(&format!("embeddings.{name}_embeddings.weight"), [rows, hidden], device)?;
+            Ok(Embedding { weight: Param::from_tensor(weight) })
+        };
+        let words = table("word", config.vocab_size)?;
+        let positions = table("position", config.max_position_embeddings)?;
+        let segments = table("token_type", config.type_vocab_size)?;
+        let norm = layer_norm(&mut weights, "embeddings.LayerNorm", config, device)?;
+        let layers = (0..config.num_hidden_layers)
+            .map(|at| Layer::take(&mut weights, at, config, device))
+            .collect::<Result<_>>()?;
+        weights.finish()?;
+        Ok(Self { words, positions, segments, norm, layers, max_positions: config.max_position_embeddings })
+    }
+
+    /// The number of layers.
+    pub fn depth(&self) -> usize {
+        self.layers.len()
+    }
+
+    /// The longest sequence in tokens.
+    pub fn max_positions(&self) -> usize {
+        self.max_positions
+    }
+
+    /// The output of the last layer.
+    ///
+    /// # Shapes
+    /// `[batch, seq]` -> `[batch, seq, hidden]`
+    pub fn forward(&self, input: &BertInput) -> Tensor<3> {
+        self.forward_from_sum(self.embedding_sum(input), &input.mask)
+    }
+
+    /// Word, position and segment embeddings added up, before LayerNorm: the input embeddings z of PEL's eq. 6 and 7.
+    ///
+    /// # Shapes
+    /// `[batch, seq]` -> `[batch, seq, hidden]`
+    pub fn embedding_sum(&self, input: &BertInput) -> Tensor<3> {
+        let [_, seq] = input.ids.dims();
+        assert!(seq <= self.max_positions, "a sequence of {seq} tokens, at most {} fit", self.max_positions);
+        let positions = Tensor::<1, Int>::arange(0..seq as i64, &input.ids.device()).unsqueeze::<2>(); // [1, seq]
+        let words = self.words.forward(input.ids.clone()) + self.segments.forward(input.segments.clone());
+        words + self.positions.forward(positions)
+    }
+
+    /// Goes on from [`Bert::embedding_sum`] (or a perturbed one) to the output of the last layer.
+    ///
+    /// # Shapes
+    /// `[batch, seq, hidden]`, mask `[batch, seq]` -> `[batch, seq, hidden]`
+    pub fn forward_from_sum(&self, sum: Tensor<3>, mask: &Tensor<2>) -> Tensor<3> {
+        self.forward_from_layer(self.norm.forward(sum), mask, 0)
+    }
+
+    /// The output of layer `k`, where 0 is the embedding layer's output after LayerNorm.
+    ///
+    /// # Shapes
+    /// `[batch, seq]` -> `[batch, seq, hidden]`
+    ///
+    /// # Panics
+    /// If the encoder has fewer than `k` layers.
+    pub fn hidden_at(&self, input: &BertInput, k: usize) -> Tensor<3> {
+        assert!(k <= self.depth(), "layer {k} of {}", self.depth());
+        let padding = padding_of(&input.mask);
+        let embedded = self.norm.forward(self.embedding_sum(input));
+        self.layers[..k].iter().fold(embedded, |hidden, layer| layer.forward(hidden, &padding))
+    }
+
+    /// Goes on from the output of layer `k` to the output of the last layer.
+    ///
+    /// # Shapes
+    /// `[batch, seq, hidden]`, mask `[batch, seq]` -> `[batch, seq, hidden]`
+    ///
+    /// # Panics
+    /// If the encoder has fewer than `k` layers.
+    pub fn forward_from_layer(&self, hidden: Tensor<3>, mask: &Tensor<2>, k: usize) -> Tensor<3> {
+        assert!(k <= self.depth(), "layer {k} of {}", self.depth());
+        let padding = padding_of(mask);
+        self.layers[k..].iter().fold(hidden, |hidden, layer| layer.forward(hidden, &padding))
+    }
+}
+
+/// The one place where our mask (1 = real token) becomes Burn's (`true` = padding): `[batch, 1, 1, seq]`.
+fn padding_of(mask: &Tensor<2>) -> Tensor<4, Bool> {
+    let [batch, seq] = mask.dims();
+    mask.clone().equal_elem(0.0).reshape([batch, 1, 1, seq])
+}
+
+/// Checks that a tokenizer's ids fit into the word table.
+///
+/// # Errors
+/// If they do not.
+pub fn check_vocabulary(config: &BertConfig, tokenizer_size: usize) -> Result<()> {
+    if tokenizer_size > config.vocab_size {
+        return Err(Error::artifact(format!(
+            "the tokenizer has {tokenizer_size} tokens, the encoder only {}: they belong to different models",
+            config.vocab_size
+        )));
+    }
+    Ok(())
+}

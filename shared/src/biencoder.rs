@@ -1,0 +1,199 @@
+//! The bi-encoder: two towers, one for mentions and one for entities, each reduced to one vector (BLINK section 4.1).
+
+use crate::bert::{Bert, BertConfig, BertInput, check_vocabulary};
+use crate::error::{Context, Error, Result};
+use crate::score::Score;
+use crate::tokens::{TokenBatch, Tokens};
+use burn::module::{Module, Param};
+use burn::nn::Linear;
+use burn::tensor::{Device, Tensor};
+use serde::{Deserialize, Serialize};
+
+/// How token vectors become one vector: the papers' red(·).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pooling {
+    /// The mean over real tokens.
+    Mean,
+    /// The vector of `[CLS]`.
+    Cls,
+}
+
+/// Which tower reads the input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// T1: mentions.
+    Mention,
+    /// T2: entities and names.
+    Entity,
+}
+
+/// The files of one tower, in Hugging Face's layout.
+#[derive(Clone, Copy, Debug)]
+pub struct TowerBytes<'a> {
+    /// `config.json`
+    pub config: &'a [u8],
+    /// `model.safetensors`
+    pub weights: &'a [u8],
+    /// `projection.safetensors`: `weight` `[dim, hidden]` and `bias` `[dim]`.
+    pub projection: Option<&'a [u8]>,
+}
+
+/// One encoder with its optional projection to a smaller dimension.
+#[derive(Module, Debug)]
+pub struct Tower {
+    bert: Bert,
+    projection: Option<Linear>,
+    hidden: usize,
+}
+
+/// Two towers, or one that reads both sides (tied).
+#[derive(Module, Debug)]
+pub struct BiEncoder {
+    mention: Tower,
+    entity: Option<Tower>,
+}
+
+/// What is done with a tower's output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reduction {
+    /// How token vectors become one.
+    pub pooling: Pooling,
+    /// Cosine vectors are brought to unit length.
+    pub score: Score,
+}
+
+impl Tower {
+    /// Builds a tower on a device, and checks that it goes with its tokenizer.
+    ///
+    /// # Errors
+    /// If the configuration, a tensor or the vocabulary does not fit.
+    pub fn from_bytes(bytes: TowerBytes<'_>, tokens: &Tokens, device: &Device) -> Result<Self> {
+        let config = BertConfig::from_bytes(bytes.config)?;
+        check_vocabulary(&config, tokens.size())?;
+        let bert = Bert::from_bytes(&config, bytes.weights, device).context(|| "model.safetensors".into())?;
+        let hidden = config.hidden_size;
+        let projection = match bytes.projection {
+            None => None,
+            Some(file) => Some(projection(file, hidden, device).context(|| "projection.safetensors".into())?),
+        };
+        Ok(Self { bert, projection, hidden })
+    }
+
+    /// The encoder below the pooling.
+    pub fn bert(&self) -> &Bert {
+        &self.bert
+    }
+
+    /// Values of an output vector.
+    pub fn dim(&self) -> usize {
+        self.projection.as_ref().map_or(self.hidden, |linear| linear.weight.dims()[1])
+    }
+
+    /// Encodes and reduces a batch.
+    ///
+    /// # Shapes
+    /// `[batch, seq]` -> `[batch, dim]`
+    pub fn forward(&self, batch: &TokenBatch, reduction: Reduction, device: &Device) -> Tensor<2> {
+        let input = BertInput::new(batch, device);
+        self.reduce(self.bert.forward(&input), &input.mask, reduction)
+    }
+
+    /// Reduces the last layer's output to one vector a row.
+    ///
+    /// # Shapes
+    /// hidden `[batch, seq, hidden]`, mask `[batch, seq]` (1 = real token) -> `[batch, dim]`
+    pub fn reduce(&self, hidden: Tensor<3>, mask: &Tensor<2>, reduction: Reduction) -> Tensor<2> {
+        let pooled = pool(hidden, mask, reduction.pooling);
+        let projected = match &self.projection {
+            Some(linear) => linear.forward(pooled),
+            None => pooled,
+        };
+        match reduction.score {
+            Score::Dot => projected,
+            Score::Cosine => unit_length(projected),
+        }
+    }
+}
+
+impl BiEncoder {
+    /// Joins the towers; without an entity tower, the mention tower reads both sides.
+    ///
+    /// # Errors
+    /// If the towers give vectors of different lengths.
+    pub fn new(mention: Tower, entity: Option<Tower>) -> Result<Self> {
+        if let Some(entity) = &entity
+            && entity.dim() != mention.dim()
+        {
+            let (m, e) = (mention.dim(), entity.dim());
+            return Err(Error::artifact(format!("the mention tower gives {m} values, the entity tower {e}")));
+        }
+        Ok(Self { mention, entity })
+    }
+
+    /// The tower of a side.
+    pub fn tower(&self, side: Side) -> &Tower {
+        match side {
+            Side::Mention => &self.mention,
+            Side::Entity => self.entity.as_ref().unwrap_or(&self.mention),
+        }
+    }
+}
+
+/// # Shapes
+/// hidden `[batch, seq, hidden]`, mask `[batch, seq]` (1 = real token) -> `[batch, hidden]`
+pub fn pool(hidden: Tensor<3>, mask: &Tensor<2>, pooling: Pooling) -> Tensor<2> {
+    let [batch, seq, width] = hidden.dims();
+    match pooling {
+        Pooling::Cls => hidden.slice([0..batch, 0..1, 0..width]).reshape([batch, width]),
+        Pooling::Mean => {
+            let sum = (hidden * mask.clone().reshape([batch, seq, 1])).sum_dim(1).reshape([batch, width]);
+            let count = mask.clone().sum_dim(1).clamp_min(1.0); // [batch, 1]
+            sum / count
+        }
+    }
+}
+
+/// Divides each row by its length; a row of zeros stays zero.
+///
+/// # Shapes
+/// `[batch, dim]` -> `[batch, dim]`
+pub fn unit_length(vectors: Tensor<2>) -> Tensor<2> {
+    let norm = vectors.clone().powi_scalar(2).sum_dim(1).sqrt().clamp_min(1e-12); // [batch, 1]
+    vectors / norm
+}
+
+fn projection(file: &[u8], hidden: usize, device: &Device) -> Result<Linear> {
+    let mut weights = crate::bert::Weights::from_bytes(file)?;
+    let dim = weights.rows("weight")?;
+    let weight = weights.take::<2>("weight", [dim, hidden], device)?.transpose();
+    let bias = weights.take::<1>("bias", [dim], device)?;
+    weights.finish()?;
+    Ok(Linear { weight: Param::from_tensor(weight), bias: Some(Param::from_tensor(bias)) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn floats<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
+        tensor.into_data().try_to_vec().expect("floats")
+    }
+
+    #[test]
+    fn pooling_by_hand() {
+        let device = Device::flex();
+        // One sequence of two real tokens (1, 2) and (3, 6), and one padding token that must not count.
+        let hidden = Tensor::<3>::from_data([[[1.0, 2.0], [3.0, 6.0], [99.0, 99.0]]], &device);
+        let mask = Tensor::<2>::from_data([[1.0, 1.0, 0.0]], &device);
+        assert_eq!(floats(pool(hidden.clone(), &mask, Pooling::Mean)), [2.0, 4.0]);
+        assert_eq!(floats(pool(hidden, &mask, Pooling::Cls)), [1.0, 2.0]);
+    }
+
+    #[test]
+    fn unit_vectors_have_length_one_and_zeros_stay() {
+        let device = Device::flex();
+        let vectors = Tensor::<2>::from_data([[3.0, 4.0], [0.0, 0.0]], &device);
+        assert_eq!(floats(unit_length(vectors)), [0.6, 0.8, 0.0, 0.0]);
+    }
+}

@@ -1,0 +1,74 @@
+//! Plural and singular forms of a word, English and the Latin and Greek ones that clinical text keeps.
+
+/// Endings, singular and plural.
+const ENDINGS: [(&str, &str); 12] = [
+    ("", "s"),
+    ("s", "ses"),
+    ("x", "xes"),
+    ("h", "hes"),
+    ("y", "ies"),
+    ("is", "es"),
+    ("a", "ae"),
+    ("us", "i"),
+    ("um", "a"),
+    ("on", "a"),
+    ("ma", "mata"),
+    ("ix", "ices"),
+];
+
+/// Calls `with(stem, ending)` for every form that `word` may be the plural or singular of. The word is normalised; one
+/// with less than four letters, or with digits or letters beyond a-z, has no other form.
+pub(super) fn other_numbers<'w>(word: &'w str, mut with: impl FnMut(&'w str, &'static str)) {
+    const MIN_STEM: usize = 3;
+    if word.len() <= MIN_STEM || !word.bytes().all(|b| b.is_ascii_lowercase()) {
+        return;
+    }
+    for (singular, plural) in ENDINGS {
+        for (from, to) in [(plural, singular), (singular, plural)] {
+            let Some(stem) = word.strip_suffix(from).filter(|stem| stem.len() >= MIN_STEM) else { continue };
+            // "abscess" is no plural, and nothing ends in "sss".
+            let doubled = from.is_empty() != to.is_empty() && stem.ends_with('s');
+            if !doubled {
+                with(stem, to);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn others(word: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        other_numbers(word, |stem, ending| found.push(format!("{stem}{ending}")));
+        found
+    }
+
+    #[test]
+    fn plurals_lead_to_singulars_and_back() {
+        for (singular, plural) in [
+            ("headache", "headaches"),
+            ("abscess", "abscesses"),
+            ("reflex", "reflexes"),
+            ("rash", "rashes"),
+            ("biopsy", "biopsies"),
+            ("diagnosis", "diagnoses"),
+            ("vertebra", "vertebrae"),
+            ("thrombus", "thrombi"),
+            ("bacterium", "bacteria"),
+            ("ganglion", "ganglia"),
+            ("carcinoma", "carcinomata"),
+            ("appendix", "appendices"),
+        ] {
+            assert!(others(singular).contains(&plural.to_owned()), "{singular}: {:?}", others(singular));
+            assert!(others(plural).contains(&singular.to_owned()), "{plural}: {:?}", others(plural));
+        }
+    }
+
+    #[test]
+    fn short_words_and_codes_have_no_other_form() {
+        assert!(["ms", "has", "b12s", "fièvres", ""].into_iter().all(|word| others(word).is_empty()));
+        assert!(!others("abscess").contains(&"absces".to_owned()));
+    }
+}

@@ -1,0 +1,240 @@
+//! Words of a text in normalised form, each with the bytes of the original that it came from.
+
+use super::fold::{Class, fold, greek_name, is_greek};
+
+/// What a token is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Letters and digits.
+    Word,
+    /// One other sign that counts: a comma, a bracket, a plus.
+    Mark,
+    /// A word longer than the limit; its form was not kept and no name can match it.
+    TooLong,
+}
+
+/// What stands before a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Gap {
+    /// Nothing, and the token before is a word: "TNF" and "α". No mention may end or begin here.
+    Glued,
+    /// One hyphen, perhaps at the end of a line.
+    Hyphen,
+    /// White space, dashes, slashes, or a mark.
+    Space,
+    /// The start of the text, an empty line or a list bullet: no mention runs across.
+    Break,
+}
+
+/// A word or mark.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Token {
+    /// The first byte in the original text.
+    pub start: usize,
+    /// One past the last byte; a possessive `'s` is left out.
+    pub end: usize,
+    /// Where the normalised form begins and ends in the string that tokens are written to.
+    pub key: (usize, usize),
+    pub kind: Kind,
+    pub gap: Gap,
+    /// Bit i: character i of the normalised form was upper case. Characters beyond the 64th have no bit.
+    pub upper: u64,
+    /// Whether a possessive `'s` followed.
+    pub possessive: bool,
+}
+
+/// Reads the tokens of a text one by one, in time linear in the text.
+pub(super) struct Tokens<'t> {
+    text: &'t str,
+    at: usize,
+    /// Most bytes of a word's normalised form.
+    limit: usize,
+    folded: String,
+    after_word: bool,
+    after_greek: bool,
+    started: bool,
+}
+
+/// The character at the reading position.
+struct Piece {
+    class: Class,
+    bytes: usize,
+    c: char,
+}
+
+/// What was seen between two tokens.
+#[derive(Default)]
+struct Between {
+    spaces: bool,
+    newlines: usize,
+    dashes: usize,
+    dash_first: bool,
+    dash_after_newline: bool,
+}
+
+impl Between {
+    fn add(&mut self, class: Class) {
+        match class {
+            Class::Newline => self.newlines += 1,
+            Class::Dash => {
+                self.dash_first |= self.dashes == 0 && !self.spaces && self.newlines == 0;
+                self.dash_after_newline |= self.newlines > 0;
+                self.dashes += 1;
+            }
+            Class::Accent | Class::Invisible => {}
+            _ => self.spaces = true,
+        }
+    }
+
+    fn gap(&self, after_word: bool) -> Gap {
+        if self.newlines > 1 || self.dash_after_newline {
+            return Gap::Break;
+        }
+        match (self.dashes, self.newlines) {
+            (1, 0) if !self.spaces => Gap::Hyphen,
+            (1, 1) if self.dash_first => Gap::Hyphen,
+            (0, 0) if !self.spaces && after_word => Gap::Glued,
+            _ => Gap::Space,
+        }
+    }
+}
+
+impl<'t> Tokens<'t> {
+    /// A reader whose words have at most `limit` bytes.
+    pub fn new(text: &'t str, limit: usize) -> Self {
+        Self { text, at: 0, limit, folded: String::new(), after_word: false, after_greek: false, started: false }
+    }
+
+    /// The next token; its normalised form is appended to `keys`.
+    pub fn next(&mut self, keys: &mut String) -> Option<Token> {
+        let mut between = Between::default();
+        let piece = loop {
+            let piece = self.piece()?;
+            if matches!(piece.class, Class::Letter | Class::Mark) {
+                break piece;
+            }
+            between.add(piece.class);
+            self.at += piece.bytes;
+            self.after_greek &= matches!(piece.class, Class::Accent | Class::Invisible);
+        };
+        let gap = if self.started { between.gap(self.after_word) } else { Gap::Break };
+        self.started = true;
+        self.after_greek &= gap == Gap::Glued;
+        let token = if piece.class == Class::Mark { self.mark(piece, keys) } else { self.word(piece, keys) };
+        self.after_word = token.kind != Kind::Mark;
+        Some(Token { gap, ..token })
+    }
+
+    fn mark(&mut self, piece: Piece, keys: &mut String) -> Token {
+        let (start, from) = (self.at, keys.len());
+        keys.push_str(&self.folded);
+        self.at += piece.bytes;
+        let key = (from, keys.len());
+        Token { start, end: self.at, key, kind: Kind::Mark, gap: Gap::Space, upper: 0, possessive: false }
+    }
+
+    fn word(&mut self, first: Piece, keys: &mut String) -> Token {
+        let (start, from) = (self.at, keys.len());
+        let (mut end, mut upper, mut chars) = (start, 0, 0);
+        let (mut kind, mut possessive, mut complete) = (Kind::Word, false, false);
+        let mut next = Some(first);
+        while let Some(piece) = next {
+            match piece.class {
+                Class::Letter => {
+                    let name = self.lone_greek(&piece);
+                    if complete || (name.is_some() && end > start) {
+                        break;
+                    }
+                    complete = name.is_some();
+                    self.after_greek = is_greek(piece.c);
+                    let form = name.unwrap_or(&self.folded);
+                    if keys.len() - from + form.len() > self.limit {
+                        kind = Kind::TooLong;
+                    }
+                    if kind == Kind::Word {
+                        keys.push_str(form);
+                        let count = form.chars().count();
+                        if piece.c.is_uppercase() && name.is_none() {
+                            upper |= (chars..chars + count).filter(|bit| *bit < 64).fold(0, |mask, bit| mask | 1u64 << bit);
+                        }
+                        chars += count;
+                    }
+                    end = self.at + piece.bytes;
+                }
+                Class::Accent => end = self.at + piece.bytes,
+                Class::Invisible => {}
+                Class::Apostrophe => match self.after_apostrophe(keys, piece.bytes) {
+                    Some(true) => {
+                        possessive = true;
+                        self.at += piece.bytes + 1;
+                        break;
+                    }
+                    Some(false) => {}
+                    None => break,
+                },
+                _ => break,
+            }
+            self.at += piece.bytes;
+            next = self.piece();
+        }
+        if kind == Kind::TooLong {
+            keys.truncate(from);
+        }
+        Token { start, end, key: (from, keys.len()), kind, gap: Gap::Space, upper, possessive }
+    }
+
+    /// Reads the character at the position into `self.folded`.
+    fn piece(&mut self) -> Option<Piece> {
+        let c = self.text.get(self.at..)?.chars().next()?;
+        self.folded.clear();
+        Some(Piece { class: fold(c, &mut self.folded), bytes: c.len_utf8(), c })
+    }
+
+    /// The name of the Greek letter at the position if no Greek letter stands beside it: "β" is "beta", but words of
+    /// the Greek language are left alone.
+    fn lone_greek(&self, piece: &Piece) -> Option<&'static str> {
+        if !is_greek(piece.c) || self.after_greek {
+            return None;
+        }
+        let mut scratch = String::new();
+        let mut after = self.text.get(self.at + piece.bytes..)?.chars();
+        let next = after.find(|c| c.is_ascii() || !matches!(fold(*c, &mut scratch), Class::Accent | Class::Invisible));
+        if next.is_some_and(is_greek) { None } else { greek_name(&self.folded) }
+    }
+
+    /// After the apostrophe at the position: `true` if a possessive "s" ends the word, `false` if letters go on, `None`
+    /// if the word ends before the apostrophe.
+    fn after_apostrophe(&self, keys: &str, bytes: usize) -> Option<bool> {
+        let mut after = self.text.get(self.at + bytes..)?.chars();
+        let next = after.next().filter(|c| c.is_alphabetic())?;
+        keys.chars().next_back().filter(|c| c.is_alphabetic())?;
+        Some(matches!(next, 's' | 'S') && !after.next().is_some_and(char::is_alphanumeric))
+    }
+}
+
+/// Whether a blank parts two neighbouring tokens in a normalised name.
+pub(super) fn needs_blank(before: Kind, after: Kind) -> bool {
+    before != Kind::Mark && after != Kind::Mark
+}
+
+/// The form under which names are compared: compatibility forms, case and accents folded; a lone Greek letter spelt
+/// out; hyphens, dashes, slashes and white space as one blank between words; apostrophes and a possessive `'s` dropped.
+///
+/// ```
+/// use pel_shared::detect::normalise_name;
+/// assert_eq!(normalise_name("Sjögren’s–syndrome"), "sjogren syndrome");
+/// assert_eq!(normalise_name("TNF-α  Blocker"), "tnf alpha blocker");
+/// ```
+pub fn normalise_name(name: &str) -> String {
+    let mut tokens = Tokens::new(name, usize::MAX);
+    let (mut normalised, mut key, mut before) = (String::with_capacity(name.len()), String::new(), Kind::Mark);
+    while let Some(token) = tokens.next(&mut key) {
+        if needs_blank(before, token.kind) {
+            normalised.push(' ');
+        }
+        normalised.push_str(&key);
+        key.clear();
+        before = token.kind;
+    }
+    normalised
+}

@@ -1,0 +1,42 @@
+//! The one place where work is spread over threads; in wasm it runs on the caller's.
+
+/// Runs `work` over equal chunks of `items` (the last may be shorter), each with its number, and returns the results in order.
+#[cfg(not(target_arch = "wasm32"))]
+pub fn for_each_chunk<T: Sync, R: Send>(items: &[T], chunk: usize, work: impl Fn(usize, &[T]) -> R + Sync) -> Vec<R> {
+    use rayon::prelude::*;
+    items.par_chunks(chunk.max(1)).enumerate().map(|(at, chunk)| work(at, chunk)).collect()
+}
+
+/// Runs `work` over equal chunks of `items` (the last may be shorter), each with its number, and returns the results in order.
+#[cfg(target_arch = "wasm32")]
+pub fn for_each_chunk<T: Sync, R: Send>(items: &[T], chunk: usize, work: impl Fn(usize, &[T]) -> R + Sync) -> Vec<R> {
+    items.chunks(chunk.max(1)).enumerate().map(|(at, chunk)| work(at, chunk)).collect()
+}
+
+/// Runs work that would spread over threads by itself on one of them, so that it is deterministic.
+#[cfg(not(target_arch = "wasm32"))]
+pub fn on_one_thread<R: Send>(work: impl FnOnce() -> R + Send) -> R {
+    match rayon::ThreadPoolBuilder::new().num_threads(1).build() {
+        Ok(pool) => pool.install(work),
+        Err(_) => work(),
+    }
+}
+
+/// Runs work that would spread over threads by itself on one of them, so that it is deterministic.
+#[cfg(target_arch = "wasm32")]
+pub fn on_one_thread<R: Send>(work: impl FnOnce() -> R + Send) -> R {
+    work()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::for_each_chunk;
+
+    #[test]
+    fn results_come_in_the_order_of_the_chunks() {
+        let items: Vec<u32> = (0..1000).collect();
+        let sums = for_each_chunk(&items, 7, |at, chunk| (at, chunk.iter().sum::<u32>()));
+        assert!(sums.iter().enumerate().all(|(at, (number, _))| at == *number));
+        assert_eq!(sums.iter().map(|(_, sum)| sum).sum::<u32>(), 499_500);
+    }
+}

@@ -1,0 +1,15 @@
+//! PEL: entity linking against a knowledge base, pure and synchronous, the same natively and in wasm.
+//!
+//! The rooms in the order of the pipeline; a room uses lower ones only.
+
+pub mod bert;
+pub mod biencoder;
+pub mod container;
+pub mod error;
+pub mod index;
+pub mod kb;
+pub mod kernels;
+pub mod nil;
+pub mod score;
+pub mod text;
+pub mod tokens;

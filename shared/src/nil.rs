@@ -1,0 +1,84 @@
+//! NIL: the knowledge base has no concept for a mention. An answer, not an absence.
+
+use crate::score::Candidate;
+use serde::{Deserialize, Serialize};
+
+/// When a mention is linked; it travels in the bundle beside the encoder that it was calibrated for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct NilPolicy {
+    /// The lowest top score that is linked, on the index's own scale; without one, every mention with a candidate is.
+    pub threshold: Option<f32>,
+    /// What the threshold was chosen on, in words.
+    pub calibrated_on: Option<String>,
+}
+
+/// What becomes of a mention.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Decision {
+    /// The mention means this concept.
+    Linked {
+        /// The best candidate.
+        best: Candidate,
+    },
+    /// The knowledge base has no concept for the mention.
+    Nil {
+        /// Why.
+        reason: NilReason,
+        /// The best rejected candidate.
+        best: Option<Candidate>,
+    },
+}
+
+/// Why a mention is NIL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NilReason {
+    /// The best score lies under the policy's threshold.
+    BelowThreshold,
+    /// The index returned nothing.
+    NoCandidate,
+    /// Nothing was left of the mention after normalising.
+    EmptyMention,
+}
+
+impl NilReason {
+    /// The reason as a reader would say it.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::BelowThreshold => "best score below the threshold",
+            Self::NoCandidate => "no candidate",
+            Self::EmptyMention => "nothing left after normalising",
+        }
+    }
+}
+
+impl NilPolicy {
+    /// Decides on candidates that are sorted best first. A score equal to the threshold is linked.
+    pub fn decide(&self, candidates: &[Candidate]) -> Decision {
+        let threshold = self.threshold.unwrap_or(f32::NEG_INFINITY);
+        match candidates.first().copied() {
+            None => Decision::Nil { reason: NilReason::NoCandidate, best: None },
+            Some(best) if best.score >= threshold => Decision::Linked { best },
+            Some(best) => Decision::Nil { reason: NilReason::BelowThreshold, best: Some(best) },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kb::ConceptId;
+
+    #[test]
+    fn a_mention_is_linked_from_the_threshold_on() {
+        let policy = NilPolicy { threshold: Some(0.5), calibrated_on: None };
+        let candidate = |score| Candidate { concept: ConceptId(3), score };
+        assert_eq!(policy.decide(&[candidate(0.5)]), Decision::Linked { best: candidate(0.5) });
+        let nil = Decision::Nil { reason: NilReason::BelowThreshold, best: Some(candidate(0.49)) };
+        assert_eq!(policy.decide(&[candidate(0.49)]), nil);
+        assert_eq!(policy.decide(&[]), Decision::Nil { reason: NilReason::NoCandidate, best: None });
+        assert!(matches!(policy.decide(&[candidate(f32::NAN)]), Decision::Nil { .. }));
+        assert!(matches!(NilPolicy::default().decide(&[candidate(-9.0)]), Decision::Linked { .. }));
+    }
+}

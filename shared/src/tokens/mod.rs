@@ -1,0 +1,186 @@
+//! Text to token ids: WordPiece through `tokenizers`, and the papers' templates.
+//!
+//! | input | template |
+//! | --- | --- |
+//! | mention in context | `[CLS] ctxt_l [Ms] mention [Me] ctxt_r [SEP]` (BLINK section 4.1, PEL appendix A) |
+//! | bare mention, or a name | `[CLS] mention [SEP]` |
+//! | entity | `[CLS] title [ENT] description [SEP]` or `[CLS] title [SEP] types [SEP] description [SEP]` |
+//!
+//! `[Ms]`, `[Me]` and `[ENT]` are the first three `[unusedN]` rows of the vocabulary.
+
+mod template;
+mod window;
+
+pub use template::{EntityTemplate, MentionTemplate};
+
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+use tokenizers::Tokenizer;
+
+/// A token sequence with its special tokens, and what did not fit into it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Encoded {
+    /// Token ids, at most the window's length.
+    pub ids: Vec<u32>,
+    /// What was left out.
+    pub cut: Cut,
+}
+
+/// What a window left out. Nothing is cut silently: a link carries this.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Cut {
+    /// Context tokens of a mention, or the end of an entity's description.
+    pub context: bool,
+    /// Tokens of the mention itself, or of an entity's title.
+    pub mention: bool,
+}
+
+/// A padded batch: `[batch, seq]`, row by row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokenBatch {
+    /// Rows.
+    pub batch: usize,
+    /// Tokens of each row, padding included.
+    pub seq: usize,
+    /// Token ids; padding has the id of `[PAD]`.
+    pub ids: Vec<i32>,
+    /// Segment ids, all zero: each input is one segment.
+    pub segments: Vec<i32>,
+    /// `true` = real token.
+    pub mask: Vec<bool>,
+}
+
+/// The tokenizer of one encoder, with its special tokens.
+pub struct Tokens {
+    tokenizer: Tokenizer,
+    special: Special,
+    size: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Special {
+    cls: u32,
+    sep: u32,
+    pad: u32,
+    markers: Option<Markers>,
+}
+
+/// The unused vocabulary rows that the templates took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Markers {
+    /// `[Ms]`: a mention begins.
+    pub mention_start: u32,
+    /// `[Me]`: a mention has ended.
+    pub mention_end: u32,
+    /// `[ENT]`: an entity's title has ended.
+    pub entity: u32,
+}
+
+impl Tokens {
+    /// Reads a `tokenizer.json`. Its padding and truncation are dropped: windows are cut here.
+    ///
+    /// # Errors
+    /// If it is no tokenizer, or lacks `[CLS]`, `[SEP]` or `[PAD]`.
+    pub fn from_bytes(json: &[u8]) -> Result<Self> {
+        let mut tokenizer =
+            Tokenizer::from_bytes(json).map_err(|cause| Error::artifact("tokenizer.json").caused_by(cause))?;
+        tokenizer.with_padding(None);
+        tokenizer
+            .with_truncation(None)
+            .map_err(|cause| Error::artifact("tokenizer.json: truncation").caused_by(cause))?;
+        let id = |token: &str| {
+            tokenizer
+                .token_to_id(token)
+                .ok_or_else(|| Error::artifact(format!("tokenizer.json: expected a token `{token}`, found none")))
+        };
+        let special = Special { cls: id("[CLS]")?, sep: id("[SEP]")?, pad: id("[PAD]")?, markers: markers(&tokenizer) };
+        let size = tokenizer.get_vocab_size(true);
+        Ok(Self { tokenizer, special, size })
+    }
+
+    /// The number of tokens, special ones included.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// The rows that mark mentions and titles.
+    ///
+    /// # Errors
+    /// If the vocabulary has fewer than three `[unusedN]` rows.
+    pub fn markers(&self) -> Result<Markers> {
+        self.special.markers.ok_or_else(|| {
+            Error::artifact("the templates need three `[unusedN]` rows in the vocabulary; it has fewer: use the view of names")
+        })
+    }
+
+    /// The token of an id, as the vocabulary writes it.
+    pub fn token(&self, id: u32) -> String {
+        self.tokenizer.id_to_token(id).unwrap_or_else(|| format!("#{id}"))
+    }
+
+    /// Word pieces of a text, without special tokens.
+    ///
+    /// # Errors
+    /// If the tokenizer fails.
+    pub fn pieces(&self, text: &str) -> Result<Vec<u32>> {
+        let encoding = self
+            .tokenizer
+            .encode_fast(text, false)
+            .map_err(|cause| Error::input("a text cannot be tokenized").caused_by(cause))?;
+        Ok(encoding.get_ids().to_vec())
+    }
+
+    /// Pads sequences to the longest of them.
+    pub fn batch(&self, rows: &[&Encoded]) -> TokenBatch {
+        let seq = rows.iter().map(|row| row.ids.len()).max().unwrap_or(0);
+        let mut batch = TokenBatch {
+            batch: rows.len(),
+            seq,
+            ids: Vec::with_capacity(rows.len() * seq),
+            segments: vec![0; rows.len() * seq],
+            mask: Vec::with_capacity(rows.len() * seq),
+        };
+        for row in rows {
+            let padding = seq - row.ids.len();
+            batch.ids.extend(row.ids.iter().map(|id| *id as i32));
+            batch.ids.extend(std::iter::repeat_n(self.special.pad as i32, padding));
+            batch.mask.extend(std::iter::repeat_n(true, row.ids.len()));
+            batch.mask.extend(std::iter::repeat_n(false, padding));
+        }
+        batch
+    }
+}
+
+/// The first three `[unusedN]` tokens by number.
+fn markers(tokenizer: &Tokenizer) -> Option<Markers> {
+    let mut rows = (0..1000).filter_map(|n| tokenizer.token_to_id(&format!("[unused{n}]")));
+    Some(Markers { mention_start: rows.next()?, mention_end: rows.next()?, entity: rows.next()? })
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// The committed tiny model's tokenizer.
+    pub(crate) fn tiny() -> Tokens {
+        let json = include_bytes!("../../../tests/fixtures/tiny/tokenizer.json");
+        Tokens::from_bytes(json).expect("the fixture is whole")
+    }
+
+    #[test]
+    fn batches_are_padded_to_the_longest_row() {
+        let tokens = tiny();
+        let row = |ids: &[u32]| Encoded { ids: ids.to_vec(), cut: Cut::default() };
+        let batch = tokens.batch(&[&row(&[7, 8, 9]), &row(&[5])]);
+        let pad = tokens.special.pad as i32;
+        assert_eq!((batch.batch, batch.seq), (2, 3));
+        assert_eq!(batch.ids, [7, 8, 9, 5, pad, pad]);
+        assert_eq!(batch.mask, [true, true, true, true, false, false]);
+    }
+
+    #[test]
+    fn a_tokenizer_that_is_cut_short_is_refused() {
+        let error = Tokens::from_bytes(b"{\"version\": \"1.0\"").err().expect("it is no tokenizer");
+        assert!(error.to_string().starts_with("tokenizer.json"), "{error}");
+    }
+}

@@ -1,0 +1,154 @@
+//! The edge to the file system: compressed input, lines with numbers, output written beside its target and then renamed.
+
+use pel_shared::error::{Context, Error, Result};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::path::Path;
+
+/// The longest line that is read as a record, in bytes.
+const LONGEST_LINE: usize = 64 << 20;
+
+/// Names the file in an error of the operating system.
+pub fn io_error(doing: &str, path: &Path, cause: io::Error) -> Error {
+    Error::io(format!("{doing} {}", path.display())).caused_by(cause)
+}
+
+/// Opens a file, or standard input for `-`; gzip, xz and zstd are unpacked on the way, whatever the name says.
+///
+/// # Errors
+/// If the file cannot be opened or its first bytes cannot be read.
+pub fn open(path: &Path) -> Result<Box<dyn BufRead>> {
+    let raw: Box<dyn Read> = if path.as_os_str() == "-" {
+        Box::new(io::stdin())
+    } else {
+        let file = File::open(path).map_err(|cause| io_error("opening", path, cause))?;
+        if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
+            return Err(Error::io(format!("opening {}: expected a file, found a folder", path.display())));
+        }
+        Box::new(file)
+    };
+    // niffler refuses input shorter than the longest magic number, which is too short to be compressed.
+    let mut head = Vec::new();
+    let mut raw = raw;
+    raw.by_ref().take(5).read_to_end(&mut head).map_err(|cause| io_error("reading", path, cause))?;
+    if head.len() < 5 {
+        return Ok(Box::new(io::Cursor::new(head)));
+    }
+    let whole = Box::new(io::Cursor::new(head).chain(raw));
+    let (reader, _) =
+        niffler::get_reader(whole).map_err(|cause| Error::io(format!("reading {}", path.display())).caused_by(cause))?;
+    Ok(Box::new(BufReader::with_capacity(1 << 16, reader)))
+}
+
+/// The whole of a text file.
+///
+/// # Errors
+/// If it cannot be read or is not UTF-8 (the error names the first bad byte).
+pub fn read_text(path: &Path) -> Result<String> {
+    let mut bytes = Vec::new();
+    open(path)?.read_to_end(&mut bytes).map_err(|cause| io_error("reading", path, cause))?;
+    String::from_utf8(bytes).map_err(|error| not_utf8(path, error.utf8_error().valid_up_to()))
+}
+
+fn not_utf8(path: &Path, byte: usize) -> Error {
+    Error::input(format!("{}: expected UTF-8, found another encoding at byte {byte}", path.display()))
+}
+
+/// Calls `each` with every line (without its end, LF or CRLF) and its number, from 1. A byte order mark is dropped.
+///
+/// # Errors
+/// What reading or `each` gives, with the file and the line named; the interruption of the user.
+pub fn for_each_line(path: &Path, mut each: impl FnMut(usize, &str) -> Result<()>) -> Result<()> {
+    let mut reader = open(path)?;
+    let mut buffer = Vec::new();
+    for number in 1.. {
+        crate::interrupt::check()?;
+        buffer.clear();
+        let read = reader.by_ref().take(LONGEST_LINE as u64 + 1).read_until(b'\n', &mut buffer);
+        let read = read.map_err(|cause| io_error("reading", path, cause))?;
+        if read == 0 {
+            break;
+        }
+        if read > LONGEST_LINE {
+            return Err(Error::input(format!("{}: line {number} is longer than 64 MiB", path.display())));
+        }
+        let line = std::str::from_utf8(&buffer).map_err(|error| {
+            not_utf8(path, error.valid_up_to()).context(format!("line {number}"))
+        })?;
+        let line = line.strip_suffix('\n').unwrap_or(line);
+        let line = line.strip_suffix('\r').unwrap_or(line);
+        let line = if number == 1 { line.strip_prefix('\u{feff}').unwrap_or(line) } else { line };
+        each(number, line).context(|| format!("{}: line {number}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// Writes a file whole or not at all: into a temporary file beside it, flushed to the disk, then renamed.
+///
+/// # Errors
+/// If the folder cannot be made, or writing, flushing or renaming fails; the old file, if any, is then untouched.
+pub fn write_whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+    let folder = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    std::fs::create_dir_all(folder).map_err(|cause| io_error("making the folder", folder, cause))?;
+    let failed = |cause| io_error("writing", path, cause);
+    let mut beside = tempfile::Builder::new();
+    let beside = beside.prefix(".pel-").suffix(".part").tempfile_in(folder).map_err(failed)?;
+    let mut buffered = BufWriter::with_capacity(1 << 16, beside);
+    write(&mut buffered)?;
+    let beside = buffered.into_inner().map_err(|error| failed(error.into_error()))?;
+    beside.as_file().sync_all().map_err(failed)?;
+    crate::interrupt::check()?;
+    beside.persist(path).map_err(|error| failed(error.error))?;
+    Ok(())
+}
+
+/// Writes one JSON value a line, whole or not at all.
+///
+/// # Errors
+/// As [`write_whole`].
+pub fn write_jsonl<T: serde::Serialize>(path: &Path, rows: impl IntoIterator<Item = T>) -> Result<()> {
+    write_whole(path, |file| {
+        for row in rows {
+            let line = serde_json::to_string(&row).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
+            writeln!(file, "{line}").map_err(|cause| io_error("writing", path, cause))?;
+        }
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_write_leaves_the_old_file_and_nothing_else() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("out.txt");
+        std::fs::write(&path, "old").expect("written");
+        let result = write_whole(&path, |file| {
+            file.write_all(b"half").expect("buffered");
+            Err(Error::io("disk full"))
+        });
+        assert!(result.is_err());
+        assert_eq!(std::fs::read_to_string(&path).expect("read"), "old");
+        assert_eq!(std::fs::read_dir(folder.path()).expect("listed").count(), 1);
+    }
+
+    #[test]
+    fn lines_come_without_their_ends_and_bad_bytes_are_named() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("in.txt");
+        std::fs::write(&path, b"\xef\xbb\xbfone\r\ntwo\n\nbad \xff\n").expect("written");
+        let mut seen = Vec::new();
+        let error = for_each_line(&path, |number, line| {
+            seen.push((number, line.to_owned()));
+            Ok(())
+        });
+        assert_eq!(seen, [(1, "one".into()), (2, "two".into()), (3, String::new())]);
+        let said = error.expect_err("line 4 is not UTF-8").to_string();
+        assert!(said.contains("line 4") && said.contains("UTF-8") && said.contains("byte 4"), "{said}");
+    }
+}

@@ -1,0 +1,28 @@
+//! Ctrl-C: the first one asks the work to stop at the next safe point, the second one ends the process.
+
+use pel_shared::error::{Error, Result};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+static ASKED: AtomicBool = AtomicBool::new(false);
+
+/// Listens for Ctrl-C and termination from now on.
+///
+/// # Errors
+/// If the system refuses a handler.
+pub fn listen() -> Result<()> {
+    ctrlc::set_handler(|| {
+        if ASKED.swap(true, Ordering::SeqCst) {
+            std::process::exit(130);
+        }
+        eprintln!("\nstopping; press Ctrl-C again to stop at once");
+    })
+    .map_err(|cause| Error::io("listening for Ctrl-C").caused_by(cause))
+}
+
+/// Fails when the user has asked to stop.
+///
+/// # Errors
+/// [`Error::interrupted`].
+pub fn check() -> Result<()> {
+    if ASKED.load(Ordering::Relaxed) { Err(Error::interrupted()) } else { Ok(()) }
+}
