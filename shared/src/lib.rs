@@ -4,11 +4,15 @@
 
 pub mod bert;
 pub mod biencoder;
+pub mod bundle;
+pub mod concepts;
 pub mod container;
+pub mod detect;
 pub mod error;
 pub mod index;
 pub mod kb;
 pub mod kernels;
+pub mod linker;
 pub mod nil;
 pub mod score;
 pub mod text;

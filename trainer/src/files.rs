@@ -35,8 +35,8 @@ pub fn open(path: &Path) -> Result<Box<dyn BufRead>> {
         return Ok(Box::new(io::Cursor::new(head)));
     }
     let whole = Box::new(io::Cursor::new(head).chain(raw));
-    let (reader, _) =
-        niffler::get_reader(whole).map_err(|cause| Error::io(format!("reading {}", path.display())).caused_by(cause))?;
+    let (reader, _) = niffler::get_reader(whole)
+        .map_err(|cause| Error::io(format!("reading {}", path.display())).caused_by(cause))?;
     Ok(Box::new(BufReader::with_capacity(1 << 16, reader)))
 }
 
@@ -72,9 +72,8 @@ pub fn for_each_line(path: &Path, mut each: impl FnMut(usize, &str) -> Result<()
         if read > LONGEST_LINE {
             return Err(Error::input(format!("{}: line {number} is longer than 64 MiB", path.display())));
         }
-        let line = std::str::from_utf8(&buffer).map_err(|error| {
-            not_utf8(path, error.valid_up_to()).context(format!("line {number}"))
-        })?;
+        let line = std::str::from_utf8(&buffer)
+            .map_err(|error| not_utf8(path, error.valid_up_to()).context(format!("line {number}")))?;
         let line = line.strip_suffix('\n').unwrap_or(line);
         let line = line.strip_suffix('\r').unwrap_or(line);
         let line = if number == 1 { line.strip_prefix('\u{feff}').unwrap_or(line) } else { line };

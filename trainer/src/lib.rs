@@ -1,4 +1,16 @@
 //! The native side of PEL: files, devices, commands. Every computation on text, vectors or decisions is in `pel-shared`.
 
+pub mod bundles;
+pub mod commands;
+pub mod corpus;
+pub mod device;
+pub mod encode;
 pub mod files;
+pub mod import;
+pub mod indexing;
 pub mod interrupt;
+pub mod kb_file;
+pub mod progress;
+pub mod render;
+pub mod spans;
+pub mod tables;

@@ -1,1 +1,78 @@
-fn main() {}
+//! `pel`: reads the command line, runs one command, prints what went wrong.
+
+use clap::{Parser, Subcommand};
+use pel_shared::error::{Error, Kind};
+use pel_trainer::device::DeviceArgs;
+use pel_trainer::{commands, interrupt};
+use std::process::ExitCode;
+
+/// PEL links the mentions of diseases, signs, anatomy, drugs and procedures in clinical notes and abstracts to the
+/// concepts of a knowledge base, or says NIL. It works offline: no text leaves this machine.
+#[derive(Parser)]
+#[command(version, after_help = EXIT_CODES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    #[command(flatten)]
+    device: DeviceArgs,
+    /// Print results as JSON, for programs
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 done; 2 wrong options; 3 something in your input; 4 a bundle, model or index is \
+    damaged or does not fit; 5 a device failed; 6 a file cannot be read or written; 70 a fault in pel; 130 stopped by you.";
+
+#[derive(Subcommand)]
+enum Command {
+    Link(commands::link::LinkArgs),
+    Index(commands::index::IndexArgs),
+    Pack(commands::index::PackArgs),
+    Inspect(commands::inspect::InspectArgs),
+    Explain(commands::explain::ExplainArgs),
+    /// List the processors and GPUs that an encoder can run on
+    Devices,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    std::panic::set_hook(Box::new(|_| ()));
+    let outcome = std::panic::catch_unwind(|| run(&cli));
+    match outcome {
+        Ok(Ok(())) => ExitCode::SUCCESS,
+        Ok(Err(error)) => {
+            eprintln!("pel: {error:#}");
+            ExitCode::from(error.downcast_ref::<Error>().map_or(1, |error| exit_code(error.kind())))
+        }
+        Err(panic) => {
+            let said = panic.downcast_ref::<String>().cloned();
+            let said = said.or_else(|| panic.downcast_ref::<&str>().map(|said| (*said).to_owned())).unwrap_or_default();
+            eprintln!("pel: a fault in pel itself, please report it: {said}");
+            ExitCode::from(70)
+        }
+    }
+}
+
+fn run(cli: &Cli) -> anyhow::Result<()> {
+    interrupt::listen()?;
+    let (device, json) = (&cli.device, cli.json);
+    match &cli.command {
+        Command::Link(args) => commands::link::run(args, device, json)?,
+        Command::Index(args) => commands::index::run(args, device, json)?,
+        Command::Pack(args) => commands::index::pack(args)?,
+        Command::Inspect(args) => commands::inspect::run(args, json)?,
+        Command::Explain(args) => commands::explain::run(args, device, json)?,
+        Command::Devices => commands::devices::run(json)?,
+    }
+    Ok(())
+}
+
+fn exit_code(kind: Kind) -> u8 {
+    match kind {
+        Kind::Input => 3,
+        Kind::Artifact => 4,
+        Kind::Device => 5,
+        Kind::Io => 6,
+        Kind::Interrupted => 130,
+    }
+}

@@ -86,14 +86,14 @@ impl Between {
         }
     }
 
-    fn gap(&self, after_word: bool) -> Gap {
+    fn gap(&self, meets_word: bool) -> Gap {
         if self.newlines > 1 || self.dash_after_newline {
             return Gap::Break;
         }
         match (self.dashes, self.newlines) {
             (1, 0) if !self.spaces => Gap::Hyphen,
             (1, 1) if self.dash_first => Gap::Hyphen,
-            (0, 0) if !self.spaces && after_word => Gap::Glued,
+            (0, 0) if !self.spaces && meets_word => Gap::Glued,
             _ => Gap::Space,
         }
     }
@@ -117,7 +117,8 @@ impl<'t> Tokens<'t> {
             self.at += piece.bytes;
             self.after_greek &= matches!(piece.class, Class::Accent | Class::Invisible);
         };
-        let gap = if self.started { between.gap(self.after_word) } else { Gap::Break };
+        let meets_word = self.after_word && piece.class == Class::Letter;
+        let gap = if self.started { between.gap(meets_word) } else { Gap::Break };
         self.started = true;
         self.after_greek &= gap == Gap::Glued;
         let token = if piece.class == Class::Mark { self.mark(piece, keys) } else { self.word(piece, keys) };
@@ -212,13 +213,17 @@ impl<'t> Tokens<'t> {
     }
 }
 
+/// Signs that do not belong to a name when they end it.
+pub(super) const STOPS: [char; 4] = ['.', ',', ';', ':'];
+
 /// Whether a blank parts two neighbouring tokens in a normalised name.
 pub(super) fn needs_blank(before: Kind, after: Kind) -> bool {
     before != Kind::Mark && after != Kind::Mark
 }
 
 /// The form under which names are compared: compatibility forms, case and accents folded; a lone Greek letter spelt
-/// out; hyphens, dashes, slashes and white space as one blank between words; apostrophes and a possessive `'s` dropped.
+/// out; hyphens, dashes, slashes and white space as one blank between words; apostrophes, a possessive `'s`, and full
+/// stops and commas at the end dropped.
 ///
 /// ```
 /// use pel_shared::detect::normalise_name;
@@ -236,5 +241,6 @@ pub fn normalise_name(name: &str) -> String {
         key.clear();
         before = token.kind;
     }
+    normalised.truncate(normalised.trim_end_matches(STOPS).len());
     normalised
 }

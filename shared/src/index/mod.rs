@@ -8,6 +8,7 @@ mod top;
 mod vectors;
 
 pub use hnsw::HnswOptions;
+pub use vectors::Numbers;
 
 use crate::container::{self, Check, Container, Format};
 use crate::error::{Error, Result};
@@ -18,7 +19,7 @@ use bytes::Bytes;
 use hnsw::Graph;
 use serde::{Deserialize, Serialize};
 use top::{Top, best_per_concept};
-use vectors::{Numbers, Vectors};
+use vectors::Vectors;
 
 const FORMAT: Format = Format { magic: b"PELINDEX", version: 1, name: "index" };
 

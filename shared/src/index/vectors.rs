@@ -65,18 +65,21 @@ pub enum Query {
     },
 }
 
-/// Quantises one vector: the largest magnitude becomes 127. A vector of zeros, or with a value that is not finite, gets
-/// scale 0 or NaN, so that its scores are 0 or NaN and never look good.
+/// Quantises one vector: the largest magnitude becomes 127, and the scale keeps the vector's length, so that the score of
+/// a vector with itself is exact (a cosine never rises above 1). A vector of zeros, or with a value that is not finite,
+/// gets scale 0 or NaN, so that its scores are 0 or NaN and never look good.
 pub fn quantise(vector: &[f32], codes: &mut Vec<i8>) -> f32 {
     let largest = vector.iter().fold(0.0f32, |largest, value| if value.is_nan() { f32::NAN } else { largest.max(value.abs()) });
     if !largest.is_finite() {
         codes.extend(std::iter::repeat_n(0, vector.len()));
         return f32::NAN;
     }
-    let scale = largest / 127.0;
-    let inverse = if scale > 0.0 { 1.0 / scale } else { 0.0 };
+    let inverse = if largest > 0.0 { 127.0 / largest } else { 0.0 };
+    let first = codes.len();
     codes.extend(vector.iter().map(|value| (value * inverse).round().clamp(-127.0, 127.0) as i8));
-    scale
+    let length = vector.iter().map(|value| f64::from(*value) * f64::from(*value)).sum::<f64>().sqrt();
+    let coded = codes[first..].iter().map(|code| f64::from(*code) * f64::from(*code)).sum::<f64>().sqrt();
+    if coded > 0.0 { (length / coded) as f32 } else { 0.0 }
 }
 
 impl Vectors {
@@ -154,8 +157,10 @@ mod tests {
     #[test]
     fn a_vector_is_quantised_by_its_largest_value() {
         let mut codes = Vec::new();
-        let scale = quantise(&[0.5, -1.27, 0.0, 0.004], &mut codes);
-        assert_eq!((codes, scale), (vec![50, -127, 0, 0], 0.01));
+        // The length of (3, 4) is 5; the codes 95 and 127 have the length 158.6.
+        let scale = quantise(&[3.0, -4.0, 0.0, 0.01], &mut codes);
+        assert_eq!(codes, [95, -127, 0, 0]);
+        assert!((scale - 5.0 / 158.6).abs() < 1e-5, "{scale}");
     }
 
     #[test]
@@ -180,11 +185,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_error_of_a_value_is_at_most_half_a_step(vector in prop::collection::vec(-3.0f32..3.0, 1..64)) {
+        fn the_error_of_a_value_is_little_more_than_half_a_step(vector in prop::collection::vec(-3.0f32..3.0, 1..64)) {
             let mut codes = Vec::new();
             let scale = quantise(&vector, &mut codes);
             for (value, code) in vector.iter().zip(&codes) {
-                prop_assert!((value - f32::from(*code) * scale).abs() <= scale * 0.5001 + 1e-7);
+                prop_assert!((value - f32::from(*code) * scale).abs() <= scale * 1.2 + 1e-7);
             }
         }
     }

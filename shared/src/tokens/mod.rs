@@ -8,9 +8,11 @@
 //!
 //! `[Ms]`, `[Me]` and `[ENT]` are the first three `[unusedN]` rows of the vocabulary.
 
+mod batching;
 mod template;
 mod window;
 
+pub use batching::by_length;
 pub use template::{EntityTemplate, MentionTemplate};
 
 use crate::error::{Error, Result};

@@ -1,0 +1,186 @@
+//! What a bundle says of itself: `manifest.json`.
+
+use crate::biencoder::Reduction;
+use crate::error::{Error, Result};
+use crate::index::IndexInfo;
+use crate::kb::Concept;
+use crate::nil::NilPolicy;
+use crate::tokens::{Cut, Encoded, EntityTemplate, MentionTemplate, Tokens};
+use crate::{text::Mention, tokens};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The bundle format that this build reads and writes.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// The manifest. Unknown fields are refused: a newer writer raises the format version.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// [`FORMAT_VERSION`]
+    pub format: u32,
+    /// The program and version that wrote the bundle.
+    pub written_by: String,
+    /// The model.
+    pub encoder: EncoderInfo,
+    /// The knowledge base.
+    pub kb: KbInfo,
+    /// How concepts and mentions are written before they are encoded.
+    pub view: ViewOptions,
+    /// The index.
+    pub index: IndexInfo,
+    /// When a mention is NIL.
+    pub nil: NilPolicy,
+    /// Every other file of the bundle, with its size and checksum.
+    pub files: BTreeMap<String, FileInfo>,
+}
+
+/// The model of a bundle.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EncoderInfo {
+    /// What its makers call it.
+    pub name: String,
+    /// Its licence, as an SPDX expression or in words.
+    pub licence: String,
+    /// Whether one tower reads mentions and entities.
+    pub tied: bool,
+    /// How token vectors become one vector.
+    pub reduction: Reduction,
+}
+
+/// The knowledge base of a bundle.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KbInfo {
+    /// What it is called.
+    pub name: String,
+    /// Concepts.
+    pub concepts: usize,
+    /// Names, synonyms included.
+    pub names: usize,
+    /// blake3 of the table that it was read from, unpacked.
+    pub blake3: String,
+    /// The licences of its sources, one line each; the full text is in `LICENSES.md` where the bundle has one.
+    pub licences: Vec<String>,
+}
+
+/// A file of a bundle.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileInfo {
+    /// Its size.
+    pub bytes: u64,
+    /// Its checksum, in hexadecimal.
+    pub blake3: String,
+}
+
+/// Which texts stand for a concept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum View {
+    /// Each of its names alone.
+    Names,
+    /// Its template: title, types, description.
+    Template,
+    /// Both.
+    Both,
+}
+
+/// How concepts and mentions are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ViewOptions {
+    /// Which texts stand for a concept.
+    pub concepts: View,
+    /// The form of a concept's template.
+    pub entity_template: EntityTemplate,
+    /// Whether a concept's template lists its synonyms.
+    pub synonyms: bool,
+    /// The longest template, in tokens.
+    pub entity_tokens: usize,
+    /// The longest name, in tokens.
+    pub name_tokens: usize,
+    /// The form of a mention.
+    pub mention_template: MentionTemplate,
+    /// The longest mention, context included, in tokens.
+    pub mention_tokens: usize,
+}
+
+impl ViewOptions {
+    /// Bare mentions against names: what an untrained sentence encoder is fair at.
+    pub fn names() -> Self {
+        Self { concepts: View::Names, mention_template: MentionTemplate::Bare, mention_tokens: 32, ..Self::template() }
+    }
+
+    /// Mentions in context against templates: what the papers train (PEL, table 6: 128 tokens).
+    pub fn template() -> Self {
+        Self {
+            concepts: View::Template,
+            entity_template: EntityTemplate::Types,
+            synonyms: false,
+            entity_tokens: 128,
+            name_tokens: 32,
+            mention_template: MentionTemplate::Context,
+            mention_tokens: 128,
+        }
+    }
+
+    /// The rows of a concept in the index, in order: its template, its names. Names of which nothing is left are dropped.
+    ///
+    /// # Errors
+    /// If the vocabulary has no rows for the template's markers, or a text cannot be tokenized.
+    pub fn rows(&self, tokens: &Tokens, concept: &Concept) -> Result<Vec<Encoded>> {
+        let mut rows = Vec::new();
+        if self.concepts != View::Names {
+            rows.push(tokens.entity(concept, self.entity_template, self.synonyms, self.entity_tokens)?);
+        }
+        if self.concepts != View::Template {
+            for name in concept.names() {
+                if let Some(row) = tokens.name(name, self.name_tokens)?
+                    && !rows.contains(&row)
+                {
+                    rows.push(row);
+                }
+            }
+        }
+        Ok(rows)
+    }
+
+    /// A mention's token sequence; `None` if nothing is left of it.
+    ///
+    /// # Errors
+    /// If the vocabulary has no rows for the markers, or the text cannot be tokenized.
+    pub fn mention(&self, tokens: &Tokens, mention: &Mention<'_>) -> Result<Option<Encoded>> {
+        tokens.mention(mention, self.mention_template, self.mention_tokens)
+    }
+}
+
+impl Manifest {
+    /// Reads `manifest.json`.
+    ///
+    /// # Errors
+    /// If it is not JSON, of another version, or a field is missing or unknown.
+    pub fn from_bytes(json: &[u8]) -> Result<Self> {
+        #[derive(Deserialize)]
+        struct Version {
+            format: u32,
+        }
+        let refuse = |cause: serde_json::Error| Error::artifact("manifest.json").caused_by(cause);
+        let Version { format } = serde_json::from_slice(json).map_err(refuse)?;
+        if format != FORMAT_VERSION {
+            let said = format!("manifest.json: the bundle has format version {format}, this build reads {FORMAT_VERSION}");
+            return Err(Error::artifact(said));
+        }
+        serde_json::from_slice(json).map_err(refuse)
+    }
+}
+
+/// Tells a cut in words; `None` if nothing was cut.
+pub fn cut_words(cut: Cut) -> Option<&'static str> {
+    match cut {
+        tokens::Cut { mention: true, .. } => Some("mention longer than the window"),
+        tokens::Cut { context: true, .. } => Some("context cut to the window"),
+        _ => None,
+    }
+}

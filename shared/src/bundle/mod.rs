@@ -1,0 +1,175 @@
+//! The artifact that links: manifest, encoder, tokenizer, index, concepts, dictionary and NIL policy.
+//!
+//! A folder with one file each, or all of them in one file; the bytes are the same.
+
+mod manifest;
+
+pub use manifest::{
+    EncoderInfo, FORMAT_VERSION, FileInfo, KbInfo, Manifest, View, ViewOptions, cut_words,
+};
+
+use crate::biencoder::{BiEncoder, Tower, TowerBytes};
+use crate::concepts::ConceptTable;
+use crate::container::{self, Check, Container, Format};
+use crate::detect::Dictionary;
+use crate::error::{Context, Error, Result};
+use crate::index::Index;
+use crate::tokens::Tokens;
+use burn::tensor::Device;
+use bytes::Bytes;
+use std::collections::BTreeMap;
+
+/// The names of a bundle's files.
+pub mod names {
+    /// The manifest.
+    pub const MANIFEST: &str = "manifest.json";
+    /// The tokenizer of both towers.
+    pub const TOKENIZER: &str = "tokenizer.json";
+    /// The configuration of the mention tower.
+    pub const CONFIG: &str = "config.json";
+    /// The weights of the mention tower.
+    pub const WEIGHTS: &str = "model.safetensors";
+    /// The projection of the mention tower, if it has one.
+    pub const PROJECTION: &str = "projection.safetensors";
+    /// The configuration of the entity tower, if it is its own.
+    pub const ENTITY_CONFIG: &str = "entity.config.json";
+    /// The weights of the entity tower, if it is its own.
+    pub const ENTITY_WEIGHTS: &str = "entity.model.safetensors";
+    /// The projection of the entity tower, if it has one.
+    pub const ENTITY_PROJECTION: &str = "entity.projection.safetensors";
+    /// The index.
+    pub const INDEX: &str = "index.bin";
+    /// The concepts.
+    pub const CONCEPTS: &str = "concepts.bin";
+    /// The names to be found in raw text.
+    pub const DICTIONARY: &str = "dictionary.bin";
+    /// Licences in full, if the knowledge base brings them.
+    pub const LICENCES: &str = "LICENSES.md";
+}
+
+const FORMAT: Format = Format { magic: b"PELBUNDL", version: FORMAT_VERSION, name: "bundle" };
+
+/// The files of a bundle, by name.
+#[derive(Clone, Debug, Default)]
+pub struct Parts(pub BTreeMap<String, Bytes>);
+
+impl Parts {
+    /// Takes a bundle apart that is one file.
+    ///
+    /// # Errors
+    /// If it is no bundle, of another version, or cut short.
+    pub fn from_one_file(bytes: &Bytes) -> Result<Self> {
+        let container = Container::<Vec<String>>::read(FORMAT, bytes, Check::Trusted)?;
+        let parts = container.fields.iter().map(|name| Ok((name.clone(), container.section(name)?)));
+        Ok(Self(parts.collect::<Result<_>>()?))
+    }
+
+    /// All files in one.
+    ///
+    /// # Errors
+    /// If the header cannot be written.
+    pub fn to_one_file(&self) -> Result<Vec<u8>> {
+        let sections: Vec<(&str, &[u8])> = self.0.iter().map(|(name, bytes)| (name.as_str(), &bytes[..])).collect();
+        container::write(FORMAT, &self.0.keys().collect::<Vec<_>>(), &sections)
+    }
+
+    /// The bytes of a file.
+    ///
+    /// # Errors
+    /// If the bundle lacks it.
+    pub fn get(&self, name: &str) -> Result<&Bytes> {
+        self.0.get(name).ok_or_else(|| Error::artifact(format!("the bundle has no `{name}`")))
+    }
+
+    fn tower(&self, config: &str, weights: &str, projection: &str) -> Result<TowerBytes<'_>> {
+        Ok(TowerBytes {
+            config: self.get(config)?,
+            weights: self.get(weights)?,
+            projection: self.0.get(projection).map(|bytes| &bytes[..]),
+        })
+    }
+
+    /// The manifest entries of all files but the manifest.
+    pub fn file_infos(&self) -> BTreeMap<String, FileInfo> {
+        let info = |bytes: &Bytes| FileInfo { bytes: bytes.len() as u64, blake3: blake3::hash(bytes).to_hex().to_string() };
+        let others = self.0.iter().filter(|(name, _)| *name != names::MANIFEST);
+        others.map(|(name, bytes)| (name.clone(), info(bytes))).collect()
+    }
+}
+
+/// A bundle that has been read and checked; its encoder is built by [`Bundle::encoder`] on a device.
+pub struct Bundle {
+    /// What it says of itself.
+    pub manifest: Manifest,
+    /// The tokenizer.
+    pub tokens: Tokens,
+    /// The vectors.
+    pub index: Index,
+    /// The concepts.
+    pub concepts: ConceptTable,
+    /// The names.
+    pub dictionary: Dictionary,
+    parts: Parts,
+}
+
+impl Bundle {
+    /// Reads a bundle, comparing every file with the manifest.
+    ///
+    /// # Errors
+    /// If a file is missing, spare, cut short, altered, or does not fit the others; the error names it.
+    pub fn read(parts: Parts) -> Result<Self> {
+        let manifest = Manifest::from_bytes(parts.get(names::MANIFEST)?)?;
+        for (name, info) in &manifest.files {
+            let bytes = parts.get(name)?;
+            if bytes.len() as u64 != info.bytes {
+                let (expected, found) = (info.bytes, bytes.len());
+                return Err(Error::artifact(format!("`{name}` has been cut or extended: expected {expected} bytes, found {found}")));
+            }
+            if blake3::hash(bytes).to_hex().as_str() != info.blake3 {
+                return Err(Error::artifact(format!("`{name}` has been altered: its checksum differs from the manifest's")));
+            }
+        }
+        if let Some(spare) = parts.0.keys().find(|name| *name != names::MANIFEST && !manifest.files.contains_key(*name)) {
+            return Err(Error::artifact(format!("`{spare}` is not in the manifest")));
+        }
+        // The manifest's checksums cover the files whole, so that their own need not be computed again.
+        let read = |name: &str| parts.get(name);
+        let tokens = Tokens::from_bytes(read(names::TOKENIZER)?)?;
+        let index = Index::from_bytes(read(names::INDEX)?, Check::Trusted)?;
+        let concepts = ConceptTable::from_bytes(read(names::CONCEPTS)?, Check::Trusted)?;
+        let dictionary = Dictionary::from_bytes(read(names::DICTIONARY)?.clone())?;
+        if *index.info() != manifest.index {
+            return Err(Error::artifact("the index is not the one that the manifest describes"));
+        }
+        if let Some(last) = index.last_concept().filter(|last| last.index() >= concepts.len()) {
+            let (last, count) = (last.index(), concepts.len());
+            return Err(Error::artifact(format!("the index names concept {last}, the concept table has {count}")));
+        }
+        Ok(Self { manifest, tokens, index, concepts, dictionary, parts })
+    }
+
+    /// Builds the encoder on a device.
+    ///
+    /// # Errors
+    /// If its files do not fit together, or its vectors are not as long as the index's.
+    pub fn encoder(&self, device: &Device) -> Result<BiEncoder> {
+        let mention = self.parts.tower(names::CONFIG, names::WEIGHTS, names::PROJECTION)?;
+        let mention = Tower::from_bytes(mention, &self.tokens, device)?;
+        let entity = if self.manifest.encoder.tied {
+            None
+        } else {
+            let bytes = self.parts.tower(names::ENTITY_CONFIG, names::ENTITY_WEIGHTS, names::ENTITY_PROJECTION)?;
+            Some(Tower::from_bytes(bytes, &self.tokens, device).context(|| "the entity tower".into())?)
+        };
+        let (found, expected) = (mention.dim(), self.index.info().dim);
+        if found != expected {
+            return Err(Error::artifact(format!("the encoder gives {found} values, the index has {expected}")));
+        }
+        BiEncoder::new(mention, entity)
+    }
+
+    /// The files that the bundle was read from.
+    pub fn parts(&self) -> &Parts {
+        &self.parts
+    }
+}

@@ -1,0 +1,153 @@
+//! The concepts of a bundle, decoded one at a time from where their bytes lie, so that opening them costs nothing.
+
+use crate::container::{self, Check, Container, Format};
+use crate::error::{Error, Result};
+use crate::index::Numbers;
+use crate::kb::{Concept, ConceptId, KnowledgeBase};
+use bytes::Bytes;
+
+const FORMAT: Format = Format { magic: b"PELCNCPT", version: 1, name: "concept table" };
+
+/// A knowledge base in its file form.
+#[derive(Debug)]
+pub struct ConceptTable {
+    /// `[n + 1]`: where each record begins, and the end of the last.
+    starts: Numbers<u64>,
+    /// `[n]`: positions in the order of their identifiers.
+    by_id: Numbers<u32>,
+    records: Bytes,
+}
+
+impl ConceptTable {
+    /// The bytes of a table.
+    ///
+    /// # Errors
+    /// If a concept cannot be encoded.
+    pub fn build(kb: &KnowledgeBase) -> Result<Vec<u8>> {
+        let mut records = Vec::new();
+        let mut starts = vec![0u64];
+        for (_, concept) in kb.iter() {
+            records = postcard::to_extend(concept, records)
+                .map_err(|cause| Error::artifact(format!("encoding the concept {}", concept.id)).caused_by(cause))?;
+            starts.push(records.len() as u64);
+        }
+        let mut by_id: Vec<(&str, u32)> = kb.iter().map(|(at, concept)| (concept.id.as_str(), at.0)).collect();
+        by_id.sort_unstable();
+        let by_id: Vec<u32> = by_id.into_iter().map(|(_, at)| at).collect();
+        let sections: [(&str, &[u8]); 3] =
+            [("starts", bytemuck::cast_slice(&starts)), ("by_id", bytemuck::cast_slice(&by_id)), ("records", &records)];
+        container::write(FORMAT, &kb.len(), &sections)
+    }
+
+    /// Reads a table.
+    ///
+    /// # Errors
+    /// If it is cut short, altered, of another version, or its parts do not fit together.
+    pub fn from_bytes(bytes: &Bytes, check: Check) -> Result<Self> {
+        let container = Container::<usize>::read(FORMAT, bytes, check)?;
+        let count = container.fields;
+        let size = |width: usize, count: usize| {
+            count.checked_mul(width).ok_or_else(|| Error::artifact("the concept table: its sizes are too large"))
+        };
+        let starts = Numbers::<u64>::new(container.section_of("starts", size(8, count.saturating_add(1))?)?);
+        let by_id = Numbers::<u32>::new(container.section_of("by_id", size(4, count)?)?);
+        let records = container.section("records")?;
+        let fits = starts.get().is_sorted() && starts.get().last().is_some_and(|end| *end <= records.len() as u64);
+        if !fits || by_id.get().iter().any(|at| *at as usize >= count) {
+            return Err(Error::artifact("the concept table: its parts do not fit together"));
+        }
+        Ok(Self { starts, by_id, records })
+    }
+
+    /// The number of concepts.
+    pub fn len(&self) -> usize {
+        self.by_id.get().len()
+    }
+
+    /// Whether there is no concept.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The concept at a position.
+    ///
+    /// # Errors
+    /// If there is none, or its record is damaged.
+    pub fn get(&self, id: ConceptId) -> Result<Concept> {
+        let at = id.index();
+        let range = match self.starts.get().get(at..at.saturating_add(2)) {
+            Some([start, end]) => *start as usize..*end as usize,
+            _ => return Err(Error::artifact(format!("the concept table has no concept {at} of {}", self.len()))),
+        };
+        postcard::from_bytes(&self.records[range])
+            .map_err(|cause| Error::artifact(format!("the concept table: record {at}")).caused_by(cause))
+    }
+
+    /// The position of an identifier.
+    ///
+    /// # Errors
+    /// If a record on the way is damaged.
+    pub fn find(&self, id: &str) -> Result<Option<ConceptId>> {
+        let order = self.by_id.get();
+        let (mut low, mut high) = (0, order.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            let at = ConceptId(order[middle]);
+            match self.get(at)?.id.as_str().cmp(id) {
+                std::cmp::Ordering::Equal => return Ok(Some(at)),
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Greater => high = middle,
+            }
+        }
+        Ok(None)
+    }
+
+    /// All concepts, in order.
+    ///
+    /// # Errors
+    /// If a record is damaged.
+    pub fn to_knowledge_base(&self) -> Result<KnowledgeBase> {
+        let mut kb = KnowledgeBase::new();
+        for at in 0..self.len() as u32 {
+            kb.push(self.get(ConceptId(at))?)?;
+        }
+        Ok(kb)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kb() -> KnowledgeBase {
+        let mut kb = KnowledgeBase::new();
+        for (id, name) in [("D9", "fever"), ("D10", "cough"), ("A1", "knee")] {
+            let concept = Concept { id: id.into(), name: name.into(), synonyms: vec!["x".into()], ..Concept::default() };
+            kb.push(concept).expect("new");
+        }
+        kb
+    }
+
+    fn table() -> ConceptTable {
+        let bytes = ConceptTable::build(&kb()).expect("it can be written");
+        ConceptTable::from_bytes(&Bytes::from(bytes), Check::Checksums).expect("whole")
+    }
+
+    #[test]
+    fn concepts_are_found_by_position_and_by_identifier() {
+        let table = table();
+        assert_eq!(table.len(), 3);
+        assert_eq!(Some(&table.get(ConceptId(1)).expect("there")), kb().get(ConceptId(1)));
+        for (id, at) in [("D9", Some(0)), ("D10", Some(1)), ("A1", Some(2)), ("A", None), ("Z", None)] {
+            assert_eq!(table.find(id).expect("whole"), at.map(ConceptId), "{id}");
+        }
+        assert!(table.get(ConceptId(3)).is_err() && table.get(ConceptId(u32::MAX)).is_err());
+        assert_eq!(table.to_knowledge_base().expect("whole").len(), 3);
+    }
+
+    #[test]
+    fn an_empty_table_is_whole() {
+        let bytes = ConceptTable::build(&KnowledgeBase::new()).expect("it can be written");
+        assert!(ConceptTable::from_bytes(&Bytes::from(bytes), Check::Checksums).expect("whole").is_empty());
+    }
+}

@@ -1,0 +1,199 @@
+//! Building the dictionary: every name in normalised form, the forms derived from it, and the words that are known.
+
+use super::dictionary::{FORMAT, Fields, MAX_TOKENS, MAX_WORD};
+use super::normalise::{Gap, Kind, STOPS, Token, Tokens, needs_blank};
+use super::posting::{self, Posting, Rule};
+use super::words::Words;
+use crate::container;
+use crate::error::{Error, Result};
+use crate::kb::{Concept, ConceptId};
+use std::collections::HashSet;
+
+/// Names longer than this, in characters, are no abbreviations.
+const ABBREVIATION: usize = 5;
+/// The shortest derived form that is written without its hyphen.
+const MIN_DERIVED: usize = 7;
+
+/// The bytes of a dictionary.
+pub(super) fn build<'a>(concepts: impl Iterator<Item = (ConceptId, &'a Concept)>) -> Result<Vec<u8>> {
+    let mut builder = Builder::new();
+    for (id, concept) in concepts {
+        for name in concept.names() {
+            builder.name(id, name);
+        }
+        builder.words(concept.definition.as_deref().unwrap_or_default(), true);
+    }
+    builder.finish()
+}
+
+struct Builder {
+    names: Vec<(String, ConceptId, Form)>,
+    /// Words that stand in lower case somewhere in a definition.
+    lower: HashSet<String>,
+    known: HashSet<String>,
+    longest: usize,
+    lists: Words,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Form {
+    stated: bool,
+    /// The upper-case characters, if the name looks like an abbreviation.
+    abbreviation: Option<u32>,
+}
+
+/// A name taken apart.
+struct Parsed {
+    tokens: Vec<Token>,
+    keys: String,
+}
+
+impl Parsed {
+    fn new(name: &str) -> Option<Self> {
+        let (mut reader, mut tokens, mut keys) = (Tokens::new(name, MAX_WORD), Vec::new(), String::new());
+        while let Some(token) = reader.next(&mut keys) {
+            if token.kind == Kind::TooLong || tokens.len() == MAX_TOKENS {
+                return None;
+            }
+            tokens.push(token);
+        }
+        while tokens.pop_if(|token| token.kind == Kind::Mark && keys[token.key.0..].starts_with(STOPS)).is_some() {}
+        Some(Self { tokens, keys })
+    }
+
+    fn key(&self, token: &Token) -> &str {
+        &self.keys[token.key.0..token.key.1]
+    }
+
+    /// The name written with these tokens, each with the letters after it, and blanks where words meet.
+    fn write<'t>(&self, tokens: impl Iterator<Item = (&'t Token, &'static str)>, joined: bool) -> String {
+        let (mut written, mut before) = (String::new(), Kind::Mark);
+        for (token, ending) in tokens {
+            if needs_blank(before, token.kind) && !(joined && token.gap == Gap::Hyphen) {
+                written.push(' ');
+            }
+            written.push_str(self.key(token));
+            written.push_str(ending);
+            before = token.kind;
+        }
+        written
+    }
+
+    /// The upper-case characters of a name that looks like an abbreviation: short, with capitals beyond the first letter.
+    fn abbreviation(&self) -> Option<u32> {
+        let (mut upper, mut chars, mut letters) = (0u64, 0, 0);
+        for token in self.tokens.iter().filter(|token| token.kind == Kind::Word) {
+            let key = self.key(token);
+            let count = key.chars().count();
+            if chars + count > 32 {
+                return None;
+            }
+            upper |= token.upper << chars;
+            chars += count;
+            letters += key.chars().filter(|c| c.is_alphabetic()).count();
+        }
+        let capitals = upper.count_ones() as usize;
+        let all = capitals == letters && chars <= ABBREVIATION && self.tokens.len() == 1;
+        let few = letters <= 3 && (capitals > 1 || capitals == 1 && (letters <= 2 || upper & 1 == 0));
+        (capitals > 0 && (all || few)).then_some(upper as u32)
+    }
+}
+
+impl Builder {
+    fn new() -> Self {
+        Self { names: vec![], lower: HashSet::new(), known: HashSet::new(), longest: 0, lists: Words::new() }
+    }
+
+    fn name(&mut self, id: ConceptId, name: &str) {
+        self.words(name, false);
+        let Some(parsed) = Parsed::new(name) else { return };
+        self.longest = self.longest.max(parsed.tokens.len());
+        let stated = parsed.write(parsed.tokens.iter().map(|token| (token, "")), false);
+        if !stated.is_empty() {
+            self.names.push((stated, id, Form { stated: true, abbreviation: parsed.abbreviation() }));
+        }
+        for derived in derive(&parsed) {
+            self.names.push((derived, id, Form { stated: false, abbreviation: None }));
+        }
+    }
+
+    fn words(&mut self, text: &str, definition: bool) {
+        let (mut reader, mut key) = (Tokens::new(text, MAX_WORD), String::new());
+        while let Some(token) = reader.next(&mut key) {
+            if token.kind == Kind::Word && key.len() > 1 && key.bytes().all(|b| b.is_ascii_lowercase()) {
+                if definition && token.upper == 0 && !self.lower.contains(&key) {
+                    self.lower.insert(key.clone());
+                }
+                if key.len() > 2 && !self.known.contains(&key) {
+                    self.known.insert(key.clone());
+                }
+            }
+            key.clear();
+        }
+    }
+
+    fn rule(&self, name: &str, form: Form) -> Rule {
+        let letters = name.chars().filter(|c| c.is_alphabetic()).count();
+        match form.abbreviation {
+            _ if letters == 0 || name.chars().count() < 2 => Rule::Never,
+            Some(mask) if letters < 3 || self.lists.ordinary.contains(name) || self.lists.stopped.contains(name) || self.lower.contains(name) => Rule::CaseBound(mask),
+            Some(mask) => Rule::Abbreviation(mask),
+            None if self.lists.stopped.contains(name) || name.chars().count() < 3 => Rule::Never,
+            None => Rule::AnyCase,
+        }
+    }
+
+    fn finish(mut self) -> Result<Vec<u8>> {
+        let names = std::mem::take(&mut self.names);
+        let mut entries: Vec<(String, Posting)> = names
+            .into_iter()
+            .map(|(name, concept, form)| {
+                let rule = self.rule(&name, form);
+                (name, Posting { concept, stated: form.stated, rule })
+            })
+            .collect();
+        entries.sort_unstable();
+        entries.dedup();
+
+        let failed = |cause: fst::Error| Error::artifact("building the automaton of names").caused_by(cause);
+        let (mut map, mut postings, mut group) = (fst::MapBuilder::memory(), Vec::new(), Vec::new());
+        for same in entries.chunk_by(|a, b| a.0 == b.0) {
+            group.clear();
+            group.extend(same.iter().map(|(_, posting)| *posting));
+            // A name that a concept has is not also derived for others.
+            if group.iter().any(|posting| posting.stated) {
+                group.retain(|posting| posting.stated);
+            }
+            let Some((name, _)) = same.first() else { continue };
+            map.insert(name, postings.len() as u64).map_err(failed)?;
+            posting::write(&group, &mut postings);
+        }
+        let names = map.into_inner().map_err(failed)?;
+
+        let ordinary = self.lists.ordinary.iter().chain(&self.lists.stopped).filter(|word| !word.contains(' '));
+        self.known.extend(ordinary.map(|word| (*word).to_owned()));
+        let mut known: Vec<String> = self.known.into_iter().collect();
+        known.sort_unstable();
+        let words = fst::Set::from_iter(known).map_err(failed)?;
+        let fields = Fields { longest_name: self.longest };
+        let sections: [(&str, &[u8]); 3] =
+            [("names", &names), ("postings", &postings), ("words", words.as_fst().as_bytes())];
+        container::write(FORMAT, &fields, &sections)
+    }
+}
+
+/// Forms of a name that it does not state: "Alzheimers disease" for "Alzheimer's disease", "betablocker" for "beta-blocker".
+fn derive(name: &Parsed) -> Vec<String> {
+    let mut derived = Vec::new();
+    let tokens = &name.tokens;
+    if tokens.iter().any(|token| token.possessive) {
+        derived.push(name.write(tokens.iter().map(|token| (token, if token.possessive { "s" } else { "" })), false));
+    }
+    let alphabetic = |token: &Token| name.key(token).chars().all(char::is_alphabetic);
+    let hyphens = tokens.iter().filter(|token| token.gap == Gap::Hyphen).count();
+    if hyphens == 1 && tokens.iter().all(|token| token.kind == Kind::Word && alphabetic(token)) {
+        derived.push(name.write(tokens.iter().map(|token| (token, "")), true));
+    }
+    derived.retain(|form| form.len() >= MIN_DERIVED);
+    derived
+}

@@ -1,0 +1,138 @@
+//! What the dictionary knows of a name: the concepts that have it, and when it may be found in text.
+
+use crate::kb::ConceptId;
+
+/// When a name may be found in text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Rule {
+    /// In any case.
+    AnyCase,
+    /// An abbreviation: where the characters of the mask are upper case, or anywhere if the text is in lower case
+    /// throughout this word. Bit i stands for character i of the words of the name.
+    Abbreviation(u32),
+    /// An abbreviation that is an ordinary word in lower case, or too short to tell: only where the characters of the
+    /// mask are upper case.
+    CaseBound(u32),
+    /// Never: an ordinary word.
+    Never,
+}
+
+/// One concept under a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Posting {
+    pub concept: ConceptId,
+    /// The knowledge base has a name that normalises to this one; otherwise it was derived from one.
+    pub stated: bool,
+    pub rule: Rule,
+}
+
+/// Appends the postings of one name: their number, then each as concept, flags and mask, all as LEB128.
+pub(super) fn write(postings: &[Posting], bytes: &mut Vec<u8>) {
+    put(postings.len() as u32, bytes);
+    for posting in postings {
+        let (rule, mask) = match posting.rule {
+            Rule::AnyCase => (0, None),
+            Rule::Abbreviation(mask) => (1, Some(mask)),
+            Rule::CaseBound(mask) => (2, Some(mask)),
+            Rule::Never => (3, None),
+        };
+        put(posting.concept.0, bytes);
+        put(rule << 1 | u32::from(posting.stated), bytes);
+        if let Some(mask) = mask {
+            put(mask, bytes);
+        }
+    }
+}
+
+/// The postings that begin at a byte; damaged ones end early.
+pub(super) struct Postings<'b> {
+    bytes: &'b [u8],
+    left: u32,
+}
+
+impl<'b> Postings<'b> {
+    pub fn at(bytes: &'b [u8], at: u64) -> Self {
+        let mut bytes = usize::try_from(at).ok().and_then(|at| bytes.get(at..)).unwrap_or_default();
+        let left = take(&mut bytes).unwrap_or(0);
+        Self { bytes, left }
+    }
+}
+
+impl Iterator for Postings<'_> {
+    type Item = Posting;
+
+    fn next(&mut self) -> Option<Posting> {
+        self.left = self.left.checked_sub(1)?;
+        let concept = ConceptId(take(&mut self.bytes)?);
+        let flags = take(&mut self.bytes)?;
+        let rule = match flags >> 1 {
+            0 => Rule::AnyCase,
+            1 => Rule::Abbreviation(take(&mut self.bytes)?),
+            2 => Rule::CaseBound(take(&mut self.bytes)?),
+            _ => Rule::Never,
+        };
+        Some(Posting { concept, stated: flags & 1 == 1, rule })
+    }
+}
+
+fn put(mut value: u32, bytes: &mut Vec<u8>) {
+    while value > 0x7f {
+        bytes.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+}
+
+fn take(bytes: &mut &[u8]) -> Option<u32> {
+    let mut value = 0;
+    for shift in (0..35).step_by(7) {
+        let (first, rest) = bytes.split_first()?;
+        *bytes = rest;
+        value |= u64::from(first & 0x7f) << shift;
+        if first & 0x80 == 0 {
+            return u32::try_from(value).ok();
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn posting() -> impl Strategy<Value = Posting> {
+        let rule = prop_oneof![
+            Just(Rule::AnyCase),
+            any::<u32>().prop_map(Rule::Abbreviation),
+            any::<u32>().prop_map(Rule::CaseBound),
+            Just(Rule::Never),
+        ];
+        (any::<u32>(), any::<bool>(), rule).prop_map(|(concept, stated, rule)| Posting {
+            concept: ConceptId(concept),
+            stated,
+            rule,
+        })
+    }
+
+    #[test]
+    fn small_numbers_take_one_byte() {
+        let mut bytes = vec![];
+        write(&[Posting { concept: ConceptId(300), stated: true, rule: Rule::AnyCase }], &mut bytes);
+        assert_eq!(bytes, [1, 0xac, 0x02, 1]);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(before in proptest::collection::vec(any::<u8>(), 0..4), postings in proptest::collection::vec(posting(), 0..5)) {
+            let mut bytes = before.clone();
+            write(&postings, &mut bytes);
+            prop_assert_eq!(Postings::at(&bytes, before.len() as u64).collect::<Vec<_>>(), postings);
+        }
+
+        #[test]
+        fn any_bytes_can_be_read(bytes in proptest::collection::vec(any::<u8>(), 0..40), at in any::<u64>()) {
+            prop_assert!(Postings::at(&bytes, at % 50).count() <= 40 && Postings::at(&bytes, at).count() <= 40);
+        }
+    }
+}

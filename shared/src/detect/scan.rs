@@ -1,0 +1,232 @@
+//! The walk over a text: at each word the longest name that begins there.
+
+use super::dictionary::{Dictionary, MAX_WORD};
+use super::inflect::other_numbers;
+use super::normalise::{Gap, Kind, Token, Tokens, needs_blank};
+use super::posting::{Postings, Rule};
+use crate::text::Span;
+use fst::raw::{CompiledAddr, Output};
+
+/// A hyphen may be left out between words that have as many letters together.
+const MIN_JOINED: usize = 7;
+/// Tokens that are kept before the present one.
+const HISTORY: usize = 8;
+/// Ways to spell what was read so far that are followed at once.
+const MAX_STATES: usize = 8;
+
+/// A place in the automaton of names.
+#[derive(Clone, Copy)]
+struct State {
+    node: CompiledAddr,
+    output: Output,
+}
+
+/// A name that ends at a token.
+#[derive(Clone, Copy)]
+pub(super) struct Found {
+    /// The last token of the mention.
+    pub last: usize,
+    /// Where its postings are.
+    pub postings: u64,
+    form: Form,
+}
+
+/// How the last word of the mention is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// As in the name.
+    Same,
+    /// With an "s" more.
+    WithS,
+    /// In another way that [`other_numbers`] knows.
+    Inflected,
+}
+
+/// A text on its way through a dictionary. It holds a bounded piece of the text's tokens.
+pub(super) struct Scan<'d, 't> {
+    dictionary: &'d Dictionary,
+    reader: Tokens<'t>,
+    keys: String,
+    tokens: Vec<Token>,
+    states: Vec<State>,
+    entries: Vec<State>,
+    found: Vec<Found>,
+}
+
+impl<'d, 't> Scan<'d, 't> {
+    pub fn new(dictionary: &'d Dictionary, text: &'t str) -> Self {
+        let reader = Tokens::new(text, MAX_WORD);
+        Self { dictionary, reader, keys: String::new(), tokens: vec![], states: vec![], entries: vec![], found: vec![] }
+    }
+
+    /// The token at a position, if the text has so many.
+    pub fn token(&mut self, at: usize) -> Option<Token> {
+        while self.tokens.len() <= at {
+            let token = self.reader.next(&mut self.keys)?;
+            self.tokens.push(token);
+        }
+        self.tokens.get(at).copied()
+    }
+
+    /// The normalised form of a token that was read.
+    pub fn key(&self, token: &Token) -> &str {
+        self.keys.get(token.key.0..token.key.1).unwrap_or_default()
+    }
+
+    /// Forgets tokens far before `at`; returns the position that `at` has afterwards.
+    pub fn forget(&mut self, at: usize) -> usize {
+        let drop = at.saturating_sub(HISTORY);
+        if drop < 1024 {
+            return at;
+        }
+        let bytes = self.tokens.get(drop).map_or(self.keys.len(), |token| token.key.0);
+        self.tokens.drain(..drop);
+        self.keys.drain(..bytes);
+        for token in &mut self.tokens {
+            token.key = (token.key.0 - bytes, token.key.1 - bytes);
+        }
+        at - drop
+    }
+
+    /// The bytes from the first to the last of these tokens.
+    pub fn span(&self, first: usize, last: usize) -> Option<Span> {
+        Some(Span::new(self.tokens.get(first)?.start, self.tokens.get(last)?.end))
+    }
+
+    /// All names that begin at a token, shorter ones first, whether or not they may be found in text.
+    pub fn names_at(&mut self, first: usize) -> Vec<Found> {
+        let mut found = std::mem::take(&mut self.found);
+        found.clear();
+        self.walk(first, &mut found);
+        found
+    }
+
+    /// Gives a list back, so that it is used again.
+    pub fn recycle(&mut self, found: Vec<Found>) {
+        self.found = found;
+    }
+
+    fn walk(&mut self, first: usize, found: &mut Vec<Found>) {
+        let fst = &self.dictionary.names;
+        self.states.clear();
+        self.states.push(State { node: fst.root().addr(), output: Output::zero() });
+        let mut before: Option<Token> = None;
+        for last in first..first.saturating_add(self.dictionary.longest_name) {
+            let Some(token) = self.token(last) else { return };
+            if token.kind == Kind::TooLong || before.is_some() && token.gap == Gap::Break {
+                return;
+            }
+            let closed = self.token(last + 1).is_none_or(|after| after.gap != Gap::Glued);
+            self.enter(before.as_ref(), &token);
+            if closed {
+                self.ends(last, &token, found);
+            }
+            let key = self.keys.get(token.key.0..token.key.1).unwrap_or_default();
+            self.states.clear();
+            self.states.extend(self.entries.iter().filter_map(|state| step(self.dictionary, *state, key)));
+            if self.states.is_empty() {
+                return;
+            }
+            before = Some(token);
+        }
+    }
+
+    /// Moves from the end of one token to the start of the next: over a blank where words meet; a hyphen may also be
+    /// nothing.
+    fn enter(&mut self, before: Option<&Token>, token: &Token) {
+        self.entries.clear();
+        let Some(before) = before else {
+            self.entries.extend(&self.states);
+            return;
+        };
+        let blank = needs_blank(before.kind, token.kind);
+        let bytes = |token: &Token| token.key.1 - token.key.0;
+        let join = blank && token.gap == Gap::Hyphen && bytes(before) + bytes(token) >= MIN_JOINED;
+        for state in &self.states {
+            if blank {
+                self.entries.extend(step(self.dictionary, *state, " "));
+            }
+            if !blank || join {
+                self.entries.push(*state);
+            }
+        }
+        self.entries.truncate(MAX_STATES);
+    }
+
+    fn ends(&self, last: usize, token: &Token, found: &mut Vec<Found>) {
+        let key = self.key(token);
+        let inflects = token.kind == Kind::Word && !is_short_capitals(key, token.upper);
+        for entry in &self.entries {
+            let mut end = |stem: &str, ending: &str, form: Form| {
+                let state = step(self.dictionary, *entry, stem).and_then(|state| step(self.dictionary, state, ending));
+                let Some(state) = state else { return };
+                let node = self.dictionary.names.node(state.node);
+                if node.is_final() {
+                    let postings = state.output.cat(node.final_output()).value();
+                    found.push(Found { last, postings, form });
+                }
+            };
+            end(key, "", Form::Same);
+            if inflects {
+                other_numbers(key, |stem, ending| {
+                    let with_s = ending.is_empty() && key.len() == stem.len() + 1;
+                    end(stem, ending, if with_s { Form::WithS } else { Form::Inflected });
+                });
+            }
+        }
+    }
+
+    /// Whether a name found here may be a mention, as its case tells.
+    pub fn accepts(&self, first: usize, found: Found) -> bool {
+        let mut postings = Postings::at(&self.dictionary.postings, found.postings);
+        postings.any(|posting| match posting.rule {
+            Rule::AnyCase => true,
+            Rule::Abbreviation(_) if found.form == Form::Same => true,
+            Rule::Abbreviation(mask) => self.has_case(first, found, mask),
+            Rule::CaseBound(mask) => self.has_case(first, found, mask) && !self.shouts(first, found.last),
+            Rule::Never => false,
+        })
+    }
+
+    /// Whether the characters of the mask are upper case, and a plural's "s" is not.
+    fn has_case(&self, first: usize, found: Found, mask: u32) -> bool {
+        let (mut upper, mut chars) = (0u64, 0);
+        for token in self.tokens.get(first..=found.last).unwrap_or_default() {
+            if token.kind == Kind::Word && chars < 64 {
+                upper |= token.upper << chars;
+                chars += self.key(token).chars().count();
+            }
+        }
+        let s_is_small = found.form == Form::Same || (1..=64).contains(&chars) && upper >> (chars - 1) & 1 == 0;
+        found.form != Form::Inflected && s_is_small && upper & u64::from(mask) == u64::from(mask)
+    }
+
+    /// Whether capitals tell nothing here: the nearest longer word on either side is all in capitals too, or the mention
+    /// is a heading.
+    fn shouts(&self, first: usize, last: usize) -> bool {
+        let longer = |token: &&Token| token.kind == Kind::Word && (5..64).contains(&(token.key.1 - token.key.0));
+        let capitals = |token: &Token| token.upper.count_ones() as usize == token.key.1 - token.key.0;
+        let (before, rest) = self.tokens.split_at(first.min(self.tokens.len()));
+        let after = rest.get(last + 1 - first..).unwrap_or_default();
+        let heading = rest.first().is_some_and(|token| token.gap == Gap::Break)
+            && after.first().is_some_and(|token| self.key(token) == ":");
+        heading
+            || before.iter().rev().take(HISTORY).find(longer).is_some_and(capitals)
+            || after.iter().take(HISTORY).find(longer).is_some_and(capitals)
+    }
+}
+
+fn step(dictionary: &Dictionary, from: State, bytes: &str) -> Option<State> {
+    let mut state = from;
+    for byte in bytes.bytes() {
+        let node = dictionary.names.node(state.node);
+        let transition = node.transition(node.find_input(byte)?);
+        state = State { node: transition.addr, output: state.output.cat(transition.out) };
+    }
+    Some(state)
+}
+
+/// "AIDS" is not the plural of "AID".
+fn is_short_capitals(key: &str, upper: u64) -> bool {
+    key.len() <= 5 && upper.count_ones() as usize == key.len()
+}

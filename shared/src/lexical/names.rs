@@ -1,0 +1,118 @@
+//! Exact look-up of a surface among the concepts' names.
+
+use super::Ranked;
+use crate::kb::{ConceptId, KnowledgeBase};
+use std::collections::HashMap;
+
+/// What is done to a name and to a surface before they are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Normal {
+    /// Lower case, nothing else.
+    LowerCase,
+    /// Lower case; what is neither letter, digit nor `_` parts words; the words are joined by one space.
+    Words,
+}
+
+impl Normal {
+    /// The form of `text` that is compared.
+    pub fn apply(self, text: &str) -> String {
+        let lower = text.to_lowercase();
+        match self {
+            Normal::LowerCase => lower,
+            Normal::Words => {
+                let words = lower.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
+                words.collect::<Vec<_>>().join(" ")
+            }
+        }
+    }
+}
+
+/// Every name and synonym of a knowledge base, and the concepts that bear it.
+#[derive(Clone, Debug)]
+pub struct ExactNames {
+    normal: Normal,
+    /// The bearers in concept order.
+    concepts: HashMap<String, Vec<ConceptId>>,
+}
+
+impl ExactNames {
+    /// Reads all names; one that is empty after normalising is left out.
+    pub fn new(kb: &KnowledgeBase, normal: Normal) -> Self {
+        let mut concepts: HashMap<String, Vec<ConceptId>> = HashMap::new();
+        for (id, concept) in kb.iter() {
+            for name in concept.names() {
+                let name = normal.apply(name);
+                if name.is_empty() {
+                    continue;
+                }
+                let bearers = concepts.entry(name).or_default();
+                // Two names of one concept may be equal once they are normalised.
+                if bearers.last() != Some(&id) {
+                    bearers.push(id);
+                }
+            }
+        }
+        Self { normal, concepts }
+    }
+
+    /// How names are compared.
+    pub fn normal(&self) -> Normal {
+        self.normal
+    }
+
+    /// The number of different names.
+    pub fn len(&self) -> usize {
+        self.concepts.len()
+    }
+
+    /// Whether there is no name.
+    pub fn is_empty(&self) -> bool {
+        self.concepts.is_empty()
+    }
+
+    /// The concepts that bear this name, in concept order.
+    pub fn bearers(&self, surface: &str) -> &[ConceptId] {
+        self.concepts.get(&self.normal.apply(surface)).map_or(&[], Vec::as_slice)
+    }
+
+    /// The first `k` bearers, each with score 1.
+    pub fn search(&self, surface: &str, k: usize) -> Ranked {
+        self.bearers(surface).iter().take(k).map(|id| (*id, 1.0)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kb::Concept;
+
+    fn kb() -> KnowledgeBase {
+        let mut kb = KnowledgeBase::new();
+        for (id, name, synonyms) in [
+            ("D1", "Type-2 diabetes", vec!["T2D", "t2d"]),
+            ("D2", "T2D", vec![]),
+            ("D3", "--", vec!["type 2 diabetes"]),
+        ] {
+            let synonyms = synonyms.into_iter().map(str::to_owned).collect();
+            kb.push(Concept { id: id.into(), name: name.into(), synonyms, ..Concept::default() }).expect("new");
+        }
+        kb
+    }
+
+    #[test]
+    fn bearers_come_once_in_concept_order() {
+        let names = ExactNames::new(&kb(), Normal::LowerCase);
+        assert_eq!(names.search("t2D", 8), [(ConceptId(0), 1.0), (ConceptId(1), 1.0)]);
+        assert_eq!(names.search("t2D", 1), [(ConceptId(0), 1.0)]);
+        assert_eq!(names.search("type 2 diabetes", 8), [(ConceptId(2), 1.0)]);
+        assert_eq!(names.search("t2", 8), []);
+        assert_eq!(names.len(), 4);
+    }
+
+    #[test]
+    fn punctuation_parts_words_where_asked() {
+        let names = ExactNames::new(&kb(), Normal::Words);
+        assert_eq!(names.bearers("(Type 2)  diabetes"), [ConceptId(0), ConceptId(2)]);
+        assert_eq!(names.bearers("--"), [], "a name without words bears nothing");
+    }
+}

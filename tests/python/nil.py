@@ -1,0 +1,34 @@
+"""Writes tests/goldens/nil.json: precision-recall curves of NIL by scikit-learn, which `pel_shared::metrics` equals.
+
+NIL is the positive class, its score is the top score negated. Scikit-learn lists a curve from the largest threshold on
+NIL's score down after a first point (1, 0); here it is turned so that recall rises, without that point.
+
+Python 3.11, scikit-learn 1.9.1, numpy 2.4.6. Run: python tests/python/nil.py
+"""
+
+import json
+import random
+from pathlib import Path
+
+from sklearn.metrics import average_precision_score, precision_recall_curve
+
+cases = []
+for seed, size, grid in [(1, 12, 4), (2, 40, 8), (3, 60, 1 << 20), (4, 5, 1)]:
+    generator = random.Random(seed)
+    # Fractions of powers of two are the same in 32 and 64 bits; a coarse grid gives many equal scores.
+    scores = [generator.randrange(grid) / grid for _ in range(size)]
+    nil = [generator.random() < 0.7 - 0.5 * score for score in scores]
+    nil[0] = True
+    negated = [-score for score in scores]
+    precision, recall, _ = precision_recall_curve(nil, negated)
+    cases.append(
+        {
+            "scores": scores,
+            "nil": nil,
+            "average_precision": float(average_precision_score(nil, negated)),
+            "precision": [float(value) for value in precision[:-1][::-1]],
+            "recall": [float(value) for value in recall[:-1][::-1]],
+        }
+    )
+out = Path(__file__).parent.parent / "goldens" / "nil.json"
+out.write_text(json.dumps({"cases": cases}, separators=(",", ":")).replace('},{', '},\n{') + "\n", encoding="utf-8")

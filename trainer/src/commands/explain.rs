@@ -1,0 +1,175 @@
+//! `pel explain`: one mention on its way to a decision.
+
+use super::link::link;
+use crate::device::{DeviceArgs, OpenDevice, Work};
+use crate::encode::{encode_batches, read_back};
+use crate::tables::table;
+use crate::{bundles, files};
+use clap::Args;
+use pel_shared::biencoder::Side;
+use pel_shared::detect::{Detected, Origin};
+use pel_shared::error::{Context, Error, Result};
+use pel_shared::kb::Concept;
+use pel_shared::linker::{Link, LinkOptions, Linker};
+use pel_shared::nil::Decision;
+use pel_shared::text::Span;
+use pel_shared::tokens::Encoded;
+use std::path::PathBuf;
+
+/// Show one mention's tokens, candidates, scores, and why it was linked or not
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  pel explain --bundle bundle --text 'No chest pain today.' --mention 'chest pain'\n  \
+    pel explain --bundle bundle --file note.txt --span 120:131"
+)]
+pub struct ExplainArgs {
+    /// The bundle
+    #[arg(long)]
+    bundle: PathBuf,
+    /// The text
+    #[arg(long, required_unless_present = "file", conflicts_with = "file")]
+    text: Option<String>,
+    /// A file with the text
+    #[arg(long)]
+    file: Option<PathBuf>,
+    /// The mention: its first occurrence in the text
+    #[arg(long, required_unless_present = "span", conflicts_with = "span")]
+    mention: Option<String>,
+    /// The mention, as START:END in bytes
+    #[arg(long)]
+    span: Option<String>,
+    /// Candidates to show
+    #[arg(short, long, default_value_t = 10)]
+    k: usize,
+    /// The lowest score that is linked, instead of the bundle's
+    #[arg(long)]
+    threshold: Option<f32>,
+}
+
+/// A candidate with the text of its concept that met the mention.
+#[derive(serde::Serialize)]
+struct Met {
+    id: String,
+    name: String,
+    score: f32,
+    best_text: String,
+    best_text_score: f32,
+}
+
+/// Runs `pel explain`.
+///
+/// # Errors
+/// If the bundle or text cannot be read, or the mention is not in the text.
+pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
+    let text = match (&args.text, &args.file) {
+        (Some(text), _) => text.clone(),
+        (None, Some(file)) => files::read_text(file)?,
+        (None, None) => return Err(Error::input("expected --text or --file")),
+    };
+    let span = span(args, &text)?;
+    let opened = device.open(Work::Short)?;
+    let linker = Linker::new(bundles::open(&args.bundle)?, opened.device.clone())
+        .context(|| args.bundle.display().to_string())?;
+    let options = LinkOptions { k: args.k, threshold: args.threshold, ..LinkOptions::default() };
+    let given = vec![Detected { span, origin: Origin::Given }];
+    let links = link(&linker, &opened, &text, given.clone(), &options)?;
+    let link = links.first().ok_or_else(|| Error::input("no mention"))?;
+    let prepared = linker.prepare(&text, given, &options)?;
+    let ids = linker.sequences(&prepared).first().map_or(Vec::new(), |encoded| encoded.ids.clone());
+    let tokens: Vec<String> = ids.iter().map(|id| linker.bundle().tokens.token(*id)).collect();
+    let met = met(&linker, &opened, &prepared, link)?;
+    let threshold = args.threshold.or(linker.bundle().manifest.nil.threshold);
+    if json {
+        let said = serde_json::json!({
+            "span": span, "mention": &text[span.start..span.end], "tokens": tokens, "cut": link.cut,
+            "decision": link.decision, "threshold": threshold, "candidates": met,
+        });
+        println!("{said}");
+        return Ok(());
+    }
+    println!("Mention   {:?}, bytes {}..{}", &text[span.start..span.end], span.start, span.end);
+    println!("Tokens    {} ({})", tokens.join(" "), tokens.len());
+    if let Some(cut) = pel_shared::bundle::cut_words(link.cut) {
+        println!("Cut       {cut}");
+    }
+    let mut table = table(["", "Concept", "Id", "Score", "Through", "Unrounded"]);
+    for (rank, met) in met.iter().enumerate() {
+        let (score, exact) = (format!("{:.4}", met.score), format!("{:.4}", met.best_text_score));
+        table.add_row([(rank + 1).to_string(), met.name.clone(), met.id.clone(), score, met.best_text.clone(), exact]);
+    }
+    println!("{table}");
+    println!("Decision  {}", decision(link, &met, threshold));
+    Ok(())
+}
+
+fn span(args: &ExplainArgs, text: &str) -> Result<Span> {
+    if let Some(mention) = &args.mention {
+        let start =
+            text.find(mention).ok_or_else(|| Error::input(format!("{mention:?} does not stand in the text")))?;
+        return Ok(Span::new(start, start + mention.len()));
+    }
+    let given = args.span.as_deref().unwrap_or_default();
+    let numbers = given.split_once(':').and_then(|(start, end)| Some((start.parse().ok()?, end.parse().ok()?)));
+    let (start, end) = numbers.ok_or_else(|| Error::input(format!("--span: expected START:END, found {given:?}")))?;
+    let span = Span::new(start, end);
+    span.of(text)?;
+    Ok(span)
+}
+
+/// Encodes the texts of each candidate again, to say which of them met the mention.
+fn met(linker: &Linker, device: &OpenDevice, prepared: &pel_shared::linker::Prepared, link: &Link) -> Result<Vec<Met>> {
+    let Some(batch) = prepared.batches().first() else { return Ok(Vec::new()) };
+    let mention = read_back(linker.encode(prepared, batch))?;
+    let (bundle, view) = (linker.bundle(), &linker.bundle().manifest.view);
+    let tower = linker.encoder().tower(Side::Entity);
+    let mut all = Vec::new();
+    for candidate in &link.candidates {
+        let concept = bundle.concepts.get(candidate.concept)?;
+        let rows = view.rows(&bundle.tokens, &concept)?;
+        let batches: Vec<&[Encoded]> = rows.chunks(16).collect();
+        let vectors = encode_batches(device, &batches, |rows| {
+            let batch = bundle.tokens.batch(&rows.iter().collect::<Vec<_>>());
+            tower.forward(&batch, bundle.manifest.encoder.reduction, &device.device)
+        })?;
+        let vectors = vectors.concat();
+        let score = |vector: &[f32]| vector.iter().zip(&mention).map(|(a, b)| a * b).sum::<f32>();
+        let scores: Vec<f32> = vectors.chunks_exact(mention.len()).map(score).collect();
+        let best = (0..rows.len()).max_by(|a, b| scores[*a].total_cmp(&scores[*b]).then(b.cmp(a)));
+        let (best_text, best_text_score) = match best {
+            Some(at) => (words(linker, &concept, &rows[at]), scores[at]),
+            None => (String::new(), f32::NAN),
+        };
+        let (id, name) = (concept.id, concept.name);
+        all.push(Met { id, name, score: candidate.score, best_text, best_text_score });
+    }
+    Ok(all)
+}
+
+/// A row's tokens as words, `##` joined.
+fn words(linker: &Linker, concept: &Concept, row: &Encoded) -> String {
+    let tokens = &linker.bundle().tokens;
+    let named = concept.names().find(|name| {
+        let view = linker.bundle().manifest.view;
+        tokens.name(name, view.name_tokens).is_ok_and(|found| found.as_ref() == Some(row))
+    });
+    named.map_or_else(|| "its template".to_owned(), |name| format!("the name {name:?}"))
+}
+
+fn decision(link: &Link, met: &[Met], threshold: Option<f32>) -> String {
+    let limit =
+        threshold.map_or("there is no threshold".to_owned(), |threshold| format!("the threshold is {threshold}"));
+    let margin = match met {
+        [first, second, ..] => format!("; {:.4} before the runner-up", first.score - second.score),
+        _ => String::new(),
+    };
+    match (link.decision, met.first()) {
+        (Decision::Linked { best }, Some(first)) => {
+            format!("linked to {} ({}): score {:.4}, {limit}{margin}", first.name, first.id, best.score)
+        }
+        (Decision::Nil { reason, best: Some(best) }, Some(first)) => {
+            format!("NIL, {}: the nearest is {} with {:.4}, {limit}", reason.words(), first.name, best.score)
+        }
+        (Decision::Nil { reason, .. }, _) => format!("NIL: {}", reason.words()),
+        (Decision::Linked { .. }, None) => "linked".to_owned(),
+    }
+}

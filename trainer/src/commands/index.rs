@@ -1,0 +1,325 @@
+//! `pel index`: embeds every concept and writes the bundle.
+
+use crate::device::{DeviceArgs, Work};
+use crate::indexing::{Encoding, Rows, WorkFolder, rows, vectors};
+use crate::{bundles, kb_file};
+use bytes::Bytes;
+use clap::{Args, ValueEnum};
+use pel_shared::biencoder::{BiEncoder, Pooling, Reduction, Tower, TowerBytes};
+use pel_shared::bundle::{EncoderInfo, FORMAT_VERSION, KbInfo, Manifest, Parts, View, ViewOptions, names};
+use pel_shared::concepts::ConceptTable;
+use pel_shared::detect::Dictionary;
+use pel_shared::error::{Context, Error, Result};
+use pel_shared::index::{HnswOptions, Index, IndexInfo, Precision};
+use pel_shared::nil::NilPolicy;
+use pel_shared::score::Score;
+use pel_shared::tokens::{EntityTemplate, MentionTemplate, Tokens};
+use std::path::{Path, PathBuf};
+
+/// Embed every concept of a knowledge base and write a bundle that `pel link` uses
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  pel index --kb kb.jsonl --encoder all-MiniLM-L6-v2 --out bundle\n\n\
+    Stopped half-way, the same command goes on where it was.")]
+pub struct IndexArgs {
+    /// The concept table that `pel import` writes (JSONL; may be gz, xz or zst)
+    #[arg(long)]
+    kb: PathBuf,
+    /// The encoder: a folder with config.json, model.safetensors and tokenizer.json
+    #[arg(long)]
+    encoder: PathBuf,
+    /// A separate encoder for entities (same tokenizer); without it one encoder reads both sides
+    #[arg(long)]
+    entity_encoder: Option<PathBuf>,
+    /// Where the bundle goes: a folder, or one file if the name ends in .pel
+    #[arg(long)]
+    out: PathBuf,
+    /// What stands for a concept: each of its names, its template (title, types, description), or both
+    #[arg(long, value_enum, default_value = "names")]
+    view: ViewChoice,
+    /// How mentions are written; by default bare for the view of names, else in context
+    #[arg(long, value_enum)]
+    mention: Option<MentionChoice>,
+    /// The form of an entity's template
+    #[arg(long, value_enum, default_value = "types")]
+    template: TemplateChoice,
+    /// List synonyms in the template
+    #[arg(long)]
+    synonyms: bool,
+    /// The longest mention in tokens, its context included [default: 32 for bare mentions, else 128]
+    #[arg(long)]
+    mention_tokens: Option<usize>,
+    /// The longest template in tokens
+    #[arg(long, default_value_t = 128)]
+    entity_tokens: usize,
+    /// How token vectors become one vector
+    #[arg(long, value_enum, default_value = "mean")]
+    pooling: PoolingChoice,
+    /// How vectors are compared: cosine, or the dot product of raw vectors
+    #[arg(long, value_enum, default_value = "cosine")]
+    score: ScoreChoice,
+    /// How values are kept: one byte each, or four
+    #[arg(long, value_enum, default_value = "int8")]
+    precision: PrecisionChoice,
+    /// Build an HNSW graph for approximate search
+    #[arg(long)]
+    hnsw: bool,
+    /// HNSW: nodes kept while searching (frozen into the graph)
+    #[arg(long, default_value_t = 100, requires = "hnsw")]
+    ef_search: usize,
+    /// HNSW: nodes kept while inserting
+    #[arg(long, default_value_t = 100, requires = "hnsw")]
+    ef_construction: usize,
+    /// HNSW: seed
+    #[arg(long, default_value_t = 0, requires = "hnsw")]
+    seed: u64,
+    /// The lowest score that is linked; without it every mention gets its best concept
+    #[arg(long)]
+    nil_threshold: Option<f32>,
+    /// What the threshold was chosen on, for the manifest
+    #[arg(long, requires = "nil_threshold")]
+    nil_calibrated_on: Option<String>,
+    /// The encoder's name for the manifest [default: the name of its folder]
+    #[arg(long)]
+    encoder_name: Option<String>,
+    /// The encoder's licence for the manifest
+    #[arg(long, default_value = "not stated")]
+    encoder_licence: String,
+    /// The knowledge base's name for the manifest [default: the name of its file]
+    #[arg(long)]
+    kb_name: Option<String>,
+    /// Tokens of one encoder batch, padding included
+    #[arg(long, default_value_t = 2048)]
+    batch_tokens: usize,
+}
+
+/// Makes a command-line choice out of a type of `pel-shared`, which knows no command line.
+macro_rules! choice {
+    ($name:ident => $target:ty { $($variant:ident = $text:literal),+ }) => {
+        #[derive(Clone, Copy, Debug, ValueEnum)]
+        enum $name { $(#[value(name = $text)] $variant),+ }
+        impl From<$name> for $target {
+            fn from(choice: $name) -> Self {
+                match choice { $($name::$variant => Self::$variant),+ }
+            }
+        }
+    };
+}
+
+choice!(ViewChoice => View { Names = "names", Template = "template", Both = "both" });
+choice!(MentionChoice => MentionTemplate { Bare = "bare", Context = "context" });
+choice!(TemplateChoice => EntityTemplate { Description = "description", Types = "types" });
+choice!(PoolingChoice => Pooling { Mean = "mean", Cls = "cls" });
+choice!(ScoreChoice => Score { Cosine = "cosine", Dot = "dot" });
+choice!(PrecisionChoice => Precision { Int8 = "int8", F32 = "f32" });
+
+impl IndexArgs {
+    fn view(&self) -> ViewOptions {
+        let concepts = View::from(self.view);
+        let by_view = if concepts == View::Names { MentionTemplate::Bare } else { MentionTemplate::Context };
+        let mention_template = self.mention.map_or(by_view, Into::into);
+        let defaults =
+            if mention_template == MentionTemplate::Bare { ViewOptions::names() } else { ViewOptions::template() };
+        ViewOptions {
+            concepts,
+            mention_template,
+            entity_template: self.template.into(),
+            synonyms: self.synonyms,
+            entity_tokens: self.entity_tokens,
+            mention_tokens: self.mention_tokens.unwrap_or(defaults.mention_tokens),
+            ..defaults
+        }
+    }
+}
+
+/// Runs `pel index`.
+///
+/// # Errors
+/// If an input cannot be read or does not fit, the device fails, or the bundle cannot be written.
+pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
+    let kb_file = kb_file::read(&args.kb)?;
+    let licences = kb_file::licences(&args.kb)?;
+    let mut parts = Parts::default();
+    take_encoder(&mut parts, &args.encoder, [names::CONFIG, names::WEIGHTS, names::PROJECTION])?;
+    let tokenizer = args.encoder.join(names::TOKENIZER);
+    parts.0.insert(names::TOKENIZER.into(), bundles::map(&tokenizer)?);
+    if let Some(entity) = &args.entity_encoder {
+        take_encoder(&mut parts, entity, [names::ENTITY_CONFIG, names::ENTITY_WEIGHTS, names::ENTITY_PROJECTION])?;
+    }
+    let tokens = Tokens::from_bytes(parts.get(names::TOKENIZER)?).context(|| args.encoder.display().to_string())?;
+    let view = args.view();
+    let rows = rows(&kb_file.kb, &tokens, &view)?;
+    if rows.concepts.is_empty() {
+        return Err(Error::input("no concept can be indexed: nothing is left of any name after normalising"));
+    }
+
+    let opened = device.open(Work::Long)?;
+    eprintln!("{} concepts, {} texts, on {}", kb_file.kb.len(), rows.sequences.len(), opened.name);
+    let tower = |config, weights, projection| -> Result<Tower> {
+        let bytes = TowerBytes {
+            config: parts.get(config)?,
+            weights: parts.get(weights)?,
+            projection: parts.0.get(projection).map(|bytes| &bytes[..]),
+        };
+        Tower::from_bytes(bytes, &tokens, &opened.device)
+    };
+    let mention =
+        tower(names::CONFIG, names::WEIGHTS, names::PROJECTION).context(|| args.encoder.display().to_string())?;
+    let entity = match &args.entity_encoder {
+        None => None,
+        Some(folder) => {
+            let entity = tower(names::ENTITY_CONFIG, names::ENTITY_WEIGHTS, names::ENTITY_PROJECTION);
+            Some(entity.context(|| folder.display().to_string())?)
+        }
+    };
+    let limit = mention.bert().max_positions();
+    if [view.entity_tokens, view.mention_tokens, view.name_tokens].iter().any(|tokens| *tokens > limit) {
+        return Err(Error::input(format!("this encoder reads at most {limit} tokens; choose shorter windows")));
+    }
+    let encoder = BiEncoder::new(mention, entity)?;
+    let reduction = Reduction { pooling: args.pooling.into(), score: args.score.into() };
+
+    let work = WorkFolder::beside(&args.out);
+    let key = format!("{reduction:?} {:?} {}", parts.file_infos(), opened.name);
+    let encoding =
+        Encoding { encoder: &encoder, tokens: &tokens, reduction, device: &opened, batch_tokens: args.batch_tokens };
+    let sequences = vectors(&encoding, &rows.sequences, &work, &key)?;
+
+    let dim = sequences.len() / rows.sequences.len();
+    let all: Vec<f32> =
+        rows.sequence_of.iter().flat_map(|at| sequences[at * dim..(at + 1) * dim].iter().copied()).collect();
+    let hnsw = args.hnsw.then_some(HnswOptions {
+        ef_construction: args.ef_construction,
+        ef_search: args.ef_search,
+        seed: args.seed,
+    });
+    let info =
+        IndexInfo { rows: rows.concepts.len(), dim, precision: args.precision.into(), score: reduction.score, hnsw };
+    let index = Bytes::from(Index::build(&all, &rows.concepts, &info)?);
+    let kept = measure(&all, &rows, &info, &index)?;
+    parts.0.insert(names::INDEX.into(), index);
+    parts.0.insert(names::CONCEPTS.into(), ConceptTable::build(&kb_file.kb)?.into());
+    parts.0.insert(names::DICTIONARY.into(), Dictionary::build(kb_file.kb.iter())?.into());
+    let (licences, text) = licences.unwrap_or_default();
+    if !text.is_empty() {
+        parts.0.insert(names::LICENCES.into(), text.into_bytes().into());
+    }
+    let manifest = Manifest {
+        format: FORMAT_VERSION,
+        written_by: format!("pel {}", env!("CARGO_PKG_VERSION")),
+        encoder: EncoderInfo {
+            name: args.encoder_name.clone().unwrap_or_else(|| stem(&args.encoder)),
+            licence: args.encoder_licence.clone(),
+            tied: args.entity_encoder.is_none(),
+            reduction,
+        },
+        kb: KbInfo {
+            name: args.kb_name.clone().unwrap_or_else(|| stem(&args.kb)),
+            concepts: kb_file.kb.len(),
+            names: kb_file.kb.iter().map(|(_, concept)| concept.names().count()).sum(),
+            blake3: kb_file.blake3,
+            licences,
+        },
+        view,
+        index: info,
+        nil: NilPolicy { threshold: args.nil_threshold, calibrated_on: args.nil_calibrated_on.clone() },
+        files: parts.file_infos(),
+    };
+    let written = serde_json::to_vec_pretty(&manifest)
+        .map_err(|cause| Error::artifact("writing the manifest").caused_by(cause))?;
+    parts.0.insert(names::MANIFEST.into(), written.into());
+    bundles::save(&args.out, &parts)?;
+    work.remove()?;
+    report(args, &manifest, &rows, kept, json)
+}
+
+fn take_encoder(parts: &mut Parts, folder: &Path, [config, weights, projection]: [&str; 3]) -> Result<()> {
+    if !folder.is_dir() {
+        let folder = folder.display();
+        return Err(Error::input(format!(
+            "{folder}: expected a folder with config.json, model.safetensors and tokenizer.json"
+        )));
+    }
+    for (from, to) in [(names::CONFIG, config), (names::WEIGHTS, weights), (names::PROJECTION, projection)] {
+        let path = folder.join(from);
+        if from != names::PROJECTION || path.exists() {
+            parts.0.insert(to.into(), bundles::map(&path)?);
+        }
+    }
+    Ok(())
+}
+
+fn stem(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    match path.is_dir() {
+        true => name,
+        false => name.split('.').next().unwrap_or_default().to_owned(),
+    }
+}
+
+/// How much of the exact f32 search's best 64 concepts the written index finds, over 256 rows of its own as queries;
+/// nothing where the index is that search.
+fn measure(vectors: &[f32], rows: &Rows, info: &IndexInfo, index: &Bytes) -> Result<Option<f64>> {
+    if info.precision == Precision::F32 && info.hnsw.is_none() {
+        return Ok(None);
+    }
+    use pel_shared::container::Check;
+    let exact = IndexInfo { precision: Precision::F32, hnsw: None, ..info.clone() };
+    let exact = Index::from_bytes(&Index::build(vectors, &rows.concepts, &exact)?.into(), Check::Trusted)?;
+    let index = Index::from_bytes(index, Check::Trusted)?;
+    let step = (rows.concepts.len() / 256).max(1);
+    let queries: Vec<f32> = vectors.chunks_exact(info.dim).step_by(step).take(256).flatten().copied().collect();
+    let (mut hits, mut wanted) = (0, 0);
+    for (found, expected) in index.search(&queries, 64).iter().zip(exact.search(&queries, 64)) {
+        wanted += expected.len();
+        hits += expected.iter().filter(|e| found.iter().any(|f| f.concept == e.concept)).count();
+    }
+    Ok(Some(hits as f64 / wanted.max(1) as f64))
+}
+
+fn report(args: &IndexArgs, manifest: &Manifest, rows: &Rows, kept: Option<f64>, json: bool) -> Result<()> {
+    let bytes: u64 = manifest.files.values().map(|file| file.bytes).sum();
+    if json {
+        let said = serde_json::json!({
+            "out": args.out, "concepts": manifest.kb.concepts, "names": manifest.kb.names, "rows": manifest.index.rows,
+            "dim": manifest.index.dim, "bytes": bytes, "recall_at_64_against_f32": kept,
+            "concepts_without_rows": rows.without_rows.len(), "texts_cut": rows.cut,
+        });
+        println!("{said}");
+        return Ok(());
+    }
+    let (concepts, all, megabytes) = (manifest.kb.concepts, manifest.index.rows, bytes as f64 / 1e6);
+    println!("{}: {concepts} concepts, {all} vectors, {megabytes:.1} MB", args.out.display());
+    if let Some(kept) = kept {
+        println!("recall@64 against exact f32 search: {kept:.4} (256 of its own vectors as queries)");
+    }
+    if !rows.without_rows.is_empty() {
+        println!(
+            "{} concepts cannot be found: nothing is left of their names after normalising",
+            rows.without_rows.len()
+        );
+    }
+    if rows.cut > 0 {
+        println!("{} texts were longer than their window", rows.cut);
+    }
+    Ok(())
+}
+
+/// Copies a bundle into the other form: a folder into one file, or back.
+#[derive(Debug, Args)]
+pub struct PackArgs {
+    /// The bundle
+    bundle: PathBuf,
+    /// Where it goes: one file if the name ends in .pel, else a folder
+    out: PathBuf,
+}
+
+/// Runs `pel pack`.
+///
+/// # Errors
+/// If the bundle cannot be read or written.
+pub fn pack(args: &PackArgs) -> Result<()> {
+    let parts = bundles::open(&args.bundle)?.parts().clone();
+    bundles::save(&args.out, &parts)?;
+    println!("{}", args.out.display());
+    Ok(())
+}

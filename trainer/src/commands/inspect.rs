@@ -1,0 +1,127 @@
+//! `pel inspect`: what a bundle is.
+
+use crate::bundles;
+use crate::tables;
+use clap::Args;
+use comfy_table::{ContentArrangement, Table, presets};
+use pel_shared::bundle::{Bundle, Manifest};
+use pel_shared::error::{Error, Result};
+use pel_shared::kb::Concept;
+use std::path::PathBuf;
+
+/// Show what a bundle holds, after checking every file of it
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  pel inspect bundle\n  pel inspect bundle --concept MONDO:0005148\n  pel inspect bundle --name 'heart attack'"
+)]
+pub struct InspectArgs {
+    /// The bundle
+    bundle: PathBuf,
+    /// Show the concept with this identifier
+    #[arg(long, value_name = "ID")]
+    concept: Option<String>,
+    /// Show the concepts that have this name
+    #[arg(long, value_name = "NAME", conflicts_with = "concept")]
+    name: Option<String>,
+}
+
+/// Runs `pel inspect`.
+///
+/// # Errors
+/// If the bundle is damaged, or has no such concept.
+pub fn run(args: &InspectArgs, json: bool) -> Result<()> {
+    let bundle = bundles::open(&args.bundle)?;
+    let concepts = match (&args.concept, &args.name) {
+        (Some(id), _) => match bundle.concepts.find(id)? {
+            Some(at) => vec![bundle.concepts.get(at)?],
+            None => return Err(Error::input(format!("the bundle has no concept {id}"))),
+        },
+        (None, Some(name)) => {
+            let found = bundle.dictionary.lookup(name);
+            if found.is_empty() {
+                return Err(Error::input(format!("no concept of the bundle is called {name:?}")));
+            }
+            found.into_iter().map(|at| bundle.concepts.get(at)).collect::<Result<_>>()?
+        }
+        (None, None) => {
+            return if json { print_json(&bundle.manifest) } else { Ok(print_manifest(&bundle)) };
+        }
+    };
+    if json {
+        return print_json(&concepts);
+    }
+    concepts.iter().for_each(print_concept);
+    Ok(())
+}
+
+fn print_json(value: &impl serde::Serialize) -> Result<()> {
+    let said = serde_json::to_string_pretty(value).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
+    println!("{said}");
+    Ok(())
+}
+
+fn print_manifest(bundle: &Bundle) {
+    let Manifest { written_by, encoder, kb, view, index, nil, files, format } = &bundle.manifest;
+    let towers = if encoder.tied { "one tower for both sides" } else { "two towers" };
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    let mut row = |name: &str, value: String| {
+        table.add_row([name.to_owned(), value]);
+    };
+    row("Written by", format!("{written_by}, bundle format {format}"));
+    row("Encoder", format!("{} ({towers}; licence: {})", encoder.name, encoder.licence));
+    row(
+        "Vectors",
+        format!(
+            "{} of {} values, {:?}, {:?} pooling, {:?} score",
+            index.rows, index.dim, index.precision, encoder.reduction.pooling, encoder.reduction.score
+        ),
+    );
+    row(
+        "Search",
+        index.hnsw.map_or("exact".into(), |hnsw| {
+            format!("HNSW, ef {} (built with {}, seed {})", hnsw.ef_search, hnsw.ef_construction, hnsw.seed)
+        }),
+    );
+    row("Knowledge base", format!("{}: {} concepts, {} names", kb.name, kb.concepts, kb.names));
+    row("Dictionary", format!("{} names to be found in text", bundle.dictionary.len()));
+    row(
+        "Concepts by",
+        format!("{:?} (template {:?}, at most {} tokens)", view.concepts, view.entity_template, view.entity_tokens),
+    );
+    row("Mentions", format!("{:?}, at most {} tokens", view.mention_template, view.mention_tokens));
+    row(
+        "NIL",
+        match nil.threshold {
+            Some(threshold) => format!(
+                "below {threshold}{}",
+                nil.calibrated_on.as_ref().map_or(String::new(), |on| format!(", chosen on {on}"))
+            ),
+            None => "never: the policy has no threshold".into(),
+        },
+    );
+    row("Licences", if kb.licences.is_empty() { "not stated".into() } else { kb.licences.join("\n") });
+    println!("{table}\n");
+    let mut table = tables::table(["File", "Bytes", "blake3 (checked)"]);
+    for (name, info) in files {
+        table.add_row([name.clone(), info.bytes.to_string(), info.blake3.clone()]);
+    }
+    println!("{table}");
+}
+
+fn print_concept(concept: &Concept) {
+    println!("{}  {}", concept.id, concept.name);
+    for (name, values) in [
+        ("synonyms", &concept.synonyms),
+        ("types", &concept.types),
+        ("also", &concept.xrefs),
+        ("sources", &concept.sources),
+    ] {
+        if !values.is_empty() {
+            println!("  {name}: {}", values.join("; "));
+        }
+    }
+    if let Some(definition) = &concept.definition {
+        println!("  {definition}");
+    }
+}

@@ -1,0 +1,192 @@
+//! `pel link`: notes in, linked mentions out.
+
+use crate::device::{DeviceArgs, OpenDevice, Work};
+use crate::encode::encode_batches;
+use crate::files::{io_error, write_whole};
+use crate::progress::Progress;
+use crate::render::{self, Format, LinkedNote};
+use crate::{bundles, interrupt, spans};
+use clap::Args;
+use pel_shared::detect::{DetectOptions, Detected};
+use pel_shared::error::{Context, Error, Result};
+use pel_shared::linker::{Link, LinkOptions, Linker};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Link the mentions of notes to concepts, or to NIL where the knowledge base has none
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    pel link --bundle bundle note.txt\n  \
+    pel link --bundle bundle notes/ --format brat --out linked/\n  \
+    pel link --bundle bundle note.txt --spans note.ann --spans-only --format jsonl\n  \
+    cat note.txt | pel link --bundle bundle --format html > note.html\n\n\
+    Nothing leaves this machine, and texts are written to no log.")]
+pub struct LinkArgs {
+    /// The bundle that `pel index` wrote
+    #[arg(long)]
+    pub bundle: PathBuf,
+    /// Notes: text files (UTF-8), folders of .txt files, or - for standard input
+    #[arg(default_value = "-")]
+    inputs: Vec<PathBuf>,
+    /// Mentions that you bring: BRAT standoff (.ann) or JSONL; with several notes a folder with NAME.ann or NAME.jsonl for each
+    #[arg(long, value_name = "PATH")]
+    spans: Option<PathBuf>,
+    /// Link only the mentions that you bring; find no others
+    #[arg(long, requires = "spans")]
+    spans_only: bool,
+    /// Find names of the knowledge base only, not words that it does not know
+    #[arg(long)]
+    names_only: bool,
+    /// The form of the output
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+    /// Write into this file, or for several notes into this folder, instead of the terminal
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// Candidates to list for each mention
+    #[arg(long, short, default_value_t = 5)]
+    k: usize,
+    /// The lowest score that is linked, instead of the bundle's
+    #[arg(long)]
+    threshold: Option<f32>,
+}
+
+/// Runs `pel link`.
+///
+/// # Errors
+/// If the bundle or an input cannot be read, a span does not fit, or the output cannot be written.
+pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
+    let format = if json { Format::Jsonl } else { args.format };
+    let notes = notes(&args.inputs)?;
+    let bundle = bundles::open(&args.bundle)?;
+    let opened = device.open(Work::Short)?;
+    let linker = Linker::new(bundle, opened.device.clone()).context(|| args.bundle.display().to_string())?;
+    let options = LinkOptions {
+        k: args.k,
+        threshold: args.threshold,
+        detect: DetectOptions { unknown_terms: !args.names_only, ..DetectOptions::default() },
+        ..LinkOptions::default()
+    };
+    let several = notes.len() > 1 || args.inputs.iter().any(|input| input.is_dir());
+    if several && args.out.is_none() && format == Format::Html {
+        return Err(Error::input("several notes make several HTML pages: choose a folder with --out"));
+    }
+    let mut progress = Progress::new("linking", notes.len() as u64, "notes");
+    for note in &notes {
+        interrupt::check()?;
+        let link_one = || -> Result<()> {
+            let text = spans::note(&note.path)?;
+            let mentions = mentions(args, note, several, &text, &linker, &options)?;
+            let links = link(&linker, &opened, &text, mentions, &options)?;
+            let linked = LinkedNote { name: &note.name, text: &text, links: &links, linker: &linker };
+            let rendered = render::render(format, &linked)?;
+            match &args.out {
+                None => print(&rendered),
+                Some(out) => {
+                    let path =
+                        if several { out.join(format!("{}.{}", note.name, format.extension())) } else { out.clone() };
+                    write_whole(&path, |file| {
+                        file.write_all(rendered.as_bytes()).map_err(|cause| io_error("writing", &path, cause))
+                    })
+                }
+            }
+        };
+        link_one().context(|| note.path.display().to_string())?;
+        progress.advance(1);
+    }
+    Ok(())
+}
+
+/// A note to be read.
+struct Note {
+    path: PathBuf,
+    /// Its place below the folder that was given, without `.txt`.
+    name: String,
+}
+
+/// The notes behind the inputs, each folder in the order of its paths.
+fn notes(inputs: &[PathBuf]) -> Result<Vec<Note>> {
+    let mut notes = Vec::new();
+    for input in inputs {
+        if !input.is_dir() {
+            let name = if input.as_os_str() == "-" {
+                "stdin".into()
+            } else {
+                input.with_extension("").file_name().unwrap_or_default().to_string_lossy().into_owned()
+            };
+            notes.push(Note { path: input.clone(), name });
+            continue;
+        }
+        let before = notes.len();
+        for entry in walkdir::WalkDir::new(input).sort_by_file_name() {
+            let entry = entry.map_err(|cause| Error::io(format!("listing {}", input.display())).caused_by(cause))?;
+            let path = entry.path();
+            if entry.file_type().is_file() && path.extension().is_some_and(|extension| extension == "txt") {
+                let name = path.strip_prefix(input).unwrap_or(path).with_extension("");
+                notes.push(Note { path: path.to_owned(), name: name.to_string_lossy().into_owned() });
+            }
+        }
+        if notes.len() == before {
+            return Err(Error::input(format!("{}: expected a folder with .txt files, found none", input.display())));
+        }
+    }
+    Ok(notes)
+}
+
+fn mentions(
+    args: &LinkArgs,
+    note: &Note,
+    several: bool,
+    text: &str,
+    linker: &Linker,
+    options: &LinkOptions,
+) -> Result<Vec<Detected>> {
+    let given = match &args.spans {
+        None => Vec::new(),
+        Some(path) => match spans_of(path, note, several)? {
+            Some(file) => spans::read(&file, text)?,
+            None => Vec::new(),
+        },
+    };
+    let found = if args.spans_only { Vec::new() } else { linker.detect(text, options) };
+    Ok(spans::join(given, found))
+}
+
+/// The file of spans for a note; `None` if a folder of spans has none for it.
+fn spans_of(path: &Path, note: &Note, several: bool) -> Result<Option<PathBuf>> {
+    if !path.is_dir() {
+        return match several {
+            true => {
+                Err(Error::input("--spans: for several notes, expected a folder with NAME.ann or NAME.jsonl for each"))
+            }
+            false => Ok(Some(path.to_owned())),
+        };
+    }
+    let candidates = ["ann", "jsonl"].map(|extension| path.join(format!("{}.{extension}", note.name)));
+    Ok(candidates.into_iter().find(|path| path.is_file()))
+}
+
+/// The road of one text, natively.
+///
+/// # Errors
+/// If a span does not fit or the device fails.
+pub fn link(
+    linker: &Linker,
+    device: &OpenDevice,
+    text: &str,
+    mentions: Vec<Detected>,
+    options: &LinkOptions,
+) -> Result<Vec<Link>> {
+    let prepared = linker.prepare(text, mentions, options)?;
+    let vectors = encode_batches(device, prepared.batches(), |batch| linker.encode(&prepared, batch))?;
+    Ok(linker.finish(&prepared, &vectors, options))
+}
+
+/// Prints to standard output; a reader that has gone away (`| head`) ends the command quietly.
+fn print(text: &str) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(cause) if cause.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(0),
+        other => other.map_err(|cause| Error::io("writing to standard output").caused_by(cause)),
+    }
+}

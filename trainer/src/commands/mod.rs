@@ -1,0 +1,7 @@
+//! The commands of `pel`, one file each.
+
+pub mod devices;
+pub mod explain;
+pub mod index;
+pub mod inspect;
+pub mod link;

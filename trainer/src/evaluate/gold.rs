@@ -1,0 +1,164 @@
+//! The annotated mentions of a split, placed in a knowledge base: which concept is right, and whether training had it.
+
+use super::Query;
+use crate::corpus::{Corpus, Document};
+use crate::import::report::Report;
+use pel_shared::error::Result;
+use pel_shared::kb::{ConceptId, KnowledgeBase};
+use pel_shared::text::Span;
+use serde::Serialize;
+use std::collections::HashSet;
+use std::path::Path;
+
+/// What the training split says: which concepts it has, and what its surfaces stood for.
+pub struct TrainingSplit {
+    /// Surface and concept of every mention, in the order of the file.
+    pub mentions: Vec<(String, Option<String>)>,
+    /// All concepts of these mentions, whether or not a knowledge base has them.
+    pub concepts: HashSet<String>,
+    /// What was read.
+    pub counts: TrainingCounts,
+}
+
+/// The counts of a training split.
+#[derive(Clone, Debug, Serialize)]
+pub struct TrainingCounts {
+    /// The name of the split.
+    pub split: String,
+    /// Mentions that were read.
+    pub mentions: usize,
+    /// Different concepts among them.
+    pub concepts: usize,
+    /// What was skipped, by reason, and examples.
+    pub skipped: Report,
+}
+
+impl TrainingSplit {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// As [`Corpus::read`].
+    pub fn read(folder: &Path, split: &str) -> Result<Self> {
+        let Corpus { mentions, report, .. } = Corpus::read(folder, split)?;
+        let mentions: Vec<_> = mentions.into_iter().map(|placed| (placed.mention.text, placed.mention.id)).collect();
+        let concepts: HashSet<String> = mentions.iter().filter_map(|(_, id)| id.clone()).collect();
+        let counts = TrainingCounts {
+            split: split.to_owned(),
+            mentions: mentions.len(),
+            concepts: concepts.len(),
+            skipped: report,
+        };
+        Ok(Self { mentions, concepts, counts })
+    }
+}
+
+/// One mention and its right answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gold {
+    /// The position of its document in [`Split::documents`].
+    pub document: usize,
+    /// Where it stands in it, in bytes.
+    pub span: Span,
+    /// The right concept; `None` where the knowledge base has none: NIL.
+    pub concept: Option<ConceptId>,
+    /// Whether the training split has the concept; `None` if nobody says.
+    pub seen: Option<bool>,
+}
+
+/// A split to measure or to calibrate on.
+pub struct Split {
+    /// Its documents.
+    pub documents: Vec<Document>,
+    /// Its mentions in the order of the file.
+    pub mentions: Vec<Gold>,
+    /// What they are.
+    pub counts: SplitCounts,
+}
+
+/// What the mentions of a split are.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct SplitCounts {
+    /// The name of the split.
+    pub split: String,
+    /// Documents, with mentions or without.
+    pub documents: usize,
+    /// Mentions that are measured.
+    pub mentions: usize,
+    /// Mentions whose concept the knowledge base has.
+    pub in_kb: usize,
+    /// Of these, the ones whose concept the training split has.
+    pub seen: usize,
+    /// Of these, the ones whose concept the training split does not have.
+    pub zero_shot: usize,
+    /// Mentions without a concept in the knowledge base: NIL.
+    pub nil: usize,
+    /// Of the NIL mentions, those that the corpus gives no concept at all.
+    pub nil_by_annotation: usize,
+    /// Who told seen from zero-shot.
+    pub seen_by: SeenBy,
+    /// Mentions whose `seen_in_train` in the corpus says something else than the training split.
+    pub seen_differs: usize,
+    /// What was skipped, by reason, and examples.
+    pub skipped: Report,
+}
+
+/// Who tells seen concepts from zero-shot ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SeenBy {
+    /// The concepts of the training split's mentions.
+    TrainingSplit,
+    /// The field `seen_in_train` of the corpus, for want of a training split.
+    Corpus,
+    /// Nobody.
+    #[default]
+    Nobody,
+}
+
+impl Split {
+    /// Reads a split and looks its concepts up in the knowledge base and in the training split.
+    ///
+    /// # Errors
+    /// As [`Corpus::read`].
+    pub fn read(folder: &Path, split: &str, kb: &KnowledgeBase, training: Option<&TrainingSplit>) -> Result<Self> {
+        let Corpus { documents, mentions: placed, report } = Corpus::read(folder, split)?;
+        let mut counts =
+            SplitCounts { split: split.to_owned(), documents: documents.len(), skipped: report, ..Default::default() };
+        let mut mentions = Vec::with_capacity(placed.len());
+        for placed in placed {
+            let id = placed.mention.id.as_deref();
+            let concept = id.and_then(|id| kb.find(id));
+            let (said, known) = (placed.mention.seen_in_train, training.zip(id));
+            let known = known.map(|(training, id)| training.concepts.contains(id));
+            counts.seen_differs += usize::from(said.zip(known).is_some_and(|(said, known)| said != known));
+            let seen = known.or(said);
+            if seen.is_some() {
+                counts.seen_by = if training.is_some() { SeenBy::TrainingSplit } else { SeenBy::Corpus };
+            }
+            match (concept, seen) {
+                (None, _) => counts.nil += 1,
+                (Some(_), Some(true)) => counts.seen += 1,
+                (Some(_), Some(false)) => counts.zero_shot += 1,
+                (Some(_), None) => {}
+            }
+            counts.in_kb += usize::from(concept.is_some());
+            counts.nil_by_annotation += usize::from(id.is_none());
+            mentions.push(Gold { document: placed.document, span: placed.span, concept, seen });
+        }
+        counts.mentions = mentions.len();
+        Ok(Self { documents, mentions, counts })
+    }
+
+    /// The mentions as questions.
+    pub fn queries(&self) -> impl Iterator<Item = Query<'_>> {
+        self.mentions.iter().map(|gold| {
+            let text = self.documents.get(gold.document).map_or("", |document| document.text.as_str());
+            Query { text, span: gold.span }
+        })
+    }
+}
+
+/// Whether the corpus has mentions of this split.
+pub fn has_split(folder: &Path, split: &str) -> bool {
+    ["", ".xz", ".gz", ".zst"].iter().any(|packed| folder.join(format!("mentions.{split}.jsonl{packed}")).is_file())
+}

@@ -1,0 +1,151 @@
+//! The systems that can be measured. All but `dense` look at the mention's surface alone and need no model.
+
+use super::{Query, Retriever, TrainingSplit};
+use clap::ValueEnum;
+use pel_shared::error::{Error, Result};
+use pel_shared::kb::KnowledgeBase;
+use pel_shared::lexical::{Bm25, Bm25Config, CharTfidf, ExactNames, MajoritySurface, Normal, Ranked, Scratch};
+use rayon::prelude::*;
+use std::collections::HashMap;
+
+/// What can be measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum System {
+    /// Exact name, lower-cased
+    Exact,
+    /// Exact name, lower-cased, words parted by punctuation
+    ExactWords,
+    /// Character 3-grams, TF-IDF, cosine; the best name of a concept
+    Tfidf,
+    /// Words of a concept's names, BM25
+    Bm25,
+    /// Words of a concept's names and definition, BM25
+    Bm25Definitions,
+    /// What the surface meant most often in training, else exact name
+    Majority,
+    /// The encoder and index of --bundle
+    Dense,
+}
+
+/// The systems to measure, each once, in the order asked for.
+pub(super) fn chosen(asked: Option<&[System]>, has_training: bool, has_bundle: bool) -> Result<Vec<System>> {
+    let mut chosen = Vec::new();
+    match asked {
+        Some(asked) => asked.iter().for_each(|system| {
+            if !chosen.contains(system) {
+                chosen.push(*system);
+            }
+        }),
+        None => {
+            chosen.extend([System::Exact, System::Tfidf, System::Bm25]);
+            chosen.extend(has_training.then_some(System::Majority));
+            chosen.extend(has_bundle.then_some(System::Dense));
+        }
+    }
+    if chosen.contains(&System::Dense) && !has_bundle {
+        return Err(needs_bundle());
+    }
+    Ok(chosen)
+}
+
+pub(super) fn needs_bundle() -> Error {
+    Error::input("the system `dense` needs an encoder and an index: give --bundle")
+}
+
+/// A system that knows a mention by its surface: equal surfaces are searched once, on all processors.
+pub struct BySurface {
+    name: &'static str,
+    protocol: String,
+    search: Box<Search>,
+}
+
+type Search = dyn Fn(&str, usize, &mut Scratch) -> Ranked + Sync + Send;
+
+/// Surfaces between two signs of life.
+const AT_ONCE: usize = 1024;
+
+impl Retriever for BySurface {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn protocol(&self) -> String {
+        self.protocol.clone()
+    }
+
+    fn search(&self, queries: &[Query<'_>], k: usize, done: &mut dyn FnMut(usize) -> Result<()>) -> Result<Vec<Ranked>> {
+        let mut places: HashMap<&str, usize> = HashMap::new();
+        let mut surfaces: Vec<(&str, usize)> = Vec::new();
+        let mut of_query = Vec::with_capacity(queries.len());
+        for query in queries {
+            let surface = query.surface();
+            let at = *places.entry(surface).or_insert_with(|| {
+                surfaces.push((surface, 0));
+                surfaces.len() - 1
+            });
+            if let Some((_, mentions)) = surfaces.get_mut(at) {
+                *mentions += 1;
+            }
+            of_query.push(at);
+        }
+        let mut answers: Vec<Ranked> = Vec::with_capacity(surfaces.len());
+        for some in surfaces.chunks(AT_ONCE) {
+            let one = |scratch: &mut Scratch, (surface, _): &(&str, usize)| (self.search)(surface, k, scratch);
+            answers.par_extend(some.par_iter().map_init(Scratch::new, one));
+            done(some.iter().map(|(_, mentions)| mentions).sum())?;
+        }
+        Ok(of_query.into_iter().map(|at| answers.get(at).cloned().unwrap_or_default()).collect())
+    }
+}
+
+/// Builds one of the systems without a model.
+///
+/// # Errors
+/// If it needs what is not there.
+pub(super) fn lexical(system: System, kb: &KnowledgeBase, training: Option<&TrainingSplit>) -> Result<BySurface> {
+    let exact = |name, normal, how: &str| {
+        let names = ExactNames::new(kb, normal);
+        let protocol = format!("mention text equal to a name or synonym, {how}; every bearer of the name is a candidate");
+        let search: Box<Search> = Box::new(move |surface, k, _| names.search(surface, k));
+        BySurface { name, protocol, search }
+    };
+    let bm25 = |name, definitions| -> Result<BySurface> {
+        let config = Bm25Config { definitions, ..Bm25Config::default() };
+        let index = Bm25::new(kb, config)?;
+        let and = if definitions { " and definition" } else { "" };
+        let (k1, b) = (config.k1, config.b);
+        let protocol = format!(
+            "words of the mention text, lower-cased, against one document per concept of all names{and}; BM25 as Lucene \
+             has it, k1 {k1}, b {b}"
+        );
+        Ok(BySurface { name, protocol, search: Box::new(move |surface, k, scratch| index.search(surface, k, scratch)) })
+    };
+    match system {
+        System::Exact => Ok(exact("exact", Normal::LowerCase, "lower-cased")),
+        System::ExactWords => Ok(exact("exact-words", Normal::Words, "lower-cased, punctuation read as a space")),
+        System::Tfidf => {
+            let index = CharTfidf::new(kb);
+            let protocol = "mention text against every name and synonym, lower-cased; character 3-grams within words, \
+                TF-IDF as scikit-learn's char_wb (3,3), cosine, the best name of a concept"
+                .to_owned();
+            let search: Box<Search> = Box::new(move |surface, k, scratch| index.search(surface, k, scratch));
+            Ok(BySurface { name: "tfidf", protocol, search })
+        }
+        System::Bm25 => bm25("bm25", false),
+        System::Bm25Definitions => bm25("bm25-definitions", true),
+        System::Majority => {
+            let training = training.ok_or_else(|| Error::input("the system `majority` needs a training split"))?;
+            let split = &training.counts.split;
+            let seen = training.mentions.iter();
+            let seen = seen.map(|(surface, id)| (surface.as_str(), id.as_deref().and_then(|id| kb.find(id))));
+            let majority = MajoritySurface::new(ExactNames::new(kb, Normal::LowerCase), seen);
+            let protocol = format!(
+                "the concepts that the mention text, lower-cased, stood for in the split {split}, most frequent first, \
+                 then those of that name"
+            );
+            let search: Box<Search> = Box::new(move |surface, k, _| majority.search(surface, k));
+            Ok(BySurface { name: "majority", protocol, search })
+        }
+        System::Dense => Err(needs_bundle()),
+    }
+}

@@ -1,0 +1,230 @@
+//! The command line of `pel import`.
+
+use super::concepts::Defaults;
+use super::delimited::{Columns, Layout};
+use super::obo::Scope;
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+/// Bring concepts or annotated texts from another tool into PEL
+#[derive(Args, Clone, Debug)]
+#[command(long_about = "Bring concepts or annotated texts from another tool into PEL.\n\n\
+    Each format has its own command. All of them read plain, .gz, .xz and .zst files, write their result into the folder \
+    given with --out, and list what they took, what they changed, and what they skipped and why. \
+    If something goes wrong, nothing is written.")]
+#[command(
+    after_help = "Example:\n  pel import obo doid.obo --out diseases\n  pel index diseases/kb.jsonl --out diseases.pel"
+)]
+pub struct ImportArgs {
+    /// The format of the input.
+    #[command(subcommand)]
+    pub format: Format,
+}
+
+/// The format of the input, with its options.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Format {
+    /// An ontology in OBO format: Disease Ontology, MONDO, HPO, GO, UBERON ...
+    ///
+    /// Each term that is not obsolete becomes a concept with its name, synonyms, definition and cross-references.
+    /// Unless --type says otherwise, its semantic type is the name of the topmost term above it, and its source is the
+    /// part of its id before the colon. Writes kb.jsonl, which `pel index` reads, and import.json, the list of what was
+    /// taken and skipped.
+    Obo(OboArgs),
+    /// A concept table with one JSON object on each line
+    ///
+    /// The fields are id and name (both needed), synonyms, types, type_ids, xrefs, sources (lists of texts) and
+    /// definition (a text). Other fields are ignored. If an id stands twice, the first line with it is taken. Writes
+    /// kb.jsonl and import.json.
+    Jsonl(JsonlArgs),
+    /// A concept table as a spreadsheet exports it: CSV, TSV
+    ///
+    /// The first line names the columns. PEL looks for id and name (both needed), synonyms, types, type_ids,
+    /// definition, xrefs and sources, in any order and case; say so if your columns have other names. Several values in
+    /// one cell are separated by `|`. If an id stands twice, the first row with it is taken. Writes kb.jsonl and
+    /// import.json.
+    Csv(CsvArgs),
+    /// Texts with marked mentions in PubTator format: MedMentions, BC5CDR, NCBI Disease ...
+    ///
+    /// Writes documents.jsonl, a file of mentions for each split, and import.json. Every mention is checked: its text
+    /// must stand at its offsets. One that stands a single character off is moved there and counted; others are skipped
+    /// and counted. Without lists of documents everything goes into mentions.all.jsonl.
+    Pubtator(PubtatorArgs),
+}
+
+/// Where to read and to write.
+#[derive(Args, Clone, Debug)]
+pub struct Common {
+    /// The files to read, `-` for standard input; several are read one after the other into one result
+    #[arg(value_name = "IN", required = true)]
+    pub inputs: Vec<PathBuf>,
+    /// The folder to write into; it is made if it is missing, and files of an earlier import in it are replaced
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+}
+
+/// What to fill in where the input does not say it.
+#[derive(Args, Clone, Debug)]
+pub struct Fill {
+    /// The vocabulary that the concepts come from, e.g. "DOID"; where a row of a table names one itself, that stays
+    #[arg(long, value_name = "NAME")]
+    pub source: Option<String>,
+    /// The semantic type of the concepts, e.g. "Disease"; where a row of a table names one itself, that stays
+    #[arg(long = "type", value_name = "NAME")]
+    pub kind: Option<String>,
+}
+
+impl Fill {
+    pub(super) fn defaults(&self) -> Defaults {
+        let given = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
+        Defaults { source: given(&self.source), kind: given(&self.kind) }
+    }
+}
+
+/// Options of `pel import obo`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Examples:\n  pel import obo doid.obo --out diseases\n  \
+    pel import obo symp.obo --type \"Sign or Symptom\" --scopes exact,related --out symptoms\n  \
+    pel import obo doid.obo symp.obo --out both")]
+pub struct OboArgs {
+    /// Where to read and to write.
+    #[command(flatten)]
+    pub common: Common,
+    /// What to fill in.
+    #[command(flatten)]
+    pub fill: Fill,
+    /// Which synonyms to take, with commas between them. "exact" ones mean the same as the term. The others mean
+    /// something wider, narrower or merely near, and lead to wrong links more often
+    #[arg(long, value_name = "SCOPES", value_enum, value_delimiter = ',', default_value = "exact")]
+    pub scopes: Vec<Scope>,
+}
+
+/// Options of `pel import jsonl`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Example of a line:\n  \
+    {\"id\": \"R50.9\", \"name\": \"fever\", \"synonyms\": [\"pyrexia\"], \"types\": [\"Sign or Symptom\"]}\n\n\
+    Example:\n  pel import jsonl concepts.jsonl.gz --source ICD10 --out icd")]
+pub struct JsonlArgs {
+    /// Where to read and to write.
+    #[command(flatten)]
+    pub common: Common,
+    /// What to fill in.
+    #[command(flatten)]
+    pub fill: Fill,
+    /// Count lines that cannot be read and go on, instead of stopping at the first
+    #[arg(long)]
+    pub skip_bad: bool,
+}
+
+/// Options of `pel import csv`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Example of a table:\n  id,name,synonyms,definition\n  \
+    R50.9,fever,pyrexia|febris,\"body temperature above normal, however measured\"\n\n\
+    Examples:\n  pel import csv codes.csv --out codes\n  \
+    pel import csv codes.txt --delimiter ';' \\\n      --id-column Code --name-column Label --type Finding --out codes")]
+pub struct CsvArgs {
+    /// Where to read and to write.
+    #[command(flatten)]
+    pub common: Common,
+    /// What to fill in.
+    #[command(flatten)]
+    pub fill: Fill,
+    /// The character between columns, or the word "tab" [default: a tab for .tsv and .tab files, else a comma]
+    #[arg(long, value_name = "CHAR", value_parser = delimiter)]
+    pub delimiter: Option<u8>,
+    /// Read quotation marks as ordinary characters
+    #[arg(long)]
+    pub no_quotes: bool,
+    /// What separates several values in one cell
+    #[arg(long, value_name = "TEXT", default_value = "|")]
+    pub within: String,
+    /// Column of the identifier [default: id]
+    #[arg(long, value_name = "NAME")]
+    pub id_column: Option<String>,
+    /// Column of the preferred name [default: name]
+    #[arg(long, value_name = "NAME")]
+    pub name_column: Option<String>,
+    /// Column of other names [default: synonyms, if there is one]
+    #[arg(long, value_name = "NAME")]
+    pub synonyms_column: Option<String>,
+    /// Column of the names of semantic types [default: types, if there is one]
+    #[arg(long, value_name = "NAME")]
+    pub types_column: Option<String>,
+    /// Column of the identifiers of semantic types [default: type_ids, if there is one]
+    #[arg(long, value_name = "NAME")]
+    pub type_ids_column: Option<String>,
+    /// Column of the definition [default: definition, if there is one]
+    #[arg(long, value_name = "NAME")]
+    pub definition_column: Option<String>,
+    /// Column of ids of the same concept in other vocabularies [default: xrefs, if there is one]
+    #[arg(long, value_name = "NAME")]
+    pub xrefs_column: Option<String>,
+    /// Column of the vocabularies [default: sources, if there is one]
+    #[arg(long, value_name = "NAME")]
+    pub sources_column: Option<String>,
+    /// Count rows that cannot be read and go on, instead of stopping at the first
+    #[arg(long)]
+    pub skip_bad: bool,
+}
+
+impl CsvArgs {
+    pub(super) fn layout(&self) -> Layout {
+        let columns = Columns {
+            id: self.id_column.clone(),
+            name: self.name_column.clone(),
+            synonyms: self.synonyms_column.clone(),
+            types: self.types_column.clone(),
+            type_ids: self.type_ids_column.clone(),
+            definition: self.definition_column.clone(),
+            xrefs: self.xrefs_column.clone(),
+            sources: self.sources_column.clone(),
+        };
+        let (delimiter, no_quotes, skip_bad) = (self.delimiter, self.no_quotes, self.skip_bad);
+        Layout { delimiter, no_quotes, within: self.within.clone(), columns, skip_bad }
+    }
+}
+
+/// Options of `pel import pubtator`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Examples:\n  \
+    pel import pubtator corpus_pubtator.txt.gz \\\n      --train pmids_trng.txt --dev pmids_dev.txt --test pmids_test.txt --out corpus\n  \
+    pel import pubtator mine.txt --out mine")]
+pub struct PubtatorArgs {
+    /// Where to read and to write.
+    #[command(flatten)]
+    pub common: Common,
+    /// A list of the documents to train on, one id a line
+    #[arg(long, value_name = "FILE")]
+    pub train: Option<PathBuf>,
+    /// A list of the documents to choose settings on
+    #[arg(long, value_name = "FILE")]
+    pub dev: Option<PathBuf>,
+    /// A list of the documents to test on
+    #[arg(long, value_name = "FILE")]
+    pub test: Option<PathBuf>,
+    /// What to take off the front of concept ids
+    #[arg(long, value_name = "TEXT", default_value = "UMLS:")]
+    pub prefix: String,
+}
+
+/// Reads `;`, `tab` and the like.
+fn delimiter(text: &str) -> Result<u8, String> {
+    match text.as_bytes() {
+        b"tab" | b"\\t" => Ok(b'\t'),
+        [byte] if byte.is_ascii() && !matches!(byte, b'"' | b'\r' | b'\n') => Ok(*byte),
+        _ => Err(format!("expected one plain character or the word \"tab\", found {text:?}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_delimiter_is_one_byte() {
+        assert_eq!((delimiter(";"), delimiter("tab"), delimiter("\\t")), (Ok(b';'), Ok(b'\t'), Ok(b'\t')));
+        for wrong in ["", "ab", "é", "\"", "\n"] {
+            assert!(delimiter(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! The common end of all concept importers: tidies a concept, counts it, writes it.
+
+use super::output::write_line;
+use super::report::Report;
+use pel_shared::error::Result;
+use pel_shared::kb::Concept;
+use std::collections::HashSet;
+use std::io::Write;
+
+/// The kind under which a report counts concepts.
+pub const CONCEPTS: &str = "concepts";
+/// The reason under which names are noted that a concept has twice.
+pub const REPEATED: &str = "repeated or blank synonym left out";
+/// The reason for skipping a concept whose id has come before.
+pub const DUPLICATE: &str = "the id stands twice (the first stays)";
+/// The reason for skipping a concept without an id.
+pub const NO_ID: &str = "no id";
+/// The reason for skipping a concept without a name.
+pub const NO_NAME: &str = "no name";
+
+/// What is filled in where a concept does not say it.
+#[derive(Clone, Debug, Default)]
+pub struct Defaults {
+    /// The vocabulary.
+    pub source: Option<String>,
+    /// The semantic type.
+    pub kind: Option<String>,
+}
+
+/// Concepts on their way into a table, one JSON object a line.
+pub struct Concepts<'a> {
+    out: &'a mut dyn Write,
+    seen: HashSet<String>,
+    /// What is filled in.
+    pub defaults: Defaults,
+    /// The counts so far.
+    pub report: &'a mut Report,
+}
+
+impl<'a> Concepts<'a> {
+    /// An empty table.
+    pub fn new(out: &'a mut dyn Write, defaults: Defaults, report: &'a mut Report) -> Self {
+        Self { out, seen: HashSet::new(), defaults, report }
+    }
+
+    /// Writes a tidied concept, or skips it if its id has come before; `place` says where it stood.
+    ///
+    /// # Errors
+    /// If writing fails.
+    pub fn push(&mut self, mut concept: Concept, place: impl FnOnce() -> String) -> Result<()> {
+        if self.seen.contains(&concept.id) {
+            self.report.skip(DUPLICATE, || format!("{} at {}", concept.id, place()));
+            return Ok(());
+        }
+        if let (true, Some(source)) = (concept.sources.is_empty(), &self.defaults.source) {
+            concept.sources.push(source.clone());
+        }
+        if let (true, Some(kind)) = (concept.types.is_empty(), &self.defaults.kind) {
+            concept.types.push(kind.clone());
+        }
+        write_line(self.out, &concept)?;
+        self.report.keep(CONCEPTS, 1);
+        self.report.keep("synonyms", concept.synonyms.len());
+        self.report.keep("definitions", usize::from(concept.definition.is_some()));
+        self.seen.insert(concept.id);
+        Ok(())
+    }
+}
+
+/// Trims a concept's texts, makes white space single, and drops what is blank or repeated; `place` says where it stood.
+///
+/// # Errors
+/// The reason for which it cannot be taken: [`NO_ID`] or [`NO_NAME`].
+pub fn tidied(
+    mut concept: Concept,
+    report: &mut Report,
+    place: impl Fn() -> String,
+) -> std::result::Result<Concept, &'static str> {
+    concept.id = concept.id.trim().to_owned();
+    concept.name = single_spaced(&concept.name);
+    if concept.id.is_empty() {
+        return Err(NO_ID);
+    }
+    if concept.name.is_empty() {
+        return Err(NO_NAME);
+    }
+    for list in [&mut concept.types, &mut concept.type_ids, &mut concept.xrefs, &mut concept.sources] {
+        once_each(list, None, |_| {});
+    }
+    once_each(&mut concept.synonyms, Some(&concept.name), |name| {
+        report.note(REPEATED, || format!("{name:?} of {} at {}", concept.id, place()));
+    });
+    concept.definition =
+        concept.definition.map(|definition| single_spaced(&definition)).filter(|definition| !definition.is_empty());
+    Ok(concept)
+}
+
+/// The words of a text with one space between them.
+pub fn single_spaced(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn once_each(texts: &mut Vec<String>, but: Option<&str>, mut dropped: impl FnMut(&str)) {
+    let mut seen = HashSet::new();
+    *texts = std::mem::take(texts)
+        .into_iter()
+        .map(|text| single_spaced(&text))
+        .filter(|text| {
+            let kept = !text.is_empty() && Some(text.as_str()) != but && seen.insert(text.clone());
+            if !kept {
+                dropped(text);
+            }
+            kept
+        })
+        .collect();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_concept_is_tidied() {
+        let mut report = Report::default();
+        let messy = Concept {
+            id: " D1 ".into(),
+            name: "common\n cold".into(),
+            synonyms: vec!["cold ".into(), " ".into(), "common cold".into(), "cold".into(), "Cold".into()],
+            definition: Some(" \t".into()),
+            ..Concept::default()
+        };
+        let concept = tidied(messy, &mut report, || "line 7".into()).expect("it has an id and a name");
+        assert_eq!((concept.id.as_str(), concept.name.as_str()), ("D1", "common cold"));
+        assert_eq!((concept.synonyms, concept.definition), (vec!["cold".to_owned(), "Cold".to_owned()], None));
+        assert_eq!(report.noted[REPEATED], 3);
+        assert_eq!(report.examples[REPEATED][1], "\"common cold\" of D1 at line 7");
+        let mut reason = |id: &str, name: &str| {
+            let concept = Concept { id: id.into(), name: name.into(), ..Concept::default() };
+            tidied(concept, &mut report, String::new).expect_err("incomplete")
+        };
+        assert_eq!((reason("D1", " "), reason("", "cold")), (NO_NAME, NO_ID));
+    }
+
+    #[test]
+    fn the_first_of_two_stays_and_defaults_fill_only_gaps() {
+        let (mut out, mut report) = (Vec::new(), Report::default());
+        let defaults = Defaults { source: Some("LOCAL".into()), kind: Some("Disease".into()) };
+        let mut concepts = Concepts::new(&mut out, defaults, &mut report);
+        for (id, name, types) in
+            [("1", "fever", vec![]), ("2", "cough", vec!["Sign".to_owned()]), ("1", "chill", vec![])]
+        {
+            let concept = Concept { id: id.into(), name: name.into(), types, ..Concept::default() };
+            concepts.push(concept, || format!("line of {name}")).expect("written");
+        }
+        let text = String::from_utf8(out).expect("UTF-8");
+        let read: Vec<Concept> = text.lines().map(|line| serde_json::from_str(line).expect("a concept")).collect();
+        assert_eq!(read.iter().map(|concept| concept.name.as_str()).collect::<Vec<_>>(), ["fever", "cough"]);
+        assert_eq!(
+            (&read[0].types[0][..], &read[1].types[0][..], &read[1].sources[0][..]),
+            ("Disease", "Sign", "LOCAL")
+        );
+        assert_eq!((report.kept(CONCEPTS), report.skipped(DUPLICATE)), (2, 1));
+        assert_eq!(report.examples[DUPLICATE], ["1 at line of chill"]);
+    }
+}

@@ -1,0 +1,143 @@
+//! What became of the input: every record is kept or skipped, and every skip has a named reason.
+
+use comfy_table::{ContentArrangement, Table, presets};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Examples that are kept for each reason.
+const EXAMPLES: usize = 3;
+/// Columns that a table is given at least.
+const NARROWEST: u16 = 60;
+/// Characters that are kept of an example.
+const EXAMPLE_LENGTH: usize = 160;
+
+/// Counts by name, in alphabetical order.
+pub type Counts = BTreeMap<String, usize>;
+
+/// The counts of an import, or of reading a corpus.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// What was taken, by kind.
+    pub kept: Counts,
+    /// What was changed on the way or left out by an option's wish, by reason.
+    pub noted: Counts,
+    /// What could not be taken, by reason.
+    pub skipped: Counts,
+    /// The first few places for each reason of `noted` and `skipped`.
+    pub examples: BTreeMap<String, Vec<String>>,
+}
+
+impl Report {
+    /// Counts `count` things as taken.
+    pub fn keep(&mut self, kind: &str, count: usize) {
+        add(&mut self.kept, kind, count);
+    }
+
+    /// Counts a change; `example` is asked only for the first few.
+    pub fn note(&mut self, reason: &str, example: impl FnOnce() -> String) {
+        add(&mut self.noted, reason, 1);
+        self.remember(reason, example);
+    }
+
+    /// Counts a record as skipped; `example` is asked only for the first few.
+    pub fn skip(&mut self, reason: &str, example: impl FnOnce() -> String) {
+        add(&mut self.skipped, reason, 1);
+        self.remember(reason, example);
+    }
+
+    /// How many things of a kind were taken.
+    pub fn kept(&self, kind: &str) -> usize {
+        self.kept.get(kind).copied().unwrap_or(0)
+    }
+
+    /// How many records were skipped for a reason.
+    pub fn skipped(&self, reason: &str) -> usize {
+        self.skipped.get(reason).copied().unwrap_or(0)
+    }
+
+    /// How many records were skipped, for whatever reason.
+    pub fn skipped_in_all(&self) -> usize {
+        self.skipped.values().sum()
+    }
+
+    /// The reasons for skipping with their counts, most frequent first, in one line; empty if nothing was skipped.
+    pub fn reasons(&self) -> String {
+        let mut reasons: Vec<_> = self.skipped.iter().collect();
+        reasons.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
+        reasons.iter().map(|(reason, count)| format!("{count} x {reason}")).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The report as a table for the terminal.
+    pub fn table(&self) -> Table {
+        let mut table = Table::new();
+        table.load_style(presets::UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Dynamic);
+        // Some terminals say that they are no columns wide.
+        if table.width().is_some_and(|width| width < NARROWEST) {
+            table.set_width(NARROWEST);
+        }
+        table.set_header(["", "what", "count", "for example"]);
+        for (word, counts) in [("kept", &self.kept), ("noted", &self.noted), ("skipped", &self.skipped)] {
+            for (what, count) in counts {
+                let example = self.examples.get(what).and_then(|examples| examples.first());
+                table.add_row([word, what, &count.to_string(), example.map_or("", String::as_str)]);
+            }
+        }
+        table
+    }
+
+    fn remember(&mut self, reason: &str, example: impl FnOnce() -> String) {
+        match self.examples.get_mut(reason) {
+            Some(examples) if examples.len() < EXAMPLES => examples.push(shortened(&example())),
+            Some(_) => {}
+            None => drop(self.examples.insert(reason.to_owned(), vec![shortened(&example())])),
+        }
+    }
+}
+
+fn add(counts: &mut Counts, name: &str, count: usize) {
+    match counts.get_mut(name) {
+        Some(so_far) => *so_far += count,
+        None => drop(counts.insert(name.to_owned(), count)),
+    }
+}
+
+/// A text cut to a length that fits into a report, the cut marked.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(EXAMPLE_LENGTH) {
+        Some((byte, _)) => format!("{}...", text.get(..byte).unwrap_or(text)),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_are_counted_and_only_the_first_examples_stay() {
+        let mut report = Report::default();
+        for number in 1..=5 {
+            report.skip("no name", || format!("line {number}"));
+        }
+        report.skip("obsolete", || "é".repeat(500));
+        report.note("moved", || "line 9".into());
+        report.keep("concepts", 2);
+        report.keep("concepts", 1);
+        assert_eq!((report.skipped("no name"), report.skipped_in_all(), report.kept("concepts")), (5, 6, 3));
+        assert_eq!(report.examples["no name"], ["line 1", "line 2", "line 3"]);
+        assert_eq!(report.examples["obsolete"][0].chars().count(), EXAMPLE_LENGTH + 3);
+        assert_eq!(report.reasons(), "5 x no name, 1 x obsolete");
+        let table = report.table().to_string();
+        assert!(table.contains("no name") && table.contains("line 1") && !table.contains("line 2"), "{table}");
+    }
+
+    #[test]
+    fn the_json_form_reads_back() {
+        let mut report = Report::default();
+        report.keep("documents", 7);
+        report.skip("unknown document", || "12".into());
+        let json = serde_json::to_string(&report).expect("encoded");
+        assert!(json.contains(r#""skipped":{"unknown document":1}"#), "{json}");
+        assert_eq!(serde_json::from_str::<Report>(&json).expect("decoded"), report);
+    }
+}

@@ -1,0 +1,220 @@
+//! Whole imports, from the command line's arguments to the files written.
+
+mod corpora;
+mod tables;
+
+use super::concepts::{CONCEPTS, DUPLICATE, REPEATED};
+use super::{ImportArgs, import, obo, pubtator, report::Report};
+use clap::{CommandFactory, Parser};
+use pel_shared::error::{Error, Kind, Result};
+use pel_shared::kb::Concept;
+use std::path::PathBuf;
+use tempfile::TempDir;
+
+#[derive(Parser)]
+struct Command {
+    #[command(flatten)]
+    import: ImportArgs,
+}
+
+/// A folder with input files, and imports of them into its `out`.
+struct Bench(TempDir);
+
+impl Bench {
+    fn new(files: &[(&str, &[u8])]) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        for (name, bytes) in files {
+            std::fs::write(folder.path().join(name), bytes).expect("written");
+        }
+        Self(folder)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Runs a command line in which `@name` stands for a file of the folder.
+    fn import(&self, line: &str) -> Result<Report> {
+        let word = |word: &str| match word.strip_prefix('@') {
+            Some(name) => self.path(name).into_os_string(),
+            None => word.into(),
+        };
+        let words = ["import"].into_iter().chain(line.split(' ')).chain(["--out", "@out"]).map(word);
+        let command = Command::try_parse_from(words).unwrap_or_else(|error| panic!("{error}"));
+        import(&command.import)
+    }
+
+    /// The error of an import, which must have left nothing behind.
+    fn refusal(&self, line: &str) -> Error {
+        let error = self.import(line).expect_err(line);
+        assert!(!self.path("out").exists(), "{line} left something: {error}");
+        error
+    }
+
+    fn concepts(&self) -> Vec<Concept> {
+        let text = std::fs::read_to_string(self.path("out/kb.jsonl")).expect("written");
+        text.lines().map(|line| serde_json::from_str(line).expect("a concept")).collect()
+    }
+}
+
+#[test]
+fn the_command_line_is_sound() {
+    Command::command().debug_assert();
+}
+
+const OBO: &str = r#"format-version: 1.4
+ontology: tiny
+default-namespace: tiny_things
+
+[Term]
+id: T:1
+name: sign_or_symptom ! the top
+
+[Term]
+id: T:2
+alt_id: T:9
+name: fever {source="x"}
+def: "Body \"heat\" above normal\, \nmeasured: 38 C." [PMID:1]
+synonym: "pyrexia" EXACT []
+synonym: " pyrexia" EXACT ABBREVIATION [X:1 "y"]
+synonym: "heat" BROAD []
+synonym: "hot flush" []
+synonym: "lost
+xref: MESH:D005334 "Fever"
+is_a: T:1 {source="x"} ! sign
+a line without a tag
+
+[Term]
+id: T:3
+comment: no name here
+
+[Term]
+id: T:4
+name: old
+is_obsolete: true
+
+[Term]
+id: T:2
+name: fever again
+
+[Term]
+name: no id
+
+[Term]
+id: T:5
+name: lone
+
+[Typedef]
+id: part_of
+name: part of
+"#;
+
+#[test]
+fn obo_terms_become_concepts_and_the_rest_is_counted() {
+    for text in [OBO.to_owned(), OBO.replace('\n', "\r\n")] {
+        let bench = Bench::new(&[("a.obo", text.as_bytes())]);
+        let report = bench.import("obo @a.obo").expect("readable");
+        let concepts = bench.concepts();
+        assert_eq!(concepts.iter().map(|concept| concept.id.as_str()).collect::<Vec<_>>(), ["T:1", "T:2", "T:5"]);
+        let fever = &concepts[1];
+        assert_eq!((fever.name.as_str(), &fever.synonyms[..]), ("fever", &["pyrexia".to_owned()][..]));
+        assert_eq!(fever.definition.as_deref(), Some("Body \"heat\" above normal, measured: 38 C."));
+        assert_eq!(fever.xrefs, ["T:9", "MESH:D005334"]);
+        assert_eq!(fever.sources, ["T"]);
+        // The top is of its own type, as what is under it; a term that stands alone has the file's namespace.
+        let types: Vec<_> = concepts.iter().map(|concept| concept.types.join("+")).collect();
+        assert_eq!(types, ["sign or symptom", "sign or symptom", "tiny things"]);
+        let skipped = ["term with no name", "term with no id", DUPLICATE, obo::OBSOLETE, obo::NO_TAG, obo::NOT_QUOTED];
+        assert_eq!(skipped.map(|reason| report.skipped(reason)), [1; 6]);
+        assert_eq!(report.skipped_in_all(), 6);
+        let noted = [REPEATED, "BROAD synonym left out", "RELATED synonym left out", "[Typedef] stanza left out"];
+        assert_eq!(noted.map(|reason| report.noted[reason]), [1; 4]);
+        assert!(report.examples["term with no name"][0].ends_with("a.obo:23 T:3"), "{report:?}");
+        let record = std::fs::read_to_string(bench.path("out/import.json")).expect("written");
+        assert_eq!(serde_json::from_str::<Report>(&record).expect("a report"), report);
+    }
+}
+
+#[test]
+fn obo_options_and_several_files() {
+    let second = "[Term]\nid: T:2\nname: other\n[Term]\nid: 7\nname: chill\nis_a: T:2\n";
+    let bench = Bench::new(&[("a.obo", OBO.as_bytes()), ("b.obo", second.as_bytes()), ("c.obo", b"no stanza\n")]);
+    let report =
+        bench.import("obo @a.obo @b.obo --scopes exact,related,broad --source S --type Sign").expect("readable");
+    let concepts = bench.concepts();
+    assert_eq!(concepts.iter().map(|concept| concept.name.as_str()).collect::<Vec<_>>()[3..], ["chill"]);
+    assert_eq!(concepts[1].synonyms, ["pyrexia", "heat", "hot flush"]);
+    assert!(concepts.iter().all(|concept| concept.types == ["Sign"] && concept.sources == ["S"]));
+    assert_eq!(report.skipped(DUPLICATE), 2);
+    // Without --type, a parent in another file counts.
+    bench.import("obo @a.obo @b.obo").expect("readable");
+    assert_eq!(
+        (&bench.concepts()[3].types[..], bench.concepts()[3].sources.len()),
+        (&["sign or symptom".into()][..], 0)
+    );
+    std::fs::remove_dir_all(bench.path("out")).expect("removed");
+    assert!(
+        bench.refusal("obo @c.obo").to_string().contains("c.obo: expected an OBO ontology, found no [Term] stanza")
+    );
+}
+
+#[test]
+fn what_cannot_be_read_or_written_is_said_and_leaves_nothing() {
+    let mut packed = Vec::new();
+    let mut packer =
+        niffler::get_writer(Box::new(&mut packed), niffler::Format::Gzip, niffler::Level::One).expect("a packer");
+    std::io::Write::write_all(&mut packer, OBO.repeat(50).as_bytes()).expect("packed");
+    drop(packer);
+    packed.truncate(packed.len() / 2);
+    let bench = Bench::new(&[("bytes", b"id,name\n\xff\xfe,1\n"), ("cut.gz", &packed)]);
+    std::fs::create_dir(bench.path("folder")).expect("made");
+    for format in ["obo", "jsonl", "csv", "pubtator"] {
+        for (name, said) in [("missing", "opening "), ("folder", "expected a file, found a folder")] {
+            let error = bench.refusal(&format!("{format} @{name}"));
+            assert_eq!(error.kind(), Kind::Io, "{error}");
+            assert!(error.to_string().contains(said) && error.to_string().contains(name), "{error}");
+        }
+        let error = bench.refusal(&format!("{format} @bytes"));
+        assert!(error.kind() == Kind::Input, "{error}");
+        if format != "jsonl" {
+            assert!(error.to_string().contains("expected UTF-8") && error.to_string().contains("line 2"), "{error}");
+        }
+        let error = bench.import(&format!("{format} - -")).expect_err("twice");
+        assert!(error.to_string().contains("only once"), "{error}");
+    }
+    for format in ["obo", "pubtator"] {
+        let error = bench.refusal(&format!("{format} @cut.gz"));
+        assert!(error.kind() == Kind::Io && error.to_string().contains("cut.gz"), "{error}");
+    }
+    // The target is a file: it stays as it was.
+    std::fs::write(bench.path("out"), "mine").expect("written");
+    assert_eq!(bench.import("obo @bytes").expect_err("no folder").kind(), Kind::Io);
+    assert_eq!(std::fs::read_to_string(bench.path("out")).expect("read"), "mine");
+}
+
+#[test]
+fn a_failed_import_leaves_the_earlier_one() {
+    let bench = Bench::new(&[("a.obo", OBO.as_bytes()), ("b.jsonl", b"{\"id\":\"1\",\"name\":\"a\"}\n{")]);
+    bench.import("obo @a.obo").expect("readable");
+    let before = bench.concepts();
+    bench.import("jsonl @b.jsonl").expect_err("line 2 is cut");
+    assert_eq!(bench.concepts(), before);
+    let mut names: Vec<_> =
+        std::fs::read_dir(bench.path("out")).expect("listed").map(|entry| entry.expect("read").file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["import.json", "kb.jsonl"]);
+}
+
+#[test]
+fn a_line_of_ten_megabytes_is_one_line() {
+    let long = "x".repeat(10 << 20);
+    let pubtator = format!("1|t|fever {long}\n1\t0\t5\tfever\tT184\tC1\n{long}\n");
+    let jsonl = format!("{{\"id\":\"1\",\"name\":\"{long}\"}}\n");
+    let obo = format!("[Term]\nid: T:1\nname: fever\ndef: \"{long}\" []\n{long}\n");
+    let bench = Bench::new(&[("a", pubtator.as_bytes()), ("b", jsonl.as_bytes()), ("c", obo.as_bytes())]);
+    let report = bench.import("pubtator @a").expect("readable");
+    assert_eq!((report.kept("mentions (all)"), report.skipped(pubtator::BAD_LINE)), (1, 1));
+    assert!(report.table().to_string().len() < 10_000);
+    assert_eq!(bench.import("jsonl @b").expect("readable").kept(CONCEPTS), 1);
+    assert_eq!(bench.import("obo @c").expect("readable").skipped(obo::NO_TAG), 1);
+}

@@ -1,0 +1,169 @@
+//! From concepts to vectors: token sequences, batches by length, and work that goes on where an earlier run stopped.
+
+use crate::device::OpenDevice;
+use crate::encode::encode_batches;
+use crate::files::io_error;
+use crate::progress::Progress;
+use pel_shared::biencoder::{BiEncoder, Reduction, Side};
+use pel_shared::bundle::ViewOptions;
+use pel_shared::error::{Context, Result};
+use pel_shared::kb::{ConceptId, KnowledgeBase};
+use pel_shared::tokens::{Encoded, Tokens, by_length};
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+/// The rows of an index before they are encoded; equal token sequences are encoded once.
+#[derive(Debug)]
+pub struct Rows {
+    /// The concept of each row, ascending.
+    pub concepts: Vec<ConceptId>,
+    /// The sequence of each row.
+    pub sequence_of: Vec<usize>,
+    /// The different sequences.
+    pub sequences: Vec<Encoded>,
+    /// Concepts of which nothing is left after normalising.
+    pub without_rows: Vec<ConceptId>,
+    /// Rows whose text did not fit into its window.
+    pub cut: usize,
+}
+
+/// Tokenizes every view of every concept.
+///
+/// # Errors
+/// If a concept cannot be written by the template; it is named.
+pub fn rows(kb: &KnowledgeBase, tokens: &Tokens, view: &ViewOptions) -> Result<Rows> {
+    let mut known: HashMap<Encoded, usize> = HashMap::new();
+    let mut rows =
+        Rows { concepts: Vec::new(), sequence_of: Vec::new(), sequences: Vec::new(), without_rows: Vec::new(), cut: 0 };
+    let mut progress = Progress::new("tokenizing", kb.len() as u64, "concepts");
+    for (id, concept) in kb.iter() {
+        crate::interrupt::check()?;
+        let encoded = view.rows(tokens, concept).context(|| format!("the concept {}", concept.id))?;
+        if encoded.is_empty() {
+            rows.without_rows.push(id);
+        }
+        for row in encoded {
+            rows.cut += usize::from(row.cut.context || row.cut.mention);
+            let next = rows.sequences.len();
+            let at = *known.entry(row).or_insert_with_key(|row| {
+                rows.sequences.push(row.clone());
+                next
+            });
+            rows.concepts.push(id);
+            rows.sequence_of.push(at);
+        }
+        progress.advance(1);
+    }
+    Ok(rows)
+}
+
+/// Where an interrupted run leaves its vectors: a folder beside the bundle.
+#[derive(Debug)]
+pub struct WorkFolder {
+    folder: PathBuf,
+}
+
+impl WorkFolder {
+    /// The work folder of a bundle to be.
+    pub fn beside(out: &Path) -> Self {
+        let name = out.file_name().unwrap_or_default().to_string_lossy();
+        Self { folder: out.with_file_name(format!(".{name}.work")) }
+    }
+
+    /// Removes the folder when the bundle is whole.
+    ///
+    /// # Errors
+    /// If it cannot be removed.
+    pub fn remove(self) -> Result<()> {
+        if self.folder.exists() {
+            std::fs::remove_dir_all(&self.folder).map_err(|cause| io_error("removing", &self.folder, cause))?;
+        }
+        Ok(())
+    }
+
+    /// Opens the vectors of an earlier run of the same work, or begins anew: the file, and the whole batches in it.
+    fn open(&self, key: &str, batch_bytes: &[u64]) -> Result<(File, PathBuf, usize)> {
+        std::fs::create_dir_all(&self.folder).map_err(|cause| io_error("making the folder", &self.folder, cause))?;
+        let (key_path, path) = (self.folder.join("key"), self.folder.join("vectors.f32"));
+        let same = std::fs::read_to_string(&key_path).is_ok_and(|found| found == key);
+        let options = OpenOptions::new().read(true).write(true).create(true).truncate(!same).open(&path);
+        let mut file = options.map_err(|cause| io_error("opening", &path, cause))?;
+        if !same {
+            std::fs::write(&key_path, key).map_err(|cause| io_error("writing", &key_path, cause))?;
+        }
+        let failed = |cause| io_error("reading", &path, cause);
+        let found = file.metadata().map_err(failed)?.len();
+        let (mut done, mut whole) = (0, 0);
+        for bytes in batch_bytes {
+            if whole + bytes > found {
+                break;
+            }
+            (done, whole) = (done + 1, whole + bytes);
+        }
+        file.set_len(whole).map_err(failed)?;
+        file.seek(SeekFrom::End(0)).map_err(failed)?;
+        Ok((file, path, done))
+    }
+}
+
+/// What an encoding run needs to know.
+pub struct Encoding<'a> {
+    /// The encoder.
+    pub encoder: &'a BiEncoder,
+    /// Its tokenizer.
+    pub tokens: &'a Tokens,
+    /// What is done with its output.
+    pub reduction: Reduction,
+    /// Where it runs.
+    pub device: &'a OpenDevice,
+    /// Tokens of one batch, padding included.
+    pub batch_tokens: usize,
+}
+
+/// Encodes all sequences, in the order of `sequences`. What is done is kept in the work folder under `key`, which
+/// stands for the model and everything else that the vectors depend on.
+///
+/// # Shapes
+/// -> `[sequences, dim]`
+///
+/// # Errors
+/// If the device or the work folder fails, or the user stops the work; what was done is kept.
+pub fn vectors(encoding: &Encoding<'_>, sequences: &[Encoded], work: &WorkFolder, key: &str) -> Result<Vec<f32>> {
+    let tower = encoding.encoder.tower(Side::Entity);
+    let dim = tower.dim();
+    let lengths: Vec<usize> = sequences.iter().map(|sequence| sequence.ids.len()).collect();
+    let batches = by_length(&lengths, 256, encoding.batch_tokens);
+    let sizes: Vec<u64> = batches.iter().map(|batch| (batch.len() * dim * 4) as u64).collect();
+    let mut hash = blake3::Hasher::new();
+    hash.update(key.as_bytes()).update(&(encoding.batch_tokens as u64).to_le_bytes());
+    for sequence in sequences {
+        hash.update(&(sequence.ids.len() as u64).to_le_bytes()).update(bytemuck::cast_slice(&sequence.ids));
+    }
+    let (mut file, path, done) = work.open(hash.finalize().to_hex().as_str(), &sizes)?;
+    let mut progress = Progress::new("encoding", sequences.len() as u64, "texts");
+    progress.resume_at(batches[..done].iter().map(|batch| batch.len() as u64).sum());
+    // A few batches for each thread at a time: what is lost by an interruption is small, and the threads end together.
+    for group in batches[done..].chunks(2 * rayon::current_num_threads()) {
+        let found = encode_batches(encoding.device, group, |batch| {
+            let rows: Vec<&Encoded> = batch.iter().map(|at| &sequences[*at]).collect();
+            tower.forward(&encoding.tokens.batch(&rows), encoding.reduction, &encoding.device.device)
+        })?;
+        for (batch, vectors) in group.iter().zip(found) {
+            file.write_all(bytemuck::cast_slice(&vectors)).map_err(|cause| io_error("writing", &path, cause))?;
+            progress.advance(batch.len() as u64);
+        }
+    }
+    let failed = |cause| io_error("reading", &path, cause);
+    file.flush().map_err(failed)?;
+    file.seek(SeekFrom::Start(0)).map_err(failed)?;
+    let mut vectors = vec![0.0f32; sequences.len() * dim];
+    let mut one = vec![0.0f32; dim];
+    let mut reader = std::io::BufReader::with_capacity(1 << 20, file);
+    for at in batches.iter().flatten() {
+        reader.read_exact(bytemuck::cast_slice_mut(&mut one)).map_err(failed)?;
+        vectors[at * dim..(at + 1) * dim].copy_from_slice(&one);
+    }
+    Ok(vectors)
+}

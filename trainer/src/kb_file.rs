@@ -1,0 +1,90 @@
+//! Concept tables on disk: one concept a line, as JSON, packed or not.
+
+use crate::files::for_each_line;
+use pel_shared::error::{Context, Error, Result};
+use pel_shared::kb::{Concept, KnowledgeBase};
+use std::path::Path;
+
+/// A knowledge base and what identifies it.
+#[derive(Debug)]
+pub struct KbFile {
+    /// The concepts.
+    pub kb: KnowledgeBase,
+    /// blake3 of the unpacked lines, in hexadecimal.
+    pub blake3: String,
+}
+
+/// Reads a concept table.
+///
+/// # Errors
+/// If it cannot be read; if a line is no concept, or an identifier stands twice: the line is named.
+pub fn read(path: &Path) -> Result<KbFile> {
+    let mut kb = KnowledgeBase::new();
+    let mut hash = blake3::Hasher::new();
+    for_each_line(path, |_, line| {
+        if line.trim().is_empty() {
+            return Ok(());
+        }
+        hash.update(line.as_bytes()).update(b"\n");
+        let concept: Concept =
+            serde_json::from_str(line).map_err(|cause| Error::input("expected a concept as JSON").caused_by(cause))?;
+        kb.push(concept).map(drop)
+    })?;
+    if kb.is_empty() {
+        return Err(Error::input(format!("{}: expected at least one concept, found none", path.display())));
+    }
+    Ok(KbFile { kb, blake3: hash.finalize().to_hex().to_string() })
+}
+
+/// The lines `source: licence` of a licence file beside a concept table (`LICENSES.md`), and the file itself.
+///
+/// Rows of its first table are read: `| source | ... | licence | ...`.
+///
+/// # Errors
+/// If it is there and cannot be read.
+pub fn licences(beside: &Path) -> Result<Option<(Vec<String>, String)>> {
+    let path = beside.with_file_name(pel_shared::bundle::names::LICENCES);
+    if !path.is_file() {
+        return Ok(None);
+    }
+    let text = crate::files::read_text(&path).context(|| "the licences of the knowledge base".into())?;
+    let rows: Vec<Vec<&str>> = text
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix('|')?.strip_suffix('|'))
+        .map(|row| row.split('|').map(str::trim).collect())
+        .collect();
+    let column = rows.first().and_then(|head| head.iter().position(|cell| cell.to_lowercase().starts_with("licen")));
+    let lines = match column {
+        None => Vec::new(),
+        Some(at) => rows.iter().skip(2).filter_map(|row| Some(format!("{}: {}", row.first()?, row.get(at)?))).collect(),
+    };
+    Ok(Some((lines, text)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bad_line_is_named_with_its_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("kb.jsonl");
+        let good = r#"{"id": "D1", "name": "fever"}"#;
+        for (bad, said) in [("{\"id\": \"D2\"}", "name"), (good, "D1 stands twice"), ("{\"id\": ", "EOF")] {
+            std::fs::write(&path, format!("{good}\r\n\n{bad}\n")).expect("written");
+            let error = read(&path).expect_err(bad).to_string();
+            assert!(error.contains("kb.jsonl: line 3") && error.contains(said), "{error}");
+        }
+        std::fs::write(&path, "\n").expect("written");
+        assert!(read(&path).expect_err("empty").to_string().contains("at least one concept"));
+    }
+
+    #[test]
+    fn licences_are_read_from_the_table() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let text = "# Licences\n\n| Source | Version | Licence |\n| --- | --- | --- |\n| DOID | 2016 | CC0 |\n";
+        std::fs::write(folder.path().join("LICENSES.md"), text).expect("written");
+        let (lines, whole) = licences(&folder.path().join("kb.jsonl")).expect("read").expect("there");
+        assert_eq!((lines, whole.as_str()), (vec!["DOID: CC0".to_owned()], text));
+    }
+}
