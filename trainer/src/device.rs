@@ -167,7 +167,7 @@ impl DeviceArgs {
             GpuMemory::Shared => MemoryConfiguration::default(),
             GpuMemory::Exclusive => MemoryConfiguration::ExclusivePages,
         };
-        let api = if cfg!(target_os = "macos") { WgpuBackend::Metal } else { WgpuBackend::Vulkan };
+        let api = if cfg!(target_os = "macos") { WgpuBackend::Auto } else { WgpuBackend::Vulkan };
         let options = Device::wgpu_options().device_kind(adapter.selector.clone()).graphics_api(api);
         let device = options
             .memory_config(memory)

@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 use pel_shared::error::{Error, Kind};
 use pel_trainer::device::DeviceArgs;
-use pel_trainer::{commands, interrupt};
+use pel_trainer::{commands, evaluate, interrupt};
 use std::process::ExitCode;
 
 /// PEL links the mentions of diseases, signs, anatomy, drugs and procedures in clinical notes and abstracts to the
@@ -30,6 +30,9 @@ enum Command {
     Pack(commands::index::PackArgs),
     Inspect(commands::inspect::InspectArgs),
     Explain(commands::explain::ExplainArgs),
+    Import(pel_trainer::import::ImportArgs),
+    Evaluate(pel_trainer::evaluate::EvaluateArgs),
+    Bench(commands::bench::BenchArgs),
     /// List the processors and GPUs that an encoder can run on
     Devices,
 }
@@ -41,7 +44,8 @@ fn main() -> ExitCode {
     match outcome {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(error)) => {
-            eprintln!("pel: {error:#}");
+            // Our errors print their causes themselves.
+            eprintln!("pel: {error}");
             ExitCode::from(error.downcast_ref::<Error>().map_or(1, |error| exit_code(error.kind())))
         }
         Err(panic) => {
@@ -62,6 +66,9 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Pack(args) => commands::index::pack(args)?,
         Command::Inspect(args) => commands::inspect::run(args, json)?,
         Command::Explain(args) => commands::explain::run(args, device, json)?,
+        Command::Import(args) => pel_trainer::import::run(args, json)?,
+        Command::Evaluate(args) => evaluate::run(args, json, |bundle| evaluate::dense::open(bundle, device))?,
+        Command::Bench(args) => commands::bench::run(args, device, json)?,
         Command::Devices => commands::devices::run(json)?,
     }
     Ok(())

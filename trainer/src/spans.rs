@@ -70,7 +70,7 @@ fn brat_row(line: &str) -> Result<Option<Row>> {
         .skip(1)
         .map(|number| number.parse().map_err(|cause: std::num::ParseIntError| refuse().caused_by(cause)))
         .collect::<Result<_>>()?;
-    let (Some(start), Some(end)) = (numbers.first(), numbers.last()) else { return Err(refuse()) };
+    let [start, .., end] = numbers.as_slice() else { return Err(refuse()) };
     let text = text.filter(|_| numbers.len() == 2).map(str::to_owned);
     Ok(Some(Row { start: *start, end: *end, unit: Unit::CodePoints, text }))
 }
@@ -157,7 +157,8 @@ mod tests {
     fn a_span_that_does_not_fit_is_named() {
         for (name, lines, said) in [
             ("a.ann", "T1\tSign 5 10\tfever\n", "expected \"fever\""),
-            ("a.ann", "T1\tSign 6\n", "6..6"),
+            ("a.ann", "T1\tSign 6\n", "T1<tab>"),
+            ("a.ann", "T1\tSign 6 6\t\n", "it is empty"),
             ("a.ann", "T1\tSign x 9\tfever\n", "T1<tab>"),
             ("a.jsonl", "{\"start\": 6, \"end\": 99}", "outside the text"),
             ("a.jsonl", "{\"start\": 1, \"end\": 3, \"unit\": \"utf16\"}", "inside a character"),

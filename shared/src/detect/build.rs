@@ -57,12 +57,15 @@ impl Parsed {
             }
             tokens.push(token);
         }
-        while tokens.pop_if(|token| token.kind == Kind::Mark && keys[token.key.0..].starts_with(STOPS)).is_some() {}
-        Some(Self { tokens, keys })
+        let mut parsed = Self { tokens, keys };
+        while parsed.tokens.last().is_some_and(|last| last.kind == Kind::Mark && parsed.key(last).starts_with(STOPS)) {
+            parsed.tokens.pop();
+        }
+        Some(parsed)
     }
 
     fn key(&self, token: &Token) -> &str {
-        &self.keys[token.key.0..token.key.1]
+        self.keys.get(token.key.0..token.key.1).unwrap_or_default()
     }
 
     /// The name written with these tokens, each with the letters after it, and blanks where words meet.
@@ -136,7 +139,14 @@ impl Builder {
         let letters = name.chars().filter(|c| c.is_alphabetic()).count();
         match form.abbreviation {
             _ if letters == 0 || name.chars().count() < 2 => Rule::Never,
-            Some(mask) if letters < 3 || self.lists.ordinary.contains(name) || self.lists.stopped.contains(name) || self.lower.contains(name) => Rule::CaseBound(mask),
+            Some(mask)
+                if letters < 3
+                    || self.lists.ordinary.contains(name)
+                    || self.lists.stopped.contains(name)
+                    || self.lower.contains(name) =>
+            {
+                Rule::CaseBound(mask)
+            }
             Some(mask) => Rule::Abbreviation(mask),
             None if self.lists.stopped.contains(name) || name.chars().count() < 3 => Rule::Never,
             None => Rule::AnyCase,

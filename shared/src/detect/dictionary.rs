@@ -60,7 +60,8 @@ impl Dictionary {
     /// As [`Dictionary::from_bytes`].
     pub fn read(bytes: &Bytes, check: Check) -> Result<Self> {
         let container = Container::<Fields>::read(FORMAT, bytes, check)?;
-        let damaged = |what| move |cause: fst::Error| Error::artifact(format!("the dictionary's {what}")).caused_by(cause);
+        let damaged =
+            |what| move |cause: fst::Error| Error::artifact(format!("the dictionary's {what}")).caused_by(cause);
         Ok(Self {
             names: Fst::new(container.section("names")?).map_err(damaged("names"))?,
             words: fst::Set::new(container.section("words")?).map_err(damaged("words"))?,
@@ -99,8 +100,10 @@ impl Dictionary {
         let mut scan = Scan::new(self, mention);
         let names = scan.names_at(0);
         let whole = names.into_iter().filter(|found| scan.token(found.last + 1).is_none());
-        let mut concepts: Vec<ConceptId> =
-            whole.flat_map(|found| Postings::at(&self.postings, found.postings)).map(|posting| posting.concept).collect();
+        let mut concepts: Vec<ConceptId> = whole
+            .flat_map(|found| Postings::at(&self.postings, found.postings))
+            .map(|posting| posting.concept)
+            .collect();
         concepts.sort_unstable();
         concepts.dedup();
         concepts
@@ -110,5 +113,80 @@ impl Dictionary {
 impl std::fmt::Debug for Dictionary {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Dictionary").field("names", &self.len()).field("words", &self.words.len()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{bytes, dictionary};
+    use super::*;
+
+    const CONCEPTS: [(&str, &[&str]); 3] =
+        [("Fever", &["Pyrexia", "FEVER"]), ("cold", &["common cold"]), ("sensation of cold", &["Cold", "Alzheimer's"])];
+
+    fn ids(found: &[u32]) -> Vec<ConceptId> {
+        found.iter().map(|id| ConceptId(*id)).collect()
+    }
+
+    #[test]
+    fn a_name_leads_to_all_its_concepts() {
+        let dictionary = dictionary(&CONCEPTS, "");
+        assert_eq!(dictionary.lookup("COLD"), ids(&[1, 2]));
+        assert_eq!(dictionary.lookup("fever"), ids(&[0]));
+        assert_eq!(dictionary.lookup("fevers"), ids(&[]));
+        assert_eq!(dictionary.lookup("alzheimers"), ids(&[]));
+        assert_eq!((dictionary.lookup(""), dictionary.lookup("col")), (ids(&[]), ids(&[])));
+        // fever, pyrexia, cold, common cold, sensation of cold, alzheimer and the derived alzheimers.
+        assert_eq!(dictionary.len(), 7);
+    }
+
+    #[test]
+    fn a_mention_may_be_another_form() {
+        let dictionary = dictionary(&CONCEPTS, "");
+        assert_eq!(dictionary.lookup_mention("Fevers"), ids(&[0]));
+        assert_eq!(dictionary.lookup_mention("colds"), ids(&[1, 2]));
+        assert_eq!(dictionary.lookup_mention("Alzheimers"), ids(&[2]));
+        assert_eq!((dictionary.lookup_mention(""), dictionary.lookup_mention("fever cold")), (ids(&[]), ids(&[])));
+    }
+
+    #[test]
+    fn the_same_concepts_give_the_same_bytes() {
+        assert_eq!(bytes(&CONCEPTS, "heat of the body"), bytes(&CONCEPTS, "heat of the body"));
+    }
+
+    #[test]
+    fn an_empty_knowledge_base_has_a_dictionary() {
+        let dictionary = dictionary(&[], "");
+        assert!(dictionary.is_empty() && dictionary.lookup("fever").is_empty());
+        assert!(dictionary.detect("fever", &Default::default()).is_empty());
+    }
+
+    #[test]
+    fn names_beyond_the_limits_are_left_out() {
+        let (word, words) = ("x".repeat(MAX_WORD + 1), "x ".repeat(MAX_TOKENS + 1));
+        let (longest, most) = ("y".repeat(MAX_WORD), "y ".repeat(MAX_TOKENS));
+        let dictionary = dictionary(&[(&word, &[&words]), (&longest, &[&most])], "");
+        assert_eq!(dictionary.lookup(&word).len() + dictionary.lookup(&words).len(), 0);
+        assert_eq!((dictionary.lookup(&longest), dictionary.lookup(&most)), (ids(&[1]), ids(&[1])));
+        assert_eq!(dictionary.detect(&most, &Default::default()).len(), 1);
+    }
+
+    #[test]
+    fn damage_is_an_error_and_no_panic() {
+        let whole = bytes(&CONCEPTS, "heat of the body");
+        let read = |bytes: Vec<u8>| Dictionary::from_bytes(Bytes::from(bytes)).map(|_| ()).map_err(|e| e.kind());
+        assert_eq!(read(whole.clone()), Ok(()));
+        let artifact = Err(crate::error::Kind::Artifact);
+        assert!((0..whole.len() - 64).step_by(7).all(|length| read(whole[..length].to_vec()) == artifact));
+        let altered = |at: usize| {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 0x40;
+            read(bytes)
+        };
+        assert_eq!(altered(0), artifact);
+        assert_eq!(altered(8), artifact);
+        // Blanks after the sections are not covered by a checksum: an altered one harms nothing.
+        let noticed = (0..whole.len()).step_by(13).filter(|at| altered(*at) == artifact).count();
+        assert!(noticed * 13 > whole.len() * 9 / 10);
     }
 }

@@ -141,7 +141,9 @@ mod tests {
 
     #[test]
     fn letters_fold_to_plain_ones() {
-        for (c, expected) in [('É', "e"), ('ß', "ss"), ('ﬁ', "fi"), ('Ａ', "a"), ('İ', "i"), ('Ł', "l"), ('²', "2"), ('㎎', "mg")] {
+        for (c, expected) in
+            [('É', "e"), ('ß', "ss"), ('ﬁ', "fi"), ('Ａ', "a"), ('İ', "i"), ('Ł', "l"), ('²', "2"), ('㎎', "mg")]
+        {
             assert_eq!(folded(c), (Class::Letter, expected.to_owned()), "{c}");
         }
     }

@@ -1,4 +1,23 @@
-//! Mentions in raw text.
+//! Mentions in raw text, by a dictionary of all names of a knowledge base.
+//!
+//! Names and text are compared after normalising ([`normalise_name`]), word by word; spans point into the text as it was
+//! given. The rules, with what each did to the spans found in 2,635 abstracts of MedMentions (precision against all gold
+//! spans, recall on those whose concept is in the knowledge base, both exact; 41,054 concepts):
+//!
+//! | rule, each on top of those above | precision | recall |
+//! | --- | --- | --- |
+//! | whole words; longest name from left to right | 41.8 | 51.7 |
+//! | names have a letter and at least three characters | 44.4 | 50.5 |
+//! | abbreviations may be shorter; those with two letters, or that are words ("ALL"), need their case | 49.5 | 51.6 |
+//! | names that are ordinary words in a note are never found (`stopped.txt`) | 57.7 | 50.8 |
+//! | the last word may be in the plural or singular | 58.2 | 58.3 |
+//! | a hyphen may be missing in the text or in the name; "Crohns" is "Crohn's" | 58.3 | 58.5 |
+//!
+//! An abbreviation that is no word, as "COPD", is found in lower case too: in text without capitals that finds 2.8 points
+//! more of the gold spans at no cost in precision. A name may span lines, but no empty line and no list bullet.
+//!
+//! A word that neither these names, nor the definitions, nor the list `ordinary.txt` know in any usual form is reported
+//! as an [`Origin::UnknownTerm`].
 
 mod build;
 mod dictionary;
@@ -14,6 +33,7 @@ pub use dictionary::Dictionary;
 pub use normalise::normalise_name;
 
 use crate::text::Span;
+use normalise::Gap;
 use scan::Scan;
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +50,7 @@ pub struct Detected {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
-    /// It is a name in the knowledge base.
+    /// It is a name in the knowledge base, or a form of one.
     Name,
     /// It is a word that neither the knowledge base nor plain English knows: misspelt, or new.
     UnknownTerm,
@@ -41,60 +61,240 @@ pub enum Origin {
 /// What to look for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DetectOptions {
-    /// Report unknown terms.
+    /// Report unknown terms too. Has no effect where [`Dictionary::knows_enough_words`] is false.
     pub unknown_terms: bool,
-    /// Report every name, also within and across others, instead of the longest from left to right.
+    /// Report every name, also within and across others, instead of the longest ones from left to right.
     pub overlapping: bool,
 }
 
 impl Default for DetectOptions {
+    /// Names without overlap, and unknown terms.
     fn default() -> Self {
         Self { unknown_terms: true, overlapping: false }
     }
 }
 
 impl Dictionary {
-    /// The mentions in a text, in its order.
+    /// The mentions in a text, by start, then end. Takes time linear in the text, and memory for what it finds alone.
     pub fn detect(&self, text: &str, options: &DetectOptions) -> Vec<Detected> {
+        let unknown_terms = options.unknown_terms && self.knows_enough_words();
         let mut scan = Scan::new(self, text);
-        let (mut detected, mut at, mut covered): (Vec<Detected>, usize, usize) = (Vec::new(), 0, 0);
-        // The token after the latest unknown term: a hyphen may join the next to it.
-        let mut after_term = None;
-        loop {
-            let kept = scan.forget(at);
-            covered = covered.saturating_sub(at - kept);
-            after_term = after_term.and_then(|after: usize| after.checked_sub(at - kept));
-            at = kept;
-            let Some(token) = scan.token(at) else { return detected };
-            let mut end = at;
-            if token.gap != normalise::Gap::Glued {
+        let mut detected: Vec<Detected> = Vec::new();
+        // Tokens; `covered` is one past the last that is part of a name, `after_term` one past the last unknown term.
+        let (mut at, mut covered, mut after_term) = (0, 0, None);
+        while let Some(token) = scan.token(at) {
+            let mut next = at + 1;
+            if token.gap != Gap::Glued {
                 let names = scan.names_at(at);
-                for found in &names {
-                    if (!options.overlapping && found.last < end && end > at) || !scan.accepts(at, *found) {
-                        continue;
+                let accepted =
+                    names.iter().filter(|found| scan.accepts(at, **found)).map(|found| (found.last, found.end));
+                let first_new = detected.len();
+                for (last, end) in accepted {
+                    if !options.overlapping {
+                        detected.truncate(first_new); // shorter ones come first
+                        next = last + 1;
                     }
-                    let Some(span) = scan.span(at, found.last) else { continue };
-                    let name = Detected { span, origin: Origin::Name };
-                    if !options.overlapping && end > at {
-                        detected.pop();
-                    }
+                    covered = covered.max(last + 1);
+                    let name = Detected { span: Span::new(token.start, end), origin: Origin::Name };
                     if detected.last() != Some(&name) {
                         detected.push(name);
                     }
-                    end = end.max(found.last + 1);
                 }
                 scan.recycle(names);
             }
-            covered = covered.max(end);
-            if options.unknown_terms && at >= covered && terms::is_unknown_term(&mut scan, self, at) {
-                let joined = after_term == Some(at) && token.gap == normalise::Gap::Hyphen;
+            if unknown_terms && at >= covered && self.is_unknown_term(&mut scan, at) {
+                let joined = after_term == Some(at) && token.gap == Gap::Hyphen;
                 match detected.last_mut().filter(|_| joined) {
                     Some(term) => term.span.end = token.end,
-                    None => detected.push(Detected { span: Span::new(token.start, token.end), origin: Origin::UnknownTerm }),
+                    None => {
+                        let span = Span::new(token.start, token.end);
+                        detected.push(Detected { span, origin: Origin::UnknownTerm });
+                    }
                 }
                 after_term = Some(at + 1);
             }
-            at = if options.overlapping { at + 1 } else { end.max(at + 1) };
+            at = next;
+            scan.forget_before(at);
+        }
+        detected
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kb::{Concept, ConceptId};
+    use bytes::Bytes;
+    use proptest::prelude::*;
+
+    /// A dictionary of concepts with these names and synonyms; the first has a definition.
+    pub(super) fn dictionary(concepts: &[(&str, &[&str])], definition: &str) -> Dictionary {
+        Dictionary::from_bytes(Bytes::from(bytes(concepts, definition))).expect("what was built can be read")
+    }
+
+    pub(super) fn bytes(concepts: &[(&str, &[&str])], definition: &str) -> Vec<u8> {
+        let concept = |at: usize, name: &str, synonyms: &[&str]| Concept {
+            id: format!("D{at}"),
+            name: name.to_owned(),
+            synonyms: synonyms.iter().map(|synonym| (*synonym).to_owned()).collect(),
+            definition: (at == 0).then(|| definition.to_owned()),
+            ..Concept::default()
+        };
+        let concepts: Vec<Concept> = concepts.iter().enumerate().map(|(at, (n, s))| concept(at, n, s)).collect();
+        let numbered = concepts.iter().enumerate().map(|(at, concept)| (ConceptId(at as u32), concept));
+        Dictionary::build(numbered).expect("it can be built")
+    }
+
+    pub(super) fn found<'t>(dictionary: &Dictionary, text: &'t str, origin: Origin) -> Vec<&'t str> {
+        let detected = dictionary.detect(text, &DetectOptions::default());
+        let detected = detected.into_iter().filter(|mention| mention.origin == origin);
+        detected.map(|mention| mention.span.of(text).expect("a span can be cut")).collect()
+    }
+
+    const CONCEPTS: [(&str, &[&str]); 9] = [
+        ("heart failure", &["HF", "cardiac failure"]),
+        ("failure", &[]),
+        ("acute lymphoblastic leukemia", &["ALL"]),
+        ("Crohn's disease", &["Morbus Crohn"]),
+        ("beta-blocker", &["β adrenergic blocker"]),
+        ("nonsmoker", &["Stage"]),
+        ("COPD", &["chronic obstructive pulmonary disease"]),
+        ("diagnosis", &["Fièvre", "T-cell receptor α", "(1->3)-glucan"]),
+        ("heart failure, left", &["MSI"]),
+    ];
+
+    fn names(text: &str) -> Vec<&str> {
+        found(&dictionary(&CONCEPTS, "all of them can fail"), text, Origin::Name)
+    }
+
+    #[test]
+    fn the_longest_name_from_left_to_right_is_taken() {
+        assert_eq!(names("cardiac failure; heart failure, left heart"), ["cardiac failure", "heart failure, left"]);
+        assert_eq!(names("heart failures, failures"), ["heart failures", "failures"]);
+        assert_eq!(names("chronic obstructive lung failure"), ["failure"]);
+    }
+
+    #[test]
+    fn overlapping_names_are_all_reported_on_request() {
+        let options = DetectOptions { overlapping: true, ..DetectOptions::default() };
+        let detected = dictionary(&CONCEPTS, "").detect("heart failure, left", &options);
+        let spans: Vec<(usize, usize)> = detected.iter().map(|found| (found.span.start, found.span.end)).collect();
+        assert_eq!(spans, [(0, 13), (0, 19), (6, 13)]);
+    }
+
+    #[test]
+    fn words_are_matched_whole() {
+        assert_eq!(names("heartfailure xHF HFx HF2 failurexyz 1failure"), [""; 0]);
+        assert_eq!(names("(HF) HF,HF/HF 'HF'"), ["HF"; 5]);
+    }
+
+    #[test]
+    fn hyphens_blanks_lines_and_apostrophes_vary() {
+        for text in [
+            "beta-blocker",
+            "Beta\u{a0}blockers",
+            "BETA\u{2011}BLOCKER",
+            "betablocker",
+            "beta\t\n blocker",
+            "be\u{ad}ta-\nblocker",
+        ] {
+            assert_eq!(names(&format!("a {text}, b")), [text], "{text}");
+        }
+        assert_eq!(
+            names("Crohn’s disease, Crohn disease, crohns disease, Crohn's Disease's"),
+            ["Crohn’s disease", "Crohn disease", "crohns disease", "Crohn's Disease",]
+        );
+        assert_eq!(names("a non-smoker, non\u{2010}smokers, non smoker"), ["non-smoker", "non\u{2010}smokers"]);
+    }
+
+    #[test]
+    fn an_empty_line_and_a_bullet_part_names() {
+        assert_eq!(names("heart\nfailure"), ["heart\nfailure"]);
+        assert_eq!(names("heart\n\nfailure"), ["failure"]);
+        assert_eq!(names("- heart\n- failure"), ["failure"]);
+    }
+
+    #[test]
+    fn case_tells_abbreviations_from_words() {
+        assert_eq!(names("We can treat all with ALL, but not hf or Hf; HF, HFs, HFS."), ["ALL", "HF", "HFs"]);
+        assert_eq!(names("copd, COPD"), ["copd", "COPD"]);
+        assert_eq!(names("THE PATIENT HAS ALL SYMPTOMS"), [""; 0]);
+        assert_eq!(names("ALL: penicillin"), [""; 0]);
+        assert_eq!(names("MSI MSIS MSIs"), ["MSI", "MSIs"]);
+    }
+
+    #[test]
+    fn ordinary_words_are_found_by_name_only() {
+        assert_eq!(names("Stage III, late stages"), [""; 0]);
+        assert_eq!(dictionary(&CONCEPTS, "").lookup("stage"), [ConceptId(5)]);
+    }
+
+    #[test]
+    fn foreign_letters_do_not_shift_spans() {
+        let text = "😷 FIE\u{300}VRE；Ｆｉèvre, T\u{200d}-Cell receptor alpha 👩🏽‍⚕️β-adrenergic blockers";
+        assert_eq!(
+            names(text),
+            ["FIE\u{300}VRE", "Ｆｉèvre", "T\u{200d}-Cell receptor alpha", "β-adrenergic blockers",]
+        );
+        assert_eq!(names("a (1->3)-glucan"), ["(1->3)-glucan"]);
+    }
+
+    #[test]
+    fn a_long_line_takes_linear_time() {
+        let dictionary = dictionary(&CONCEPTS, "");
+        for unit in ["a", "a ", "heart ", "beta-", "β", "β\u{301}", "a'", "\u{fdfa}", "\u{200b}", "1,", "\n", "非"] {
+            assert!(
+                dictionary.detect(&unit.repeat((1 << 20) / unit.len()), &DetectOptions::default()).is_empty(),
+                "{unit:?}"
+            );
+        }
+        let text = "cardiac failure of nobody ".repeat(40_000);
+        assert_eq!(dictionary.detect(&text, &DetectOptions::default()).len(), 40_000);
+    }
+
+    fn piece() -> impl Strategy<Value = String> {
+        let words =
+            ["heart", "failure", "ALL", "beta", "blocker", "Crohn", "’s", "disease", "fi\u{300}e", "α", "T", "cell"];
+        let signs =
+            [" ", "\n", "-", "\u{ad}", "\u{301}", ",", "½", "ﬁ", "\u{1f637}", "\u{2019}", "\u{e9}", "\u{fdfa}", "s"];
+        prop_oneof![
+            4 => proptest::sample::select(words.to_vec()).prop_map(str::to_owned),
+            4 => proptest::sample::select(signs.to_vec()).prop_map(str::to_owned),
+            1 => any::<String>(),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn spans_can_be_cut_and_are_names(pieces in proptest::collection::vec(piece(), 0..40), overlapping: bool) {
+            let dictionary = dictionary(&CONCEPTS, "");
+            let text = pieces.concat();
+            let detected = dictionary.detect(&text, &DetectOptions { overlapping, ..DetectOptions::default() });
+            for mention in &detected {
+                let name = mention.span.of(&text).expect("on char boundaries");
+                prop_assert!(!dictionary.lookup_mention(name).is_empty(), "{:?}", name);
+            }
+            let in_order = |a: &Detected, b: &Detected| if overlapping { a < b } else { a.span.end <= b.span.start };
+            prop_assert!(detected.is_sorted_by(in_order));
+        }
+
+        #[test]
+        fn a_name_in_any_dress_is_found_where_it_stands(
+            concept in 0..CONCEPTS.len(),
+            before in "([.;!?😷] ?){0,3}",
+            after in "[ .;!?😷\n]{0,3}",
+            upper: bool,
+            dash in proptest::sample::select(&[" ", "-", "\u{2013}", "\u{3000}", "\u{a0}\t"][..]),
+            plural in proptest::sample::select(&["", "s"][..]),
+        ) {
+            let name = CONCEPTS[concept].0;
+            let name = if upper { name.to_uppercase() } else { name.to_owned() };
+            let ending = if name.ends_with(['s', 'S', 'e', 'E']) || upper || name.contains(',') { "" } else { plural };
+            let dressed = name.replace([' ', '-'], dash) + ending;
+            let text = format!("{before}{dressed}{after}");
+            let detected = dictionary(&CONCEPTS, "").detect(&text, &DetectOptions::default());
+            prop_assert_eq!(detected.first().map(|found| found.span), Some(Span::new(before.len(), before.len() + dressed.len())));
+            prop_assert_eq!(detected.len(), 1);
         }
     }
 }

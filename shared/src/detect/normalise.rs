@@ -156,7 +156,8 @@ impl<'t> Tokens<'t> {
                         keys.push_str(form);
                         let count = form.chars().count();
                         if piece.c.is_uppercase() && name.is_none() {
-                            upper |= (chars..chars + count).filter(|bit| *bit < 64).fold(0, |mask, bit| mask | 1u64 << bit);
+                            upper |=
+                                (chars..chars + count).filter(|bit| *bit < 64).fold(0, |mask, bit| mask | 1u64 << bit);
                         }
                         chars += count;
                     }

@@ -7,8 +7,8 @@ use crate::kb::ConceptId;
 pub(super) enum Rule {
     /// In any case.
     AnyCase,
-    /// An abbreviation: where the characters of the mask are upper case, or anywhere if the text is in lower case
-    /// throughout this word. Bit i stands for character i of the words of the name.
+    /// An abbreviation: in any case; its plural where the characters of the mask are upper case. Bit i stands for
+    /// character i of the words of the name.
     Abbreviation(u32),
     /// An abbreviation that is an ordinary word in lower case, or too short to tell: only where the characters of the
     /// mask are upper case.

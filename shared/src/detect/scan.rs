@@ -4,13 +4,13 @@ use super::dictionary::{Dictionary, MAX_WORD};
 use super::inflect::other_numbers;
 use super::normalise::{Gap, Kind, Token, Tokens, needs_blank};
 use super::posting::{Postings, Rule};
-use crate::text::Span;
 use fst::raw::{CompiledAddr, Output};
 
 /// A hyphen may be left out between words that have as many letters together.
 const MIN_JOINED: usize = 7;
 /// Tokens that are kept before the present one.
 const HISTORY: usize = 8;
+const FORGET_AT_ONCE: usize = 1024;
 /// Ways to spell what was read so far that are followed at once.
 const MAX_STATES: usize = 8;
 
@@ -26,6 +26,8 @@ struct State {
 pub(super) struct Found {
     /// The last token of the mention.
     pub last: usize,
+    /// Where it ends, in bytes of the text.
+    pub end: usize,
     /// Where its postings are.
     pub postings: u64,
     form: Form,
@@ -42,12 +44,16 @@ enum Form {
     Inflected,
 }
 
-/// A text on its way through a dictionary. It holds a bounded piece of the text's tokens.
+/// A text on its way through a dictionary. It holds a bounded piece of the text's tokens, which are counted from the
+/// start of the text.
 pub(super) struct Scan<'d, 't> {
     dictionary: &'d Dictionary,
     reader: Tokens<'t>,
+    /// Normalised forms of the tokens held.
     keys: String,
     tokens: Vec<Token>,
+    /// Tokens that were dropped before those held.
+    dropped: usize,
     states: Vec<State>,
     entries: Vec<State>,
     found: Vec<Found>,
@@ -56,28 +62,30 @@ pub(super) struct Scan<'d, 't> {
 impl<'d, 't> Scan<'d, 't> {
     pub fn new(dictionary: &'d Dictionary, text: &'t str) -> Self {
         let reader = Tokens::new(text, MAX_WORD);
-        Self { dictionary, reader, keys: String::new(), tokens: vec![], states: vec![], entries: vec![], found: vec![] }
+        let (states, entries, found) = (Vec::new(), Vec::new(), Vec::new());
+        Self { dictionary, reader, keys: String::new(), tokens: Vec::new(), dropped: 0, states, entries, found }
     }
 
-    /// The token at a position, if the text has so many.
+    /// The token at a position, if the text has so many and it was not forgotten.
     pub fn token(&mut self, at: usize) -> Option<Token> {
-        while self.tokens.len() <= at {
+        let index = at.checked_sub(self.dropped)?;
+        while self.tokens.len() <= index {
             let token = self.reader.next(&mut self.keys)?;
             self.tokens.push(token);
         }
-        self.tokens.get(at).copied()
+        self.tokens.get(index).copied()
     }
 
-    /// The normalised form of a token that was read.
+    /// The normalised form of a token that is held.
     pub fn key(&self, token: &Token) -> &str {
         self.keys.get(token.key.0..token.key.1).unwrap_or_default()
     }
 
-    /// Forgets tokens far before `at`; returns the position that `at` has afterwards.
-    pub fn forget(&mut self, at: usize) -> usize {
-        let drop = at.saturating_sub(HISTORY);
-        if drop < 1024 {
-            return at;
+    /// Forgets tokens well before a position. To be called on the way; it seldom has something to do.
+    pub fn forget_before(&mut self, at: usize) {
+        let drop = at.saturating_sub(self.dropped + HISTORY).min(self.tokens.len());
+        if drop < FORGET_AT_ONCE {
+            return;
         }
         let bytes = self.tokens.get(drop).map_or(self.keys.len(), |token| token.key.0);
         self.tokens.drain(..drop);
@@ -85,12 +93,15 @@ impl<'d, 't> Scan<'d, 't> {
         for token in &mut self.tokens {
             token.key = (token.key.0 - bytes, token.key.1 - bytes);
         }
-        at - drop
+        self.dropped += drop;
     }
 
-    /// The bytes from the first to the last of these tokens.
-    pub fn span(&self, first: usize, last: usize) -> Option<Span> {
-        Some(Span::new(self.tokens.get(first)?.start, self.tokens.get(last)?.end))
+    /// The tokens held before, from and to, and after these two.
+    fn around(&self, first: usize, last: usize) -> (&[Token], &[Token], &[Token]) {
+        let end = (last + 1).saturating_sub(self.dropped).min(self.tokens.len());
+        let (to_last, after) = self.tokens.split_at(end);
+        let (before, mention) = to_last.split_at(first.saturating_sub(self.dropped).min(end));
+        (before, mention, after)
     }
 
     /// All names that begin at a token, shorter ones first, whether or not they may be found in text.
@@ -101,7 +112,7 @@ impl<'d, 't> Scan<'d, 't> {
         found
     }
 
-    /// Gives a list back, so that it is used again.
+    /// Takes a list back, to be filled again.
     pub fn recycle(&mut self, found: Vec<Found>) {
         self.found = found;
     }
@@ -122,8 +133,9 @@ impl<'d, 't> Scan<'d, 't> {
                 self.ends(last, &token, found);
             }
             let key = self.keys.get(token.key.0..token.key.1).unwrap_or_default();
+            let entries = self.entries.iter();
             self.states.clear();
-            self.states.extend(self.entries.iter().filter_map(|state| step(self.dictionary, *state, key)));
+            self.states.extend(entries.filter_map(|state| step(self.dictionary, *state, key)));
             if self.states.is_empty() {
                 return;
             }
@@ -163,10 +175,16 @@ impl<'d, 't> Scan<'d, 't> {
                 let node = self.dictionary.names.node(state.node);
                 if node.is_final() {
                     let postings = state.output.cat(node.final_output()).value();
-                    found.push(Found { last, postings, form });
+                    // One ending may be reached by several rules.
+                    if found.last().is_none_or(|found| (found.last, found.postings) != (last, postings)) {
+                        found.push(Found { last, end: token.end, postings, form });
+                    }
                 }
             };
             end(key, "", Form::Same);
+            if let Some(capitals) = key.strip_suffix('s').filter(|stem| stem.len() == 2 && token.upper == 0b11) {
+                end(capitals, "", Form::WithS); // "MIs"
+            }
             if inflects {
                 other_numbers(key, |stem, ending| {
                     let with_s = ending.is_empty() && key.len() == stem.len() + 1;
@@ -191,7 +209,7 @@ impl<'d, 't> Scan<'d, 't> {
     /// Whether the characters of the mask are upper case, and a plural's "s" is not.
     fn has_case(&self, first: usize, found: Found, mask: u32) -> bool {
         let (mut upper, mut chars) = (0u64, 0);
-        for token in self.tokens.get(first..=found.last).unwrap_or_default() {
+        for token in self.around(first, found.last).1 {
             if token.kind == Kind::Word && chars < 64 {
                 upper |= token.upper << chars;
                 chars += self.key(token).chars().count();
@@ -206,9 +224,8 @@ impl<'d, 't> Scan<'d, 't> {
     fn shouts(&self, first: usize, last: usize) -> bool {
         let longer = |token: &&Token| token.kind == Kind::Word && (5..64).contains(&(token.key.1 - token.key.0));
         let capitals = |token: &Token| token.upper.count_ones() as usize == token.key.1 - token.key.0;
-        let (before, rest) = self.tokens.split_at(first.min(self.tokens.len()));
-        let after = rest.get(last + 1 - first..).unwrap_or_default();
-        let heading = rest.first().is_some_and(|token| token.gap == Gap::Break)
+        let (before, mention, after) = self.around(first, last);
+        let heading = mention.first().is_some_and(|token| token.gap == Gap::Break)
             && after.first().is_some_and(|token| self.key(token) == ":");
         heading
             || before.iter().rev().take(HISTORY).find(longer).is_some_and(capitals)

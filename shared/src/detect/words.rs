@@ -2,9 +2,11 @@
 
 use std::collections::HashSet;
 
-/// Ordinary words.
+/// What plain English and hospital talk are made of.
 pub(super) struct Words {
+    /// Names that are not to be found in text.
     pub stopped: HashSet<&'static str>,
+    /// Words that are no abbreviations in lower case and no unknown terms.
     pub ordinary: HashSet<&'static str>,
 }
 
@@ -16,4 +18,23 @@ impl Words {
 
 fn lines(list: &'static str) -> HashSet<&'static str> {
     list.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::normalise_name;
+    use super::*;
+
+    #[test]
+    fn the_lists_are_normalised_sorted_and_small() {
+        for list in [include_str!("stopped.txt"), include_str!("ordinary.txt")] {
+            let entries: Vec<&str> = list.lines().filter(|line| !line.starts_with('#')).collect();
+            assert!(entries.is_sorted_by(|a, b| a < b));
+            assert!(entries.iter().all(|entry| !entry.is_empty() && normalise_name(entry) == **entry));
+            assert!((300..4000).contains(&entries.len()) && list.len() < 20_000);
+        }
+        let words = Words::new();
+        assert!(words.stopped.contains("stage") && words.ordinary.contains("yesterday"));
+        assert!(!words.ordinary.iter().chain(&words.stopped).any(|word| word.starts_with('#')));
+    }
 }

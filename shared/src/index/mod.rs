@@ -119,6 +119,17 @@ impl Index {
         &self.info
     }
 
+    /// The vector of a row, as the index keeps it.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn vector(&self, row: usize) -> Vec<f32> {
+        match self.vectors.row(row, self.info.dim) {
+            vectors::Query::F32(values) => values,
+            vectors::Query::Int8 { codes, scale } => codes.iter().map(|code| f32::from(*code) * scale).collect(),
+        }
+    }
+
     /// The highest concept that a row stands for.
     pub fn last_concept(&self) -> Option<ConceptId> {
         self.concepts.get().last().map(|concept| ConceptId(*concept))

@@ -14,6 +14,9 @@ use std::collections::HashMap;
 /// Three characters in 21 bits each.
 type Gram = u64;
 
+/// The grams of a text and how often each stands there, rising.
+type Counts = Vec<(Gram, u32)>;
+
 /// The index of all names by their character 3-grams.
 #[derive(Clone, Debug)]
 pub struct CharTfidf {
@@ -27,7 +30,7 @@ impl CharTfidf {
     pub fn new(kb: &KnowledgeBase) -> Self {
         // Equal names have equal vectors: one document stands for all their bearers.
         let mut names: HashMap<String, usize> = HashMap::new();
-        let mut distinct: Vec<(Vec<(Gram, u32)>, Vec<ConceptId>)> = Vec::new();
+        let mut distinct: Vec<(Counts, Vec<ConceptId>)> = Vec::new();
         for (id, concept) in kb.iter() {
             for name in concept.names() {
                 let name = name.to_lowercase();
@@ -74,8 +77,8 @@ impl CharTfidf {
     }
 }
 
-/// The 3-grams of lower-cased text with their counts, rising.
-fn count(lower: &str) -> Vec<(Gram, u32)> {
+/// The 3-grams of lower-cased text.
+fn count(lower: &str) -> Counts {
     // Python's white space holds four separators that Unicode's property does not.
     let is_space = |c: char| c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c);
     let mut grams = Vec::new();

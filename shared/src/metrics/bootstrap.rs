@@ -49,7 +49,7 @@ impl SplitMix64 {
 
     /// A number below `bound`; for bounds as small as a corpus the bias is out of sight.
     fn below(&mut self, bound: usize) -> usize {
-        (u128::from(self.next()) * bound as u128 >> 64) as usize
+        ((u128::from(self.next()) * bound as u128) >> 64) as usize
     }
 }
 

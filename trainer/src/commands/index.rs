@@ -1,19 +1,16 @@
 //! `pel index`: embeds every concept and writes the bundle.
 
 use crate::device::{DeviceArgs, Work};
-use crate::indexing::{Encoding, Rows, WorkFolder, rows, vectors};
+use crate::indexing::{Built, Recipe, WorkFolder, build};
 use crate::{bundles, kb_file};
-use bytes::Bytes;
 use clap::{Args, ValueEnum};
-use pel_shared::biencoder::{BiEncoder, Pooling, Reduction, Tower, TowerBytes};
-use pel_shared::bundle::{EncoderInfo, FORMAT_VERSION, KbInfo, Manifest, Parts, View, ViewOptions, names};
-use pel_shared::concepts::ConceptTable;
-use pel_shared::detect::Dictionary;
+use pel_shared::biencoder::{Pooling, Reduction};
+use pel_shared::bundle::{EncoderInfo, KbInfo, Parts, View, ViewOptions, names};
 use pel_shared::error::{Context, Error, Result};
-use pel_shared::index::{HnswOptions, Index, IndexInfo, Precision};
+use pel_shared::index::{HnswOptions, Precision};
 use pel_shared::nil::NilPolicy;
 use pel_shared::score::Score;
-use pel_shared::tokens::{EntityTemplate, MentionTemplate, Tokens};
+use pel_shared::tokens::{EntityTemplate, MentionTemplate};
 use std::path::{Path, PathBuf};
 
 /// Embed every concept of a knowledge base and write a bundle that `pel link` uses
@@ -137,99 +134,46 @@ impl IndexArgs {
 /// If an input cannot be read or does not fit, the device fails, or the bundle cannot be written.
 pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let kb_file = kb_file::read(&args.kb)?;
-    let licences = kb_file::licences(&args.kb)?;
-    let mut parts = Parts::default();
-    take_encoder(&mut parts, &args.encoder, [names::CONFIG, names::WEIGHTS, names::PROJECTION])?;
-    let tokenizer = args.encoder.join(names::TOKENIZER);
-    parts.0.insert(names::TOKENIZER.into(), bundles::map(&tokenizer)?);
+    let (licences, licence_text) = kb_file::licences(&args.kb)?.unzip();
+    let mut files = Parts::default();
+    take_encoder(&mut files, &args.encoder, [names::CONFIG, names::WEIGHTS, names::PROJECTION])?;
+    files.0.insert(names::TOKENIZER.into(), bundles::map(&args.encoder.join(names::TOKENIZER))?);
     if let Some(entity) = &args.entity_encoder {
-        take_encoder(&mut parts, entity, [names::ENTITY_CONFIG, names::ENTITY_WEIGHTS, names::ENTITY_PROJECTION])?;
+        take_encoder(&mut files, entity, [names::ENTITY_CONFIG, names::ENTITY_WEIGHTS, names::ENTITY_PROJECTION])?;
     }
-    let tokens = Tokens::from_bytes(parts.get(names::TOKENIZER)?).context(|| args.encoder.display().to_string())?;
-    let view = args.view();
-    let rows = rows(&kb_file.kb, &tokens, &view)?;
-    if rows.concepts.is_empty() {
-        return Err(Error::input("no concept can be indexed: nothing is left of any name after normalising"));
-    }
-
-    let opened = device.open(Work::Long)?;
-    eprintln!("{} concepts, {} texts, on {}", kb_file.kb.len(), rows.sequences.len(), opened.name);
-    let tower = |config, weights, projection| -> Result<Tower> {
-        let bytes = TowerBytes {
-            config: parts.get(config)?,
-            weights: parts.get(weights)?,
-            projection: parts.0.get(projection).map(|bytes| &bytes[..]),
-        };
-        Tower::from_bytes(bytes, &tokens, &opened.device)
-    };
-    let mention =
-        tower(names::CONFIG, names::WEIGHTS, names::PROJECTION).context(|| args.encoder.display().to_string())?;
-    let entity = match &args.entity_encoder {
-        None => None,
-        Some(folder) => {
-            let entity = tower(names::ENTITY_CONFIG, names::ENTITY_WEIGHTS, names::ENTITY_PROJECTION);
-            Some(entity.context(|| folder.display().to_string())?)
-        }
-    };
-    let limit = mention.bert().max_positions();
-    if [view.entity_tokens, view.mention_tokens, view.name_tokens].iter().any(|tokens| *tokens > limit) {
-        return Err(Error::input(format!("this encoder reads at most {limit} tokens; choose shorter windows")));
-    }
-    let encoder = BiEncoder::new(mention, entity)?;
-    let reduction = Reduction { pooling: args.pooling.into(), score: args.score.into() };
-
-    let work = WorkFolder::beside(&args.out);
-    let key = format!("{reduction:?} {:?} {}", parts.file_infos(), opened.name);
-    let encoding =
-        Encoding { encoder: &encoder, tokens: &tokens, reduction, device: &opened, batch_tokens: args.batch_tokens };
-    let sequences = vectors(&encoding, &rows.sequences, &work, &key)?;
-
-    let dim = sequences.len() / rows.sequences.len();
-    let all: Vec<f32> =
-        rows.sequence_of.iter().flat_map(|at| sequences[at * dim..(at + 1) * dim].iter().copied()).collect();
-    let hnsw = args.hnsw.then_some(HnswOptions {
-        ef_construction: args.ef_construction,
-        ef_search: args.ef_search,
-        seed: args.seed,
-    });
-    let info =
-        IndexInfo { rows: rows.concepts.len(), dim, precision: args.precision.into(), score: reduction.score, hnsw };
-    let index = Bytes::from(Index::build(&all, &rows.concepts, &info)?);
-    let kept = measure(&all, &rows, &info, &index)?;
-    parts.0.insert(names::INDEX.into(), index);
-    parts.0.insert(names::CONCEPTS.into(), ConceptTable::build(&kb_file.kb)?.into());
-    parts.0.insert(names::DICTIONARY.into(), Dictionary::build(kb_file.kb.iter())?.into());
-    let (licences, text) = licences.unwrap_or_default();
-    if !text.is_empty() {
-        parts.0.insert(names::LICENCES.into(), text.into_bytes().into());
-    }
-    let manifest = Manifest {
-        format: FORMAT_VERSION,
-        written_by: format!("pel {}", env!("CARGO_PKG_VERSION")),
+    let recipe = Recipe {
         encoder: EncoderInfo {
             name: args.encoder_name.clone().unwrap_or_else(|| stem(&args.encoder)),
             licence: args.encoder_licence.clone(),
             tied: args.entity_encoder.is_none(),
-            reduction,
+            reduction: Reduction { pooling: args.pooling.into(), score: args.score.into() },
         },
-        kb: KbInfo {
+        kb_info: KbInfo {
             name: args.kb_name.clone().unwrap_or_else(|| stem(&args.kb)),
             concepts: kb_file.kb.len(),
             names: kb_file.kb.iter().map(|(_, concept)| concept.names().count()).sum(),
             blake3: kb_file.blake3,
-            licences,
+            licences: licences.unwrap_or_default(),
         },
-        view,
-        index: info,
+        kb: kb_file.kb,
+        licence_text,
+        files,
+        view: args.view(),
+        precision: args.precision.into(),
+        hnsw: args.hnsw.then_some(HnswOptions {
+            ef_construction: args.ef_construction,
+            ef_search: args.ef_search,
+            seed: args.seed,
+        }),
         nil: NilPolicy { threshold: args.nil_threshold, calibrated_on: args.nil_calibrated_on.clone() },
-        files: parts.file_infos(),
+        batch_tokens: args.batch_tokens,
     };
-    let written = serde_json::to_vec_pretty(&manifest)
-        .map_err(|cause| Error::artifact("writing the manifest").caused_by(cause))?;
-    parts.0.insert(names::MANIFEST.into(), written.into());
-    bundles::save(&args.out, &parts)?;
+    let device = device.open(Work::Long)?;
+    let work = WorkFolder::beside(&args.out);
+    let built = build(recipe, &device, &work).context(|| format!("with the encoder {}", args.encoder.display()))?;
+    bundles::save(&args.out, &built.parts)?;
     work.remove()?;
-    report(args, &manifest, &rows, kept, json)
+    report(args, &built, json)
 }
 
 fn take_encoder(parts: &mut Parts, folder: &Path, [config, weights, projection]: [&str; 3]) -> Result<()> {
@@ -256,33 +200,14 @@ fn stem(path: &Path) -> String {
     }
 }
 
-/// How much of the exact f32 search's best 64 concepts the written index finds, over 256 rows of its own as queries;
-/// nothing where the index is that search.
-fn measure(vectors: &[f32], rows: &Rows, info: &IndexInfo, index: &Bytes) -> Result<Option<f64>> {
-    if info.precision == Precision::F32 && info.hnsw.is_none() {
-        return Ok(None);
-    }
-    use pel_shared::container::Check;
-    let exact = IndexInfo { precision: Precision::F32, hnsw: None, ..info.clone() };
-    let exact = Index::from_bytes(&Index::build(vectors, &rows.concepts, &exact)?.into(), Check::Trusted)?;
-    let index = Index::from_bytes(index, Check::Trusted)?;
-    let step = (rows.concepts.len() / 256).max(1);
-    let queries: Vec<f32> = vectors.chunks_exact(info.dim).step_by(step).take(256).flatten().copied().collect();
-    let (mut hits, mut wanted) = (0, 0);
-    for (found, expected) in index.search(&queries, 64).iter().zip(exact.search(&queries, 64)) {
-        wanted += expected.len();
-        hits += expected.iter().filter(|e| found.iter().any(|f| f.concept == e.concept)).count();
-    }
-    Ok(Some(hits as f64 / wanted.max(1) as f64))
-}
-
-fn report(args: &IndexArgs, manifest: &Manifest, rows: &Rows, kept: Option<f64>, json: bool) -> Result<()> {
+fn report(args: &IndexArgs, built: &Built, json: bool) -> Result<()> {
+    let Built { manifest, without_rows, cut, kept, .. } = built;
     let bytes: u64 = manifest.files.values().map(|file| file.bytes).sum();
     if json {
         let said = serde_json::json!({
             "out": args.out, "concepts": manifest.kb.concepts, "names": manifest.kb.names, "rows": manifest.index.rows,
             "dim": manifest.index.dim, "bytes": bytes, "recall_at_64_against_f32": kept,
-            "concepts_without_rows": rows.without_rows.len(), "texts_cut": rows.cut,
+            "concepts_without_rows": without_rows.len(), "texts_cut": cut,
         });
         println!("{said}");
         return Ok(());
@@ -292,14 +217,14 @@ fn report(args: &IndexArgs, manifest: &Manifest, rows: &Rows, kept: Option<f64>,
     if let Some(kept) = kept {
         println!("recall@64 against exact f32 search: {kept:.4} (256 of its own vectors as queries)");
     }
-    if !rows.without_rows.is_empty() {
+    if !without_rows.is_empty() {
         println!(
             "{} concepts cannot be found: nothing is left of their names after normalising",
-            rows.without_rows.len()
+            without_rows.len()
         );
     }
-    if rows.cut > 0 {
-        println!("{} texts were longer than their window", rows.cut);
+    if *cut > 0 {
+        println!("{cut} texts were longer than their window");
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use crate::encode::encode_batches;
 use crate::files::{io_error, write_whole};
 use crate::progress::Progress;
 use crate::render::{self, Format, LinkedNote};
-use crate::{bundles, interrupt, spans};
+use crate::{bundles, interrupt, memory, spans};
 use clap::Args;
 use pel_shared::detect::{DetectOptions, Detected};
 use pel_shared::error::{Context, Error, Result};
@@ -49,6 +49,9 @@ pub struct LinkArgs {
     /// The lowest score that is linked, instead of the bundle's
     #[arg(long)]
     threshold: Option<f32>,
+    /// Say at the end how much memory was used
+    #[arg(long)]
+    memory: bool,
 }
 
 /// Runs `pel link`.
@@ -93,6 +96,9 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         };
         link_one().context(|| note.path.display().to_string())?;
         progress.advance(1);
+    }
+    if let Some(bytes) = memory::peak().filter(|_| args.memory) {
+        eprintln!("peak memory {bytes} bytes");
     }
     Ok(())
 }

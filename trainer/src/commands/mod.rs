@@ -1,5 +1,6 @@
 //! The commands of `pel`, one file each.
 
+pub mod bench;
 pub mod devices;
 pub mod explain;
 pub mod index;

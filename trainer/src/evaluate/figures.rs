@@ -1,11 +1,10 @@
 //! The figures of one system on one split.
 
 use super::{Gold, Retriever, Split};
-use pel_shared::error::Result;
 use pel_shared::lexical::Ranked;
 use pel_shared::metrics::{
-    CurvePoint, Interval, NilCounts, Share, Top, average_precision, best_f1, bootstrap, chance_of_first, nil_at, nil_curve,
-    rank_of, recall_at, recall_with_nil,
+    CurvePoint, Interval, NilCounts, Share, Top, average_precision, best_f1, bootstrap, chance_of_first, nil_at,
+    nil_curve, rank_of, recall_at, recall_with_nil,
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -121,6 +120,16 @@ struct Outcome<'a> {
     by_chance: f64,
 }
 
+impl<'a> Outcome<'a> {
+    fn new(gold: &'a Gold, ranked: &Ranked) -> Self {
+        Self {
+            gold,
+            rank: gold.concept.and_then(|concept| rank_of(concept, ranked)),
+            by_chance: gold.concept.map_or(0.0, |concept| chance_of_first(concept, ranked)),
+        }
+    }
+}
+
 impl Figures {
     /// Measures the answers to the mentions of a split; `seconds` are those of building and of searching.
     pub(super) fn new(
@@ -133,12 +142,8 @@ impl Figures {
     ) -> Self {
         let mut ks: Vec<usize> = KS.into_iter().filter(|k| *k < top).collect();
         ks.push(top);
-        let outcome = |(gold, ranked): (&'_ Gold, &Ranked)| Outcome {
-            gold,
-            rank: gold.concept.and_then(|concept| rank_of(concept, ranked)),
-            by_chance: gold.concept.map_or(0.0, |concept| chance_of_first(concept, ranked)),
-        };
-        let outcomes: Vec<Outcome<'_>> = split.mentions.iter().zip(ranked).map(|(gold, ranked)| outcome((gold, ranked))).collect();
+        let pairs = split.mentions.iter().zip(ranked);
+        let outcomes: Vec<Outcome<'_>> = pairs.map(|(gold, ranked)| Outcome::new(gold, ranked)).collect();
         let known = || outcomes.iter().filter(|outcome| outcome.gold.concept.is_some());
         let subset = |seen| known().filter(move |outcome| outcome.gold.seen == Some(seen)).collect::<Vec<_>>();
         let recall = [("all", known().collect()), ("seen", subset(true)), ("zero-shot", subset(false))];

@@ -2,20 +2,21 @@
 //!
 //! Everything that ranks concepts for mentions is a [`Retriever`]; all are measured on the same mentions in the same run.
 
+pub mod dense;
 mod figures;
 mod gold;
 mod report;
 mod systems;
 
 pub use figures::{At, Figures, NilFigures, Recall};
-pub use gold::{Gold, Split, SplitCounts, TrainingSplit};
-pub use report::Evaluation;
+pub use gold::{Gold, SeenBy, Split, SplitCounts, TrainingCounts, TrainingSplit};
+pub use report::{Evaluation, Intervals, KbCounts, Run};
 pub use systems::{BySurface, System};
 
 use crate::files::{io_error, write_whole};
+use crate::interrupt;
 use crate::kb_file::{self, KbFile};
 use crate::progress::Progress;
-use crate::interrupt;
 use clap::Args;
 use figures::Chosen;
 use gold::has_split;
@@ -63,6 +64,9 @@ pub struct EvaluateArgs {
     pub out: Option<PathBuf>,
 }
 
+/// The split that thresholds are chosen on if nobody says otherwise.
+const DEV: &str = "dev";
+
 /// A mention to rank concepts for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Query<'a> {
@@ -93,7 +97,8 @@ pub trait Retriever {
     ///
     /// # Errors
     /// If a mention cannot be encoded, or `done` fails.
-    fn search(&self, queries: &[Query<'_>], k: usize, done: &mut dyn FnMut(usize) -> Result<()>) -> Result<Vec<Ranked>>;
+    fn search(&self, queries: &[Query<'_>], k: usize, done: &mut dyn FnMut(usize) -> Result<()>)
+    -> Result<Vec<Ranked>>;
 }
 
 /// What an opened bundle brings to an evaluation.
@@ -111,11 +116,7 @@ pub struct Dense {
 pub fn run(args: &EvaluateArgs, json: bool, open: impl FnOnce(&Path) -> Result<Dense>) -> Result<()> {
     let evaluation = evaluate(args, open)?;
     if let Some(out) = &args.out {
-        write_whole(out, |file| {
-            serde_json::to_writer_pretty(&mut *file, &evaluation)
-                .map_err(|cause| io_error("writing", out, cause.into()))?;
-            file.write_all(b"\n").map_err(|cause| io_error("writing", out, cause))
-        })?;
+        save(&evaluation, out)?;
     }
     let said = if json {
         serde_json::to_string_pretty(&evaluation).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?
@@ -125,24 +126,22 @@ pub fn run(args: &EvaluateArgs, json: bool, open: impl FnOnce(&Path) -> Result<D
     writeln!(std::io::stdout().lock(), "{said}").map_err(|cause| Error::io("writing the results").caused_by(cause))
 }
 
+/// Writes all figures into a file, as JSON.
+fn save(evaluation: &Evaluation, out: &Path) -> Result<()> {
+    write_whole(out, |file| {
+        serde_json::to_writer_pretty(&mut *file, evaluation).map_err(|cause| io_error("writing", out, cause.into()))?;
+        file.write_all(b"\n").map_err(|cause| io_error("writing", out, cause))
+    })
+}
+
 fn evaluate(args: &EvaluateArgs, open: impl FnOnce(&Path) -> Result<Dense>) -> Result<Evaluation> {
     let has = |split: &str| has_split(&args.corpus, split);
     let systems = systems::chosen(args.systems.as_deref(), has(&args.train_split), args.bundle.is_some())?;
-    let mut dense = args.bundle.as_deref().map(open).transpose()?;
-    let concepts = match (&args.kb, &mut dense) {
-        (Some(path), None) => kb_file::read(path)?,
-        (None, Some(dense)) => std::mem::replace(&mut dense.concepts, KbFile { kb: Default::default(), blake3: String::new() }),
-        (Some(path), Some(dense)) => {
-            let concepts = kb_file::read(path)?;
-            let ids = |file: &KbFile| file.kb.iter().map(|(_, concept)| concept.id.clone()).collect::<Vec<_>>();
-            if ids(&concepts) != ids(&dense.concepts) {
-                let why = "expected the bundle's concepts in the bundle's order; leave --kb out to use the bundle's own";
-                return Err(Error::input(format!("{}: {why}", path.display())));
-            }
-            concepts
-        }
-        (None, None) => return Err(Error::input("expected the concepts: give --kb or --bundle")),
+    let (bundled, mut dense) = match args.bundle.as_deref().map(open).transpose()? {
+        Some(Dense { concepts, retriever }) => (Some(concepts), Some(retriever)),
+        None => (None, None),
     };
+    let concepts = concepts(args.kb.as_deref(), bundled)?;
     let training = match has(&args.train_split) || systems.contains(&System::Majority) {
         true => Some(TrainingSplit::read(&args.corpus, &args.train_split).context(|| "the training split".into())?),
         false => None,
@@ -155,21 +154,22 @@ fn evaluate(args: &EvaluateArgs, open: impl FnOnce(&Path) -> Result<Dense>) -> R
         return Err(Error::input(format!("the split {} has no mention to measure on{skipped}", args.split)));
     }
     let calibration = match &args.calibrate_split {
-        Some(split) => Some(read(split)?),
-        None if has("dev") && args.split != "dev" => Some(read("dev")?),
+        Some(split) if *split == args.split => None,
+        Some(split) => match read(split)? {
+            read if read.counts.nil == 0 => {
+                return Err(Error::input(format!("the split {split} has no NIL mention to choose a threshold by")));
+            }
+            read => Some(read),
+        },
+        None if has(DEV) && args.split != DEV => Some(read(DEV)?).filter(|read| read.counts.nil > 0),
         None => None,
-    }
-    // A split without NIL, or the one measured on, chooses nothing.
-    .filter(|split| split.counts.split != args.split && split.counts.nil > 0);
+    };
     let mut rows = Vec::new();
     for system in systems {
         interrupt::check()?;
         let began = Instant::now();
         let retriever = match system {
-            System::Dense => match dense.take() {
-                Some(dense) => dense.retriever,
-                None => return Err(systems::needs_bundle()),
-            },
+            System::Dense => dense.take().ok_or_else(systems::needs_bundle)?,
             lexical => Box::new(systems::lexical(lexical, &concepts.kb, training.as_ref())?),
         };
         let build_seconds = began.elapsed().as_secs_f64();
@@ -183,9 +183,34 @@ fn evaluate(args: &EvaluateArgs, open: impl FnOnce(&Path) -> Result<Dense>) -> R
             }
             None => Chosen::on_the_same_split(&measured, &ranked),
         };
-        rows.push(Figures::new(retriever.as_ref(), &measured, &ranked, args.top as usize, chosen, [build_seconds, search_seconds])?);
+        let seconds = [build_seconds, search_seconds];
+        rows.push(Figures::new(retriever.as_ref(), &measured, &ranked, args.top as usize, chosen, seconds));
     }
-    Ok(Evaluation::new(&args.corpus, &concepts, training.map(|training| training.counts), measured.counts, calibration.map(|split| split.counts), rows))
+    Ok(Evaluation {
+        run: Run::here(),
+        corpus: args.corpus.display().to_string(),
+        kb: KbCounts { concepts: concepts.kb.len(), blake3: concepts.blake3 },
+        top: args.top as usize,
+        split: measured.counts,
+        training: training.map(|training| training.counts),
+        calibration: calibration.map(|split| split.counts),
+        intervals: Intervals::default(),
+        systems: rows,
+    })
+}
+
+/// The concepts to link to: those of the table, which must be the bundle's if there is one, or else the bundle's.
+fn concepts(table: Option<&Path>, bundled: Option<KbFile>) -> Result<KbFile> {
+    let Some(path) = table else {
+        return bundled.ok_or_else(|| Error::input("expected the concepts: give --kb or --bundle"));
+    };
+    let concepts = kb_file::read(path)?;
+    let ids = |file: &KbFile| file.kb.iter().map(|(_, concept)| concept.id.clone()).collect::<Vec<_>>();
+    if bundled.is_some_and(|bundled| ids(&bundled) != ids(&concepts)) {
+        let why = "expected the bundle's concepts in the bundle's order; leave --kb out to use the bundle's own";
+        return Err(Error::input(format!("{}: {why}", path.display())));
+    }
+    Ok(concepts)
 }
 
 /// Ranks concepts for all mentions of a split, under a progress bar.
@@ -203,3 +228,6 @@ fn search(retriever: &dyn Retriever, split: &Split, k: usize, doing: &'static st
     }
     Ok(ranked)
 }
+
+#[cfg(test)]
+mod tests;

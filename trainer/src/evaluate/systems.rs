@@ -73,7 +73,12 @@ impl Retriever for BySurface {
         self.protocol.clone()
     }
 
-    fn search(&self, queries: &[Query<'_>], k: usize, done: &mut dyn FnMut(usize) -> Result<()>) -> Result<Vec<Ranked>> {
+    fn search(
+        &self,
+        queries: &[Query<'_>],
+        k: usize,
+        done: &mut dyn FnMut(usize) -> Result<()>,
+    ) -> Result<Vec<Ranked>> {
         let mut places: HashMap<&str, usize> = HashMap::new();
         let mut surfaces: Vec<(&str, usize)> = Vec::new();
         let mut of_query = Vec::with_capacity(queries.len());
@@ -105,7 +110,8 @@ impl Retriever for BySurface {
 pub(super) fn lexical(system: System, kb: &KnowledgeBase, training: Option<&TrainingSplit>) -> Result<BySurface> {
     let exact = |name, normal, how: &str| {
         let names = ExactNames::new(kb, normal);
-        let protocol = format!("mention text equal to a name or synonym, {how}; every bearer of the name is a candidate");
+        let protocol =
+            format!("mention text equal to a name or synonym, {how}; every bearer of the name is a candidate");
         let search: Box<Search> = Box::new(move |surface, k, _| names.search(surface, k));
         BySurface { name, protocol, search }
     };

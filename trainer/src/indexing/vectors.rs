@@ -29,6 +29,17 @@ pub struct Rows {
     pub cut: usize,
 }
 
+impl Rows {
+    /// Brings the vectors of the sequences into the order of the rows.
+    ///
+    /// # Shapes
+    /// `[sequences, dim]` -> `[rows, dim]`
+    pub fn spread(&self, vectors: &[f32]) -> Vec<f32> {
+        let dim = vectors.len() / self.sequences.len();
+        self.sequence_of.iter().flat_map(|at| &vectors[at * dim..(at + 1) * dim]).copied().collect()
+    }
+}
+
 /// Tokenizes every view of every concept.
 ///
 /// # Errors

@@ -1,0 +1,88 @@
+# Sourced by ./run, ./check and the scripts here. It keeps to bash 3.2, which macOS has.
+# shellcheck shell=bash disable=SC2034,SC2120
+
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+# Builds outlive a clone: a fresh clone reuses them.
+cache=${PEL_CACHE:-${XDG_CACHE_HOME:-${HOME:?}/.cache}/pel}
+export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$cache/target}
+# Apart from the native one, because its flags differ.
+wasm_target=${CARGO_TARGET_DIR%/}-wasm
+rust_needed=1.95
+rust_pinned=1.95.0
+
+say() { printf '%s\n' "$*" >&2; }
+fail() {
+    say "error: $*"
+    exit 1
+}
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# version_at_least 1.96.0 1.95: whether the first version is the second or newer.
+version_at_least() {
+    local -a found wanted
+    IFS=. read -ra found <<<"${1%%-*}"
+    IFS=. read -ra wanted <<<"$2"
+    local at
+    for at in "${!wanted[@]}"; do
+        ((10#${found[at]:-0} == 10#${wanted[at]})) || return $((10#${found[at]:-0} < 10#${wanted[at]}))
+    done
+}
+
+# The version of a cargo, or nothing.
+cargo_version() { ("${1:-cargo}" --version 2>/dev/null || true) | sed -n 's/^cargo \([0-9][0-9.]*\).*/\1/p'; }
+
+# The SHA-256 of each file, or of standard input.
+sha256() {
+    if have sha256sum; then sha256sum "$@"; else shasum -a 256 "$@"; fi
+}
+
+# Size, time of change and name of each file: whether it is the one seen before, without reading it.
+fingerprint() { stat -L -c '%s %Y %n' "$@" 2>/dev/null || stat -L -f '%z %m %N' "$@"; }
+
+# The version that Cargo.lock holds of a crate.
+locked_version() {
+    awk -v crate="name = \"$1\"" '$0 == crate { getline; gsub(/version = |"/, ""); print; exit }' "$root/Cargo.lock"
+}
+
+# Sees to it that `cargo` is Rust 1.95 or newer: the one on the path, else one that rustup can bring. If there is no rustup
+# either, it goes into the cache folder, where it changes nothing else on the machine.
+ensure_cargo() {
+    version_at_least "$(cargo_version)" "$rust_needed" && return
+    local home=$cache/rust found
+    found=$(cargo_version)
+    if ! have rustup; then
+        export RUSTUP_HOME=$home/rustup
+        PATH=$home/cargo/bin:$PATH
+    fi
+    if ! have rustup; then
+        say "Rust is missing${found:+ (found $found, $rust_needed is needed)}: installing it into $home"
+        have curl && install_rustup "$home" || no_rust
+    fi
+    if ! rustup run "$rust_pinned" cargo --version >/dev/null 2>&1; then
+        say "adding Rust $rust_pinned"
+        rustup toolchain install "$rust_pinned" --no-self-update --profile minimal --component rustfmt --component clippy >&2 || no_rust
+    fi
+    export RUSTUP_TOOLCHAIN=$rust_pinned
+    version_at_least "$(cargo_version)" "$rust_needed" || no_rust
+}
+
+install_rustup() {
+    local script
+    script=$(curl --proto '=https' --tlsv1.2 -sSf --retry 3 https://static.rust-lang.org/rustup/rustup-init.sh) || return
+    CARGO_HOME=$1/cargo RUSTUP_INIT_SKIP_PATH_CHECK=yes \
+        sh -c "$script" rustup-init -y --quiet --no-modify-path --profile minimal --default-toolchain none >/dev/null
+}
+
+no_rust() { fail "could not get Rust $rust_needed or newer. Install it from https://rustup.rs and try again"; }
+
+# Some dependencies are C.
+ensure_compiler() {
+    have cc || have gcc || have clang || have cl && return
+    case $(uname -s) in
+        Darwin) fail "a C compiler is needed: xcode-select --install" ;;
+        Linux) fail "a C compiler is needed. On Debian or Ubuntu: sudo apt-get install build-essential; on Fedora: sudo dnf install gcc" ;;
+        *) fail "a C compiler is needed: install the C++ build tools of Visual Studio" ;;
+    esac
+}

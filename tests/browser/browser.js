@@ -1,0 +1,95 @@
+// A page on a real server in a real Chromium: what every browser test starts from.
+
+import { spawnSync } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { extname, join, normalize, sep } from "node:path";
+import { chromium } from "playwright-core";
+
+const TYPES = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".json": "application/json",
+  ".wasm": "application/wasm",
+};
+
+// Its own network services would only wait for hosts that a test machine cannot reach.
+const FLAGS = [
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+const PROGRAMS = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+
+/** The Chromium to test in: the one that CHROMIUM names, or the first that is installed. */
+function findChromium() {
+  const found = (process.env.CHROMIUM ? [process.env.CHROMIUM] : PROGRAMS)
+    .map((name) => spawnSync("sh", ["-c", 'command -v "$1"', "sh", name], { encoding: "utf8" }).stdout.trim())
+    .find((path) => path !== "");
+  if (!found) throw new Error("no Chromium: install it (Debian: apt-get install chromium) or name it in CHROMIUM");
+  return found;
+}
+
+/**
+ * Serves folders and generated pages on a free port of this machine.
+ *
+ * @param {Record<string, string>} folders a folder for each URL prefix, such as { "/pkg/": "/path/to/pkg" }
+ * @param {Record<string, string>} pages the HTML for each path
+ * @returns the address, and `close`
+ */
+export async function serve(folders, pages) {
+  const server = createServer(async (request, response) => {
+    const path = decodeURIComponent(new URL(request.url, "http://localhost").pathname);
+    if (path in pages) {
+      response.writeHead(200, { "content-type": TYPES[".html"] }).end(pages[path]);
+      return;
+    }
+    const prefix = Object.keys(folders).find((prefix) => path.startsWith(prefix));
+    const inside = prefix && normalize(path.slice(prefix.length));
+    if (!inside || inside.startsWith("..") || inside.startsWith(sep)) {
+      response.writeHead(404).end();
+      return;
+    }
+    try {
+      const body = await readFile(join(folders[prefix], inside));
+      response.writeHead(200, { "content-type": TYPES[extname(inside)] ?? "application/octet-stream" }).end(body);
+    } catch {
+      response.writeHead(404).end();
+    }
+  });
+  await new Promise((resolve, reject) => server.once("error", reject).listen(0, "127.0.0.1", resolve));
+  return {
+    address: `http://127.0.0.1:${server.address().port}`,
+    close: () => new Promise((resolve) => server.close(resolve)),
+  };
+}
+
+/**
+ * Opens an empty page. What it complains of, on the console, by throwing or by failing to load, is collected in
+ * `complaints`; `expectTitle` waits until the page has a title, or fails with the complaints.
+ */
+export async function openPage() {
+  const browser = await chromium.launch({ executablePath: findChromium(), args: FLAGS });
+  const page = await browser.newPage();
+  const complaints = [];
+  page.on("console", (message) => {
+    if (["error", "warning"].includes(message.type())) complaints.push(`${message.type()}: ${message.text()}`);
+  });
+  page.on("pageerror", (error) => complaints.push(`thrown: ${error.message}`));
+  page.on("requestfailed", (request) => complaints.push(`not loaded: ${request.url()}`));
+  page.on("response", (response) => {
+    if (response.status() >= 400) complaints.push(`${response.status()}: ${response.url()}`);
+  });
+
+  async function expectTitle(title, { seconds = 30 } = {}) {
+    for (const end = Date.now() + seconds * 1000; (await page.title()) !== title; await page.waitForTimeout(50)) {
+      if (complaints.length > 0) throw new Error(`the page failed: ${complaints.join("; ")}`);
+      if (Date.now() > end) throw new Error(`after ${seconds} s the page's title is not ${title}`);
+    }
+  }
+  return { page, complaints, expectTitle, close: () => browser.close() };
+}

@@ -1,0 +1,67 @@
+//! What the tests of all crates share: fixtures, goldens and the devices of this machine.
+
+use burn::tensor::Device;
+use pel_trainer::device::{DeviceArgs, DeviceChoice, Work, adapters};
+use serde::de::DeserializeOwned;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// A file below this crate.
+pub fn path(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
+}
+
+/// The bytes of a file below this crate.
+///
+/// # Panics
+/// If it cannot be read.
+pub fn bytes(name: &str) -> Vec<u8> {
+    std::fs::read(path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// A golden file.
+///
+/// # Panics
+/// If it cannot be read or has another form.
+pub fn golden<T: DeserializeOwned>(name: &str) -> T {
+    serde_json::from_slice(&bytes(&format!("goldens/{name}"))).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// The folder of a model: a fixture, or MiniLM, which is not committed.
+///
+/// # Panics
+/// If MiniLM is not there.
+pub fn model(name: &str) -> PathBuf {
+    if name != "minilm" && name != "all-MiniLM-L6-v2" {
+        return path(&format!("fixtures/{name}"));
+    }
+    let folder = std::env::var_os("PEL_MINILM").map(PathBuf::from).unwrap_or_default();
+    assert!(
+        folder.join("model.safetensors").is_file(),
+        "PEL_MINILM: expected the folder of all-MiniLM-L6-v2, found {folder:?}; `./check test` fetches it"
+    );
+    folder
+}
+
+/// The processor, and a GPU or software Vulkan; opened once, for a GPU runtime can be started only once.
+///
+/// # Panics
+/// If a Linux machine has no Vulkan at all: Debian's `mesa-vulkan-drivers` are enough.
+pub fn devices() -> Vec<(String, Device)> {
+    static DEVICES: OnceLock<Vec<(String, Device)>> = OnceLock::new();
+    DEVICES.get_or_init(open_devices).clone()
+}
+
+fn open_devices() -> Vec<(String, Device)> {
+    let open = |device| {
+        let args = DeviceArgs { device, ..DeviceArgs::default() };
+        args.open(Work::Long).map(|opened| (opened.name, opened.device)).unwrap_or_else(|error| panic!("{error}"))
+    };
+    let mut devices = vec![open(DeviceChoice::Cpu)];
+    if adapters().is_empty() {
+        assert!(!cfg!(target_os = "linux"), "no Vulkan device: install mesa-vulkan-drivers");
+    } else {
+        devices.push(open(DeviceChoice::Vulkan));
+    }
+    devices
+}

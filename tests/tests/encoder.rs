@@ -1,0 +1,143 @@
+//! Hidden states and vectors against PyTorch: goldens of `python/vectors.py`, on the processor and through wgpu.
+
+use burn::tensor::{Device, Tensor};
+use pel_shared::bert::{Bert, BertConfig, BertInput};
+use pel_shared::biencoder::{Pooling, Reduction, Tower, TowerBytes, pool};
+use pel_shared::score::Score;
+use pel_shared::tokens::{TokenBatch, Tokens};
+use pel_tests::{devices, golden, model};
+use serde::Deserialize;
+
+const TOLERANCE: f32 = 1e-5;
+
+#[derive(Deserialize)]
+struct Golden {
+    model: String,
+    states: Option<States>,
+    rows: Vec<Row>,
+}
+
+/// A padded batch on its way through the encoder.
+#[derive(Deserialize)]
+struct States {
+    ids: Vec<Vec<i32>>,
+    mask: Vec<Vec<u8>>,
+    segments: Vec<Vec<i32>>,
+    embedding_sum: Values,
+    hidden: Vec<Values>,
+    mean: Values,
+    cls: Values,
+    normalized: Values,
+}
+
+#[derive(Deserialize)]
+struct Row {
+    text: String,
+    ids: Vec<i32>,
+    normalized: Values,
+}
+
+#[derive(Deserialize)]
+struct Values {
+    values: Vec<f32>,
+}
+
+fn floats<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
+    tensor.into_data().try_to_vec().expect("floats")
+}
+
+/// Compares values where `real` says so; `real` has one entry for each group of `width` values.
+fn near(what: &str, found: &[f32], expected: &[f32], real: &[bool]) {
+    assert_eq!(found.len(), expected.len(), "{what}");
+    let width = expected.len() / real.len();
+    for (at, (found, expected)) in found.iter().zip(expected).enumerate() {
+        let close = (found - expected).abs() <= TOLERANCE * expected.abs().max(1.0);
+        assert!(close || !real[at / width], "{what}: value {at}: found {found}, PyTorch has {expected}");
+    }
+}
+
+struct Model {
+    tokens: Tokens,
+    config: Vec<u8>,
+    weights: Vec<u8>,
+}
+
+impl Model {
+    fn read(name: &str) -> Self {
+        let read = |file: &str| std::fs::read(model(name).join(file)).expect(file);
+        let tokens = Tokens::from_bytes(&read("tokenizer.json")).expect("it is a tokenizer");
+        Self { tokens, config: read("config.json"), weights: read("model.safetensors") }
+    }
+
+    fn bert(&self, device: &Device) -> Bert {
+        let config = BertConfig::from_bytes(&self.config).expect("it is whole");
+        Bert::from_bytes(&config, &self.weights, device).expect("it is whole")
+    }
+
+    fn tower(&self, device: &Device) -> Tower {
+        let bytes = TowerBytes { config: &self.config, weights: &self.weights, projection: None };
+        Tower::from_bytes(bytes, &self.tokens, device).expect("it is whole")
+    }
+}
+
+fn check_states(name: &str, model: &Model, states: &States, device: &Device) {
+    let (batch, seq) = (states.ids.len(), states.ids[0].len());
+    let mask: Vec<bool> = states.mask.concat().iter().map(|real| *real == 1).collect();
+    let tokens =
+        TokenBatch { batch, seq, ids: states.ids.concat(), segments: states.segments.concat(), mask: mask.clone() };
+    let (bert, input) = (model.bert(device), BertInput::new(&tokens, device));
+    let whole_rows = vec![true; batch];
+    near(&format!("{name}: embedding sum"), &floats(bert.embedding_sum(&input)), &states.embedding_sum.values, &mask);
+    let last = states.hidden.last().expect("there are layers");
+    for (k, expected) in states.hidden.iter().enumerate() {
+        let hidden = bert.hidden_at(&input, k);
+        near(&format!("{name}: layer {k}"), &floats(hidden.clone()), &expected.values, &mask);
+        // Entered at any layer, the forward pass ends at the same place.
+        let entered = bert.forward_from_layer(hidden, &input.mask, k);
+        near(&format!("{name}: entered at {k}"), &floats(entered), &last.values, &mask);
+    }
+    assert_eq!(states.hidden.len(), bert.depth() + 1);
+    let entered = bert.forward_from_sum(bert.embedding_sum(&input), &input.mask);
+    near(&format!("{name}: entered at the sum"), &floats(entered), &last.values, &mask);
+    for (pooling, expected) in [(Pooling::Mean, &states.mean), (Pooling::Cls, &states.cls)] {
+        let pooled = pool(bert.forward(&input), &input.mask, pooling);
+        near(&format!("{name}: {pooling:?}"), &floats(pooled), &expected.values, &whole_rows);
+    }
+    let reduction = Reduction { pooling: Pooling::Mean, score: Score::Cosine };
+    let vectors = floats(model.tower(device).forward(&tokens, reduction, device));
+    near(&format!("{name}: unit vectors"), &vectors, &states.normalized.values, &whole_rows);
+}
+
+fn check_rows(name: &str, model: &Model, rows: &[Row], device: &Device) {
+    let tower = model.tower(device);
+    let reduction = Reduction { pooling: Pooling::Mean, score: Score::Cosine };
+    for row in rows {
+        let seq = row.ids.len();
+        let batch = TokenBatch { batch: 1, seq, ids: row.ids.clone(), segments: vec![0; seq], mask: vec![true; seq] };
+        let vector = floats(tower.forward(&batch, reduction, device));
+        near(&format!("{name}: {:?}", row.text), &vector, &row.normalized.values, &[true]);
+    }
+}
+
+#[test]
+fn tiny_models_give_the_states_of_pytorch_on_every_device() {
+    for (device_name, device) in devices() {
+        for file in ["tiny.json", "tiny-cased.json"] {
+            let golden: Golden = golden(file);
+            let (model, name) = (Model::read(&golden.model), format!("{} on {device_name}", golden.model));
+            check_states(&name, &model, golden.states.as_ref().expect("the tiny goldens have states"), &device);
+            check_rows(&name, &model, &golden.rows, &device);
+        }
+    }
+}
+
+#[test]
+fn minilm_gives_the_vectors_of_pytorch_on_every_device() {
+    let golden: Golden = golden("minilm.json");
+    let model = Model::read(&golden.model);
+    for (at, (device_name, device)) in devices().into_iter().enumerate() {
+        // Software Vulkan is slow: three sentences say as much as sixteen.
+        let rows = if at == 0 { &golden.rows[..] } else { &golden.rows[..3] };
+        check_rows(&format!("MiniLM on {device_name}"), &model, rows, &device);
+    }
+}

@@ -1,0 +1,249 @@
+//! `pel evaluate` on a corpus small enough to be checked by hand.
+
+use super::*;
+use clap::Parser;
+use pel_shared::error::Kind;
+use pel_shared::kb::{Concept, ConceptId, KnowledgeBase};
+use pel_shared::metrics::{NilCounts, Share};
+
+#[derive(Parser)]
+struct Line {
+    #[command(flatten)]
+    args: EvaluateArgs,
+}
+
+/// Three concepts; a training, a dev and a test split of one document each.
+const FILES: [(&str, &str); 5] = [
+    (
+        "kb.jsonl",
+        r#"{"id":"D0","name":"Fever","synonyms":["pyrexia"]}
+{"id":"D1","name":"cough"}
+{"id":"D2","name":"headache"}"#,
+    ),
+    (
+        "documents.jsonl",
+        r#"{"doc_id":"a","split":"train","text":"fever, hot, cough, itch"}
+{"doc_id":"b","split":"dev","text":"fever, rash"}
+{"doc_id":"c","split":"test","text":"fever, cough, hives, headache, hot, thing"}"#,
+    ),
+    (
+        "mentions.train.jsonl",
+        r#"{"doc_id":"a","start":0,"end":5,"text":"fever","id":"D0"}
+{"doc_id":"a","start":7,"end":10,"text":"hot","id":"D0"}
+{"doc_id":"a","start":12,"end":17,"text":"cough","id":"D1"}
+{"doc_id":"a","start":19,"end":23,"text":"itch","id":"X1"}"#,
+    ),
+    (
+        "mentions.dev.jsonl",
+        r#"{"doc_id":"b","start":0,"end":5,"text":"fever","id":"D0"}
+{"doc_id":"b","start":7,"end":11,"text":"rash","id":"X2"}"#,
+    ),
+    (
+        // D0 is said to be unseen once, which is wrong; the last mention is misplaced.
+        "mentions.test.jsonl",
+        r#"{"doc_id":"c","start":0,"end":5,"text":"fever","id":"D0","seen_in_train":false}
+{"doc_id":"c","start":7,"end":12,"text":"cough","id":"D1","seen_in_train":true}
+{"doc_id":"c","start":14,"end":19,"text":"hives","id":"X1","seen_in_train":true}
+{"doc_id":"c","start":21,"end":29,"text":"headache","id":"D2","seen_in_train":false}
+{"doc_id":"c","start":31,"end":34,"text":"hot","id":"D0","seen_in_train":true}
+{"doc_id":"c","start":36,"end":41,"text":"thing","id":null}
+{"doc_id":"c","start":1,"end":6,"text":"fever","id":"D0"}"#,
+    ),
+];
+
+fn corpus(without: &[&str]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, text) in FILES.iter().filter(|(name, _)| !without.contains(name)) {
+        std::fs::write(folder.path().join(name), text).expect("written");
+    }
+    folder
+}
+
+fn args(folder: &Path, more: &[&str]) -> EvaluateArgs {
+    let corpus = folder.to_string_lossy().into_owned();
+    let line = ["evaluate", "--corpus", &corpus].into_iter().chain(more.iter().copied());
+    Line::try_parse_from(line).expect("a good command line").args
+}
+
+fn no_bundle(_: &Path) -> Result<Dense> {
+    Err(Error::artifact("there is no bundle"))
+}
+
+fn measure(folder: &Path, more: &[&str]) -> Result<Evaluation> {
+    let kb = folder.join("kb.jsonl").to_string_lossy().into_owned();
+    evaluate(&args(folder, &[&["--kb", &kb], more].concat()), no_bundle)
+}
+
+fn shares(figures: &Figures, at: usize) -> Vec<(usize, usize)> {
+    figures.recall.iter().map(|recall| (recall.at[at].share.hits, recall.at[at].share.of)).collect()
+}
+
+#[test]
+fn the_figures_are_those_counted_by_hand() {
+    let folder = corpus(&[]);
+    let found = measure(folder.path(), &["--systems", "exact,majority,tfidf,exact"]).expect("measured");
+    let split = &found.split;
+    assert_eq!((split.documents, split.mentions, split.in_kb, split.nil, split.nil_by_annotation), (1, 6, 4, 2, 1));
+    assert_eq!((split.seen, split.zero_shot, split.seen_differs, split.seen_by), (3, 1, 1, SeenBy::TrainingSplit));
+    assert_eq!((split.skipped.skipped_in_all(), split.skipped.skipped(crate::corpus::MISPLACED)), (1, 1));
+    let training = found.training.as_ref().expect("there is one");
+    assert_eq!((training.mentions, training.concepts), (4, 3));
+
+    let [exact, majority, tfidf] = &found.systems[..] else { panic!("each system once") };
+    // All, seen, zero-shot: "hot" is no name, but training knew it.
+    assert_eq!(shares(exact, 0), [(3, 4), (2, 3), (1, 1)]);
+    assert_eq!(shares(majority, 0), [(4, 4), (3, 3), (1, 1)]);
+    assert_eq!(shares(tfidf, 2), [(3, 4), (2, 3), (1, 1)]);
+    assert_eq!(exact.recall[0].at.iter().map(|at| at.k).collect::<Vec<_>>(), [1, 8, 64]);
+    assert_eq!(exact.recall[0].first_by_chance, Some(0.75));
+
+    // Dev: "fever" has a candidate with score 1, "rash" none. So "hot" is rejected beside the two NIL mentions.
+    let nil = exact.nil.as_ref().expect("there is NIL");
+    assert_eq!((nil.threshold, nil.chosen_on.as_str(), nil.oracle), (1.0, "dev", false));
+    assert_eq!(nil.counts, NilCounts { found: 2, wrong: 1, missed: 0 });
+    assert_eq!(nil.all_classes[0].share, Share { hits: 5, of: 6 });
+    // Majority: one training mention of "fever" gives 1/2, which is also the score of a name never seen.
+    let nil = majority.nil.as_ref().expect("there is NIL");
+    assert_eq!((nil.threshold, nil.counts), (0.5, NilCounts { found: 2, wrong: 0, missed: 0 }));
+    assert_eq!((nil.au_pr, nil.f1, nil.all_classes[0].recall), (Some(1.0), Some(1.0), Some(1.0)));
+}
+
+#[test]
+fn the_tables_say_what_was_measured_on_what() {
+    let folder = corpus(&[]);
+    let said = measure(folder.path(), &["--systems", "exact"]).expect("measured").tables();
+    for part in [
+        "1 documents, 6 mentions, 4 in the knowledge base (3 of seen concepts, 1 zero-shot), 2 NIL (1 have no concept",
+        "skipped: 1 x mention whose text is not at its offsets",
+        "says otherwise of 1 mentions",
+        "best F1 of NIL on split dev",
+        "exact: mention text equal to a name",
+        "75.0 [75.0..75.0]",
+    ] {
+        assert!(said.contains(part), "{part:?} is missing in\n{said}");
+    }
+    assert!(!said.contains("ORACLE"));
+}
+
+#[test]
+fn without_other_splits_the_corpus_speaks_and_the_threshold_is_an_oracle() {
+    let folder = corpus(&["mentions.train.jsonl", "mentions.dev.jsonl"]);
+    let found = measure(folder.path(), &[]).expect("measured");
+    assert_eq!(
+        found.systems.iter().map(|figures| figures.system.as_str()).collect::<Vec<_>>(),
+        ["exact", "tfidf", "bm25"]
+    );
+    assert_eq!((found.split.seen, found.split.zero_shot, found.split.seen_by), (2, 2, SeenBy::Corpus));
+    assert!(found.systems.iter().all(|figures| figures.nil.as_ref().is_some_and(|nil| nil.oracle)));
+    assert!(found.tables().contains("ORACLE") && found.tables().contains("as the corpus says"));
+    let refused = |more: &[&str]| measure(folder.path(), more).expect_err("refused").to_string();
+    assert!(refused(&["--systems", "majority"]).contains("no mentions.train.jsonl"));
+    assert!(refused(&["--calibrate-split", "dev"]).contains("no mentions.dev.jsonl"));
+    assert!(refused(&["--split", "dev"]).contains("no mentions.dev.jsonl"));
+}
+
+#[test]
+fn what_cannot_be_measured_says_why() {
+    let folder = corpus(&[]);
+    let error = measure(folder.path(), &["--systems", "dense"]).expect_err("no bundle");
+    assert!(error.kind() == Kind::Input && error.to_string().contains("give --bundle"), "{error}");
+    let error = evaluate(&args(folder.path(), &[]), no_bundle).expect_err("no concepts");
+    assert!(error.to_string().contains("give --kb or --bundle"), "{error}");
+    std::fs::write(folder.path().join("mentions.empty.jsonl"), FILES[3].1).expect("written");
+    let error = measure(folder.path(), &["--split", "empty"]).expect_err("no mention").to_string();
+    assert!(
+        error.contains("no mention to measure on (skipped: 2 x mention of a document of another split)"),
+        "{error}"
+    );
+    assert!(Line::try_parse_from(["evaluate", "--corpus", "c", "--top", "0"]).is_err());
+}
+
+/// Finds the concepts that it was made with, whatever the mention.
+struct Fixed(Ranked);
+
+impl Retriever for Fixed {
+    fn name(&self) -> &str {
+        "dense"
+    }
+
+    fn protocol(&self) -> String {
+        "always the same".into()
+    }
+
+    fn search(
+        &self,
+        queries: &[Query<'_>],
+        k: usize,
+        done: &mut dyn FnMut(usize) -> Result<()>,
+    ) -> Result<Vec<Ranked>> {
+        done(queries.len())?;
+        // One that has nothing to say forgets the last answer too.
+        let answers = queries.len() - usize::from(self.0.is_empty());
+        Ok(vec![self.0.iter().take(k).copied().collect(); answers])
+    }
+}
+
+fn fixed(names: &[&str], ranked: Ranked) -> Result<Dense> {
+    let mut kb = KnowledgeBase::new();
+    for id in names {
+        kb.push(Concept { id: (*id).into(), name: (*id).into(), ..Concept::default() })?;
+    }
+    Ok(Dense { concepts: KbFile { kb, blake3: "of the bundle".into() }, retriever: Box::new(Fixed(ranked)) })
+}
+
+#[test]
+fn a_bundle_brings_its_concepts_and_must_fit_a_table() {
+    let folder = corpus(&[]);
+    let with_bundle = args(folder.path(), &["--bundle", "b", "--systems", "dense"]);
+    let ranked = vec![(ConceptId(1), 0.5), (ConceptId(0), 0.5)];
+    let found = evaluate(&with_bundle, |_| fixed(&["D1", "D0"], ranked.clone())).expect("measured");
+    // D2 is not in this bundle: "headache" is NIL. D0 comes first, as often as D1 by chance.
+    assert_eq!((found.split.in_kb, found.split.nil, found.kb.blake3.as_str()), (3, 3, "of the bundle"));
+    assert_eq!((shares(&found.systems[0], 0)[0], shares(&found.systems[0], 1)[0]), ((2, 3), (3, 3)));
+    assert_eq!(found.systems[0].recall[0].first_by_chance, Some(0.5));
+
+    let error = evaluate(&with_bundle, |_| fixed(&["D1", "D0"], Vec::new())).expect_err("an answer is missing");
+    assert!(error.to_string().contains("expected 6 answers, found 5"), "{error}");
+    let kb = folder.path().join("kb.jsonl").to_string_lossy().into_owned();
+    let both = args(folder.path(), &["--bundle", "b", "--kb", &kb]);
+    let error = evaluate(&both, |_| fixed(&["D1", "D0", "D2"], Vec::new())).expect_err("another order");
+    assert!(error.to_string().contains("expected the bundle's concepts in the bundle's order"), "{error}");
+}
+
+#[test]
+fn equal_surfaces_are_answered_alike_and_a_stop_is_passed_on() {
+    let found = corpus(&[]);
+    let kb = kb_file::read(&found.path().join("kb.jsonl")).expect("read").kb;
+    let exact = systems::lexical(System::Exact, &kb, None).expect("built");
+    let text = "fever pyrexia FEVER fever";
+    let queries =
+        [(0, 5), (6, 13), (14, 19), (20, 25), (14, 99)].map(|(start, end)| Query { text, span: Span::new(start, end) });
+    let mut count = 0;
+    let mut done = |mentions| {
+        count += mentions;
+        Ok(())
+    };
+    let ranked = exact.search(&queries, 8, &mut done).expect("searched");
+    assert_eq!(ranked.iter().map(Vec::len).collect::<Vec<_>>(), [1, 1, 1, 1, 0]);
+    assert_eq!(count, 5);
+    let stopped = exact.search(&queries, 8, &mut |_| Err(Error::interrupted())).expect_err("stopped");
+    assert!(stopped.is_interrupted());
+}
+
+#[test]
+fn the_file_holds_every_figure_as_json() {
+    let folder = corpus(&[]);
+    let out = folder.path().join("new/results.json");
+    save(&measure(folder.path(), &["--top", "8"]).expect("measured"), &out).expect("saved");
+    let json: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(out).expect("read")).expect("JSON");
+    assert_eq!(json["kb"]["concepts"], 3);
+    assert_eq!(json["split"]["zero_shot"], 1);
+    assert_eq!(json["run"]["pel"], env!("CARGO_PKG_VERSION"));
+    let systems: Vec<_> = json["systems"].as_array().expect("a list").iter().map(|system| &system["system"]).collect();
+    assert_eq!(systems, ["exact", "tfidf", "bm25", "majority"]);
+    let at = &json["systems"][3]["recall"][0]["at"];
+    assert_eq!(
+        (&at[0]["k"], &at[0]["hits"], &at[0]["of"], &at[1]["k"], &at[2]),
+        (&1.into(), &4.into(), &4.into(), &8.into(), &serde_json::Value::Null)
+    );
+}

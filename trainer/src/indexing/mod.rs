@@ -1,0 +1,147 @@
+//! From a knowledge base and an encoder to a bundle.
+
+mod vectors;
+
+pub use vectors::WorkFolder;
+
+use crate::device::OpenDevice;
+use bytes::Bytes;
+use pel_shared::biencoder::{BiEncoder, Tower, TowerBytes};
+use pel_shared::bundle::{EncoderInfo, FORMAT_VERSION, KbInfo, Manifest, Parts, ViewOptions, names};
+use pel_shared::concepts::ConceptTable;
+use pel_shared::container::Check;
+use pel_shared::detect::Dictionary;
+use pel_shared::error::{Context, Error, Result};
+use pel_shared::index::{HnswOptions, Index, IndexInfo, Precision};
+use pel_shared::kb::{ConceptId, KnowledgeBase};
+use pel_shared::nil::NilPolicy;
+use pel_shared::tokens::Tokens;
+use vectors::{Encoding, Rows};
+
+/// What a bundle is made of.
+pub struct Recipe {
+    /// The model, for the manifest.
+    pub encoder: EncoderInfo,
+    /// The concepts.
+    pub kb: KnowledgeBase,
+    /// The knowledge base, for the manifest.
+    pub kb_info: KbInfo,
+    /// Its licences in full.
+    pub licence_text: Option<String>,
+    /// The encoder's files and its tokenizer.
+    pub files: Parts,
+    /// How concepts and mentions are written.
+    pub view: ViewOptions,
+    /// How values are kept.
+    pub precision: Precision,
+    /// A graph for approximate search.
+    pub hnsw: Option<HnswOptions>,
+    /// When a mention is NIL.
+    pub nil: NilPolicy,
+    /// Tokens of one encoder batch, padding included.
+    pub batch_tokens: usize,
+}
+
+/// A bundle that was built, and what there is to say about it.
+pub struct Built {
+    /// All files, the manifest among them.
+    pub parts: Parts,
+    /// The manifest.
+    pub manifest: Manifest,
+    /// Concepts of which nothing is left after normalising.
+    pub without_rows: Vec<ConceptId>,
+    /// Texts that did not fit into their window.
+    pub cut: usize,
+    /// The share of the exact f32 search's best 64 concepts that the index finds, over 256 of its own vectors as queries;
+    /// nothing where the index is that search.
+    pub kept: Option<f64>,
+}
+
+/// Builds a bundle; `work` keeps the vectors of a run that was stopped.
+///
+/// # Errors
+/// If the parts do not fit together, the device fails, or the user stops the work.
+pub fn build(recipe: Recipe, device: &OpenDevice, work: &WorkFolder) -> Result<Built> {
+    let Recipe { encoder: info, kb, kb_info, licence_text, files: mut parts, view, precision, hnsw, nil, batch_tokens } = recipe;
+    let tokens = Tokens::from_bytes(parts.get(names::TOKENIZER)?)?;
+    let encoder = encoder(&parts, &tokens, &info, &view, device)?;
+    let rows = vectors::rows(&kb, &tokens, &view)?;
+    if rows.concepts.is_empty() {
+        return Err(Error::input("no concept can be indexed: nothing is left of any name after normalising"));
+    }
+    eprintln!("{} concepts, {} different texts, on {}", kb.len(), rows.sequences.len(), device.name);
+    let reduction = info.reduction;
+    let key = format!("{reduction:?} {:?} {}", parts.file_infos(), device.name);
+    let encoding = Encoding { encoder: &encoder, tokens: &tokens, reduction, device, batch_tokens };
+    let vectors = rows.spread(&vectors::vectors(&encoding, &rows.sequences, work, &key)?);
+
+    let index_info =
+        IndexInfo { rows: rows.concepts.len(), dim: vectors.len() / rows.concepts.len(), precision, score: reduction.score, hnsw };
+    let index = Bytes::from(Index::build(&vectors, &rows.concepts, &index_info)?);
+    let kept = measure(&vectors, &rows, &index_info, &index)?;
+    parts.0.insert(names::INDEX.into(), index);
+    parts.0.insert(names::CONCEPTS.into(), ConceptTable::build(&kb)?.into());
+    parts.0.insert(names::DICTIONARY.into(), Dictionary::build(kb.iter())?.into());
+    if let Some(text) = licence_text {
+        parts.0.insert(names::LICENCES.into(), text.into());
+    }
+    let manifest = Manifest {
+        format: FORMAT_VERSION,
+        written_by: format!("pel {}", env!("CARGO_PKG_VERSION")),
+        encoder: info,
+        kb: kb_info,
+        view,
+        index: index_info,
+        nil,
+        files: parts.file_infos(),
+    };
+    let written = serde_json::to_vec_pretty(&manifest)
+        .map_err(|cause| Error::artifact("writing the manifest").caused_by(cause))?;
+    parts.0.insert(names::MANIFEST.into(), written.into());
+    Ok(Built { parts, manifest, without_rows: rows.without_rows, cut: rows.cut, kept })
+}
+
+fn encoder(
+    parts: &Parts,
+    tokens: &Tokens,
+    info: &EncoderInfo,
+    view: &ViewOptions,
+    device: &OpenDevice,
+) -> Result<BiEncoder> {
+    let tower = |config, weights, projection| -> Result<Tower> {
+        let projection = parts.0.get(projection).map(|bytes| &bytes[..]);
+        let bytes = TowerBytes { config: parts.get(config)?, weights: parts.get(weights)?, projection };
+        Tower::from_bytes(bytes, tokens, &device.device)
+    };
+    let mention = tower(names::CONFIG, names::WEIGHTS, names::PROJECTION)?;
+    let entity = match info.tied {
+        true => None,
+        false => {
+            let entity = tower(names::ENTITY_CONFIG, names::ENTITY_WEIGHTS, names::ENTITY_PROJECTION);
+            Some(entity.context(|| "the entity encoder".into())?)
+        }
+    };
+    let limit = mention.bert().max_positions();
+    if [view.entity_tokens, view.mention_tokens, view.name_tokens].iter().any(|tokens| *tokens > limit) {
+        return Err(Error::input(format!("the encoder reads at most {limit} tokens; choose shorter windows")));
+    }
+    BiEncoder::new(mention, entity)
+}
+
+/// See [`Built::kept`].
+fn measure(vectors: &[f32], rows: &Rows, info: &IndexInfo, index: &Bytes) -> Result<Option<f64>> {
+    if info.precision == Precision::F32 && info.hnsw.is_none() {
+        return Ok(None);
+    }
+    let exact = IndexInfo { precision: Precision::F32, hnsw: None, ..info.clone() };
+    let exact = Index::from_bytes(&Index::build(vectors, &rows.concepts, &exact)?.into(), Check::Trusted)?;
+    let index = Index::from_bytes(index, Check::Trusted)?;
+    let step = (rows.concepts.len() / 256).max(1);
+    let queries: Vec<f32> = vectors.chunks_exact(info.dim).step_by(step).take(256).flatten().copied().collect();
+    let (mut hits, mut wanted) = (0, 0);
+    for (found, expected) in index.search(&queries, 64).iter().zip(exact.search(&queries, 64)) {
+        wanted += expected.len();
+        hits += expected.iter().filter(|e| found.iter().any(|f| f.concept == e.concept)).count();
+    }
+    Ok(Some(hits as f64 / wanted.max(1) as f64))
+}

@@ -1,0 +1,228 @@
+//! What is damaged, missing or stopped: a clear error, its own exit code, and never half a file.
+
+mod common;
+
+use common::{KB, bundle, copy, index, pel, said, tiny};
+use std::path::Path;
+
+/// Damages one file of a copied bundle and links with it.
+fn link_with(file: &str, damage: impl FnOnce(Vec<u8>) -> Option<Vec<u8>>) -> common::Said {
+    let folder = tempfile::tempdir().expect("a folder");
+    copy(bundle(), folder.path());
+    let path = folder.path().join(file);
+    match damage(std::fs::read(&path).expect(file)) {
+        Some(bytes) => std::fs::write(&path, bytes).expect("written"),
+        None => std::fs::remove_file(&path).expect("removed"),
+    }
+    let bundle = folder.path().display().to_string();
+    said(pel(&["explain", "--bundle", &bundle, "--text", "fever", "--mention", "fever"]))
+}
+
+#[test]
+fn a_damaged_bundle_is_refused_by_file() {
+    let flip = |at: usize| {
+        move |mut bytes: Vec<u8>| {
+            let last = bytes.len() - 1;
+            bytes[at.min(last)] ^= 1;
+            Some(bytes)
+        }
+    };
+    for file in ["index.bin", "concepts.bin", "dictionary.bin", "model.safetensors", "tokenizer.json", "config.json"] {
+        for (how, done) in [
+            ("altered", link_with(file, flip(200))),
+            ("cut", link_with(file, |bytes| Some(bytes[..bytes.len() / 2].to_vec()))),
+            ("empty", link_with(file, |_| Some(Vec::new()))),
+            ("missing", link_with(file, |_| None)),
+        ] {
+            assert_eq!(done.code, Some(4), "{file} {how}: {}", done.err);
+            assert!(done.err.contains(&format!("`{file}`")), "{file} {how}: {}", done.err);
+        }
+    }
+}
+
+#[test]
+fn a_manifest_of_another_version_or_form_is_refused() {
+    let replace = |from: &'static str, to: &'static str| {
+        move |bytes: Vec<u8>| Some(String::from_utf8(bytes).expect("JSON").replacen(from, to, 1).into_bytes())
+    };
+    for (from, to, said) in [
+        ("\"format\": 1", "\"format\": 99", "format version 99, this build reads 1"),
+        ("\"format\"", "\"colour\"", "format"),
+        ("\"kb\"", "\"kbs\"", "kbs"),
+        ("{", "", "manifest.json"),
+        ("\"dim\": 32", "\"dim\": 16", "not the one that the manifest describes"),
+    ] {
+        let done = link_with("manifest.json", replace(from, to));
+        assert_eq!(done.code, Some(4), "{}", done.err);
+        assert!(done.err.contains(said), "{}", done.err);
+    }
+    let spare = tempfile::tempdir().expect("a folder");
+    copy(bundle(), spare.path());
+    std::fs::write(spare.path().join("notes.txt"), "x").expect("written");
+    let done = said(pel(&["inspect", &spare.path().display().to_string()]));
+    assert!(done.code == Some(4) && done.err.contains("`notes.txt` is not in the manifest"), "{}", done.err);
+}
+
+#[test]
+fn a_file_of_another_version_inside_is_refused() {
+    // The manifest is made to agree, so that the file's own check is what speaks.
+    let folder = tempfile::tempdir().expect("a folder");
+    copy(bundle(), folder.path());
+    let path = folder.path().join("index.bin");
+    let mut bytes = std::fs::read(&path).expect("read");
+    let old = blake3::hash(&bytes).to_hex().to_string();
+    bytes[8] = 77;
+    std::fs::write(&path, &bytes).expect("written");
+    let manifest = folder.path().join("manifest.json");
+    let text = std::fs::read_to_string(&manifest).expect("read");
+    std::fs::write(&manifest, text.replace(&old, blake3::hash(&bytes).to_hex().as_str())).expect("written");
+    let done = said(pel(&["inspect", &folder.path().display().to_string()]));
+    assert_eq!(done.code, Some(4));
+    assert!(done.err.contains("the index has format version 77, this build reads 1"), "{}", done.err);
+}
+
+#[test]
+fn an_encoder_that_does_not_fit_is_refused_by_tensor() {
+    use safetensors::tensor::SafeTensors;
+    let folder = tempfile::tempdir().expect("a folder");
+    copy(&tiny().display().to_string(), folder.path());
+    let whole = std::fs::read(tiny().join("model.safetensors")).expect("read");
+    let file = SafeTensors::deserialize(&whole).expect("whole");
+    let name = "encoder.layer.1.output.dense.bias";
+    let without: Vec<_> = file.tensors().into_iter().filter(|(other, _)| other != name).collect();
+    let mut spare = file.tensors();
+    let (_, view) = spare.iter().find(|(other, _)| other == name).cloned().expect("there");
+    spare.push(("encoder.layer.9.output.dense.bias".into(), view));
+    for (tensors, expected) in [(without, name), (spare, "encoder.layer.9.output.dense.bias")] {
+        let bytes = safetensors::serialize(tensors, None).expect("it can be written");
+        std::fs::write(folder.path().join("model.safetensors"), bytes).expect("written");
+        let kb = folder.path().join("kb.jsonl");
+        std::fs::write(&kb, KB).expect("written");
+        let (kb, out, encoder) = (kb.display().to_string(), folder.path().join("b").display().to_string(), folder.path().display().to_string());
+        let done = said(pel(&["index", "--device", "cpu", "--kb", &kb, "--encoder", &encoder, "--out", &out]));
+        assert_eq!(done.code, Some(4));
+        assert!(done.err.contains(expected), "{}", done.err);
+        assert!(!Path::new(&out).exists());
+    }
+}
+
+#[test]
+fn a_knowledge_base_with_a_fault_is_named_by_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (kb, out) = (folder.path().join("kb.jsonl"), folder.path().join("bundle"));
+    for (line, expected) in [
+        (&b"{\"id\": \"D1\", \"name\": \"x\"}"[..], "the id D1 stands twice"),
+        (b"{\"id\": \"D9\"}", "missing field `name`"),
+        (b"{\"id\": \"D9\", \"name\": \"\"}", "D9 has none"),
+        (b"{\"id\": \"D9\", \"name\": \"caf\xe9\"}", "expected UTF-8"),
+    ] {
+        std::fs::write(&kb, [KB.as_bytes(), line].concat()).expect("written");
+        let done = index(&kb, &out, &[]);
+        assert_eq!(done.code, Some(3), "{}", done.err);
+        assert!(done.err.contains("kb.jsonl") && done.err.contains("line 4") && done.err.contains(expected), "{}", done.err);
+        assert!(!out.exists());
+    }
+}
+
+#[test]
+fn what_is_not_there_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let nothing = folder.path().join("nothing");
+    let nothing = nothing.display().to_string();
+    let empty = folder.path().display().to_string();
+    for (args, code, expected) in [
+        (vec!["link", "--bundle", bundle(), nothing.as_str()], 6, "nothing"),
+        (vec!["link", "--bundle", bundle(), empty.as_str()], 3, "expected a folder with .txt files, found none"),
+        (vec!["link", "--bundle", nothing.as_str()], 4, "expected a bundle"),
+        (vec!["inspect", empty.as_str()], 4, "the folder has no manifest.json"),
+        (vec!["inspect", bundle(), "--concept", "D77"], 3, "no concept D77"),
+        (vec!["link", "--bundle", bundle(), "--gpu", "99"], 5, "no GPU number 99"),
+        (vec!["link"], 2, "--bundle"),
+    ] {
+        let done = said(pel(&args));
+        assert_eq!(done.code, Some(code), "{args:?}: {}", done.err);
+        assert!(done.err.contains(expected), "{args:?}: {}", done.err);
+    }
+}
+
+/// A limit on the size of files makes every longer write fail, as a full disk does.
+#[cfg(unix)]
+#[test]
+fn a_full_disk_leaves_nothing_half_written() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (note, out) = (folder.path().join("note.txt"), folder.path().join("links.jsonl"));
+    std::fs::write(&note, "fever ".repeat(2000)).expect("written");
+    std::fs::write(&out, "from before").expect("written");
+    let command = format!(
+        "trap '' XFSZ; ulimit -f 8; exec {:?} link --bundle {:?} {note:?} --format jsonl --out {out:?}",
+        env!("CARGO_BIN_EXE_pel"),
+        bundle()
+    );
+    let mut shell = std::process::Command::new("bash");
+    shell.args(["-c", &command]);
+    let done = said(shell);
+    assert_eq!(done.code, Some(6), "{}", done.err);
+    assert!(done.err.contains("writing") && done.err.contains("links.jsonl"), "{}", done.err);
+    assert_eq!(std::fs::read_to_string(&out).expect("read"), "from before");
+    assert_eq!(std::fs::read_dir(folder.path()).expect("listed").count(), 2);
+}
+
+#[cfg(unix)]
+#[test]
+fn an_index_that_was_stopped_goes_on_and_ends_the_same() {
+    use std::process::{Command, Stdio};
+    let folder = tempfile::tempdir().expect("a folder");
+    let kb = folder.path().join("kb.jsonl");
+    let lines = (0..20_000).map(|n| format!("{{\"id\": \"D{n}\", \"name\": \"fever of kind {n} and cough {}\"}}\n", n * 7));
+    std::fs::write(&kb, lines.collect::<String>()).expect("written");
+    let stopped = folder.path().join("stopped");
+    let args = ["index", "--device", "cpu", "--batch-tokens", "256", "--kb"];
+    let (kb_arg, encoder, out) = (kb.display().to_string(), tiny().display().to_string(), stopped.display().to_string());
+    let mut command = pel(&args);
+    command.args([&kb_arg, "--encoder", &encoder, "--out", &out]).stdout(Stdio::null()).stderr(Stdio::piped());
+    let child = command.spawn().expect("it can be started");
+    let work = folder.path().join(".stopped.work/vectors.f32");
+    let begun = || std::fs::metadata(&work).is_ok_and(|metadata| metadata.len() > 0);
+    while !begun() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let signal = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill can be started");
+    assert!(signal.success());
+    let done = common::from(child.wait_with_output().expect("it ends"));
+    assert_eq!(done.code, Some(130), "{}", done.err);
+    assert!(!stopped.exists());
+    let kept = std::fs::metadata(&work).expect("what was done is kept").len();
+    assert!(kept > 0 && kept < 20_000 * 32 * 4, "{kept}");
+
+    let whole = folder.path().join("whole");
+    let more = ["--batch-tokens", "256"];
+    assert_eq!(index(&kb, &stopped, &more).code, Some(0));
+    assert_eq!(index(&kb, &whole, &more).code, Some(0));
+    assert!(!folder.path().join(".stopped.work").exists());
+    for entry in std::fs::read_dir(&whole).expect("listed") {
+        let name = entry.expect("listed").file_name();
+        let read = |folder: &Path| std::fs::read(folder.join(&name)).expect("read");
+        assert!(read(&whole) == read(&stopped), "{name:?} differs");
+    }
+}
+
+#[test]
+fn one_file_and_a_folder_hold_the_same_bundle() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (one, back) = (folder.path().join("b.pel"), folder.path().join("back"));
+    let (one, back) = (one.display().to_string(), back.display().to_string());
+    assert_eq!(said(pel(&["pack", bundle(), &one])).code, Some(0));
+    assert_eq!(said(pel(&["pack", &one, &back])).code, Some(0));
+    let manifest = |path: &str| said(pel(&["inspect", path, "--json"])).out;
+    assert!(manifest(&one).contains("\"format\": 1"));
+    assert_eq!(manifest(&one), manifest(bundle()));
+    assert_eq!(manifest(&back), manifest(bundle()));
+    let mut bytes = std::fs::read(&one).expect("read");
+    let last = bytes.len() - 100;
+    bytes[last] ^= 1;
+    std::fs::write(&one, &bytes).expect("written");
+    assert_eq!(said(pel(&["inspect", &one])).code, Some(4));
+    std::fs::write(&one, &bytes[..bytes.len() / 3]).expect("written");
+    let cut = said(pel(&["inspect", &one]));
+    assert!(cut.code == Some(4) && cut.err.contains("cut short"), "{}", cut.err);
+}

@@ -1,0 +1,144 @@
+//! `pel link` from the outside: what comes in and what goes out.
+
+mod common;
+
+use common::{bundle, from, pel, said};
+use std::io::Write;
+use std::process::Stdio;
+
+fn link(text: &[u8], more: &[&str]) -> common::Said {
+    let mut args = vec!["link", "--bundle", bundle()];
+    args.extend(more);
+    let mut child = pel(&args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it can be started");
+    let mut stdin = child.stdin.take().expect("it is piped");
+    let text = text.to_vec();
+    let writer = std::thread::spawn(move || {
+        // A reader that has refused the text closes the pipe.
+        let _ = stdin.write_all(&text);
+    });
+    let output = child.wait_with_output().expect("it ends");
+    writer.join().expect("the writer ends");
+    from(output)
+}
+
+fn rows(said: &common::Said) -> Vec<serde_json::Value> {
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    said.out.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
+}
+
+#[test]
+fn a_mention_after_an_emoji_has_its_offsets_in_every_unit() {
+    let found = rows(&link("😷 No pyrexia.\r\nChest  pain.".as_bytes(), &["--format", "jsonl"]));
+    let offsets = |row: &serde_json::Value, unit: &str| {
+        let at = |end: &str| row[format!("{end}{unit}")].as_u64().expect("a number");
+        (at("start"), at("end"))
+    };
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert_eq!(found[0]["text"], "pyrexia");
+    assert_eq!(found[0]["concept"]["id"], "D1");
+    let units = ["", "_code_point", "_utf16"].map(|unit| offsets(&found[0], unit));
+    assert_eq!(units, [(8, 15), (5, 12), (6, 13)]);
+    assert_eq!(found[1]["concept"]["id"], "D2");
+    assert_eq!(found[1]["text"], "Chest  pain");
+}
+
+#[test]
+fn nil_is_said_with_its_reason_and_the_nearest_concept() {
+    let found = rows(&link(b"fever", &["--format", "jsonl", "--threshold", "2"]));
+    assert_eq!((&found[0]["decision"], &found[0]["nil_reason"]), (&"nil".into(), &"below_threshold".into()));
+    assert!(found[0]["concept"].is_null());
+    assert_eq!(found[0]["candidates"][0]["id"], "D1");
+    let table = link(b"fever", &["--threshold", "2"]);
+    assert!(table.out.contains("NIL") && table.out.contains("nearest: fever") && table.out.contains("1 NIL"), "{}", table.out);
+}
+
+#[test]
+fn every_form_is_written() {
+    let brat = link("Has diabetes.".as_bytes(), &["--format", "brat"]);
+    assert_eq!(brat.out, "T1\tDisease 4 12\tdiabetes\nN1\tReference T1 KB:D3\tdiabetes mellitus\n");
+    let html = link("<b>fever</b> & diabetes".as_bytes(), &["--format", "html"]);
+    assert_eq!(html.code, Some(0), "{}", html.err);
+    assert!(html.out.contains("&lt;b&gt;") && html.out.contains(">fever</a>"), "{}", html.out);
+    assert!(!html.out.contains("<b>") && !html.out.contains("<script"), "{}", html.out);
+}
+
+#[test]
+fn given_spans_are_linked_and_must_fit() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let note = folder.path().join("note.txt");
+    std::fs::write(&note, "Asked about blue skin. No fever.").expect("written");
+    let run = |ann: &str, more: &[&str]| {
+        let spans = folder.path().join("note.ann");
+        std::fs::write(&spans, ann).expect("written");
+        let (note, spans) = (note.display().to_string(), spans.display().to_string());
+        let mut args = vec!["link", "--bundle", bundle(), &note, "--spans", &spans, "--format", "jsonl"];
+        args.extend(more);
+        said(pel(&args))
+    };
+    let good = "T1\tSign 12 21\tblue skin\n";
+    let origins = |said: &common::Said| rows(said).iter().map(|row| row["origin"].clone()).collect::<Vec<_>>();
+    assert_eq!(origins(&run(good, &[])), ["given", "name"]);
+    assert_eq!(origins(&run(good, &["--spans-only"])), ["given"]);
+    let off = run("T1\tSign 13 22\tblue skin\n", &[]);
+    assert_eq!(off.code, Some(3));
+    assert!(off.err.contains("note.ann: line 1") && off.err.contains("expected \"blue skin\""), "{}", off.err);
+}
+
+#[test]
+fn a_folder_of_notes_goes_into_a_folder() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let notes = folder.path().join("notes/ward");
+    std::fs::create_dir_all(&notes).expect("a folder");
+    std::fs::write(notes.join("b.txt"), "fever").expect("written");
+    std::fs::write(folder.path().join("notes/a.txt"), "diabetes").expect("written");
+    std::fs::write(folder.path().join("notes/other.md"), "fever").expect("written");
+    let (input, out) = (folder.path().join("notes"), folder.path().join("out"));
+    let (input, out_arg) = (input.display().to_string(), out.display().to_string());
+    let done = said(pel(&["link", "--bundle", bundle(), &input, "--format", "brat", "--out", &out_arg]));
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    let read = |name: &str| std::fs::read_to_string(out.join(name)).expect(name);
+    assert!(read("a.ann").contains("KB:D3") && read("ward/b.ann").contains("KB:D1"));
+    assert_eq!(std::fs::read_dir(&out).expect("listed").count(), 2);
+}
+
+#[test]
+fn odd_texts_are_no_fault() {
+    for text in ["", " ", "\u{feff}fever", "fe", "\u{0}\u{0}", "👩‍⚕️👩‍⚕️"] {
+        let done = link(text.as_bytes(), &["--format", "jsonl"]);
+        assert_eq!(done.code, Some(0), "{text:?}: {}", done.err);
+    }
+    let bad = link(b"fever \xff\xfe", &[]);
+    assert_eq!(bad.code, Some(3));
+    assert!(bad.err.contains("expected UTF-8") && bad.err.contains("byte 6"), "{}", bad.err);
+}
+
+#[test]
+fn a_line_of_ten_megabytes_is_linked() {
+    let mut line = "no fever but diabetes and ".repeat(4000);
+    line.push_str(&"x".repeat(10 << 20));
+    line.push_str(" chest pain");
+    let found = rows(&link(line.as_bytes(), &["--format", "jsonl", "--names-only", "-k", "1"]));
+    assert_eq!(found.len(), 8001);
+    assert_eq!(found[8000]["concept"]["id"], "D2");
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_it_quietly() {
+    let mut child = pel(&["link", "--bundle", bundle(), "--format", "jsonl"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it can be started");
+    drop(child.stdout.take());
+    let mut stdin = child.stdin.take().expect("it is piped");
+    stdin.write_all("fever ".repeat(1000).as_bytes()).expect("it reads");
+    drop(stdin);
+    let done = from(child.wait_with_output().expect("it ends"));
+    assert_eq!((done.code, done.err.as_str()), (Some(0), ""));
+}

@@ -1,0 +1,20 @@
+//! PEL in a web page: a wasm-bindgen shell. All arithmetic is in `pel-shared`.
+
+use wasm_bindgen::prelude::wasm_bindgen;
+
+/// The version of PEL, for example `0.1.0`: what a page shows and what a bug report should name.
+#[wasm_bindgen]
+#[must_use]
+pub fn version() -> String {
+    env!("CARGO_PKG_VERSION").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_version_has_three_numbers() {
+        let version = super::version();
+        let numbers: Vec<_> = version.split('.').map(str::parse::<u32>).collect();
+        assert!(numbers.len() == 3 && numbers.iter().all(Result::is_ok), "{version}");
+    }
+}
