@@ -196,4 +196,38 @@ mod tests {
         let vectors = Tensor::<2>::from_data([[3.0, 4.0], [0.0, 0.0]], &device);
         assert_eq!(floats(unit_length(vectors)), [0.6, 0.8, 0.0, 0.0]);
     }
+
+    #[test]
+    fn a_projection_reads_its_own_size_and_must_fit() {
+        use crate::tokens::tests::tiny;
+        use safetensors::tensor::{Dtype, TensorView};
+        let device = Device::flex();
+        let (tokens, reduction) = (tiny(), Reduction { pooling: Pooling::Mean, score: Score::Dot });
+        let config = include_bytes!("../../tests/fixtures/tiny/config.json");
+        let weights = include_bytes!("../../tests/fixtures/tiny/model.safetensors");
+        let encoded = tokens.name("fever", 32).expect("long enough").expect("letters are left");
+        let batch = tokens.batch(&[&encoded]);
+        let vector = |projection: Option<&[u8]>| {
+            let tower = Tower::from_bytes(TowerBytes { config, weights, projection }, &tokens, &device)?;
+            Ok::<_, Error>((tower.dim(), floats(tower.forward(&batch, reduction, &device))))
+        };
+        // Takes the values 3 and 0 of 32, doubled, and adds 1.
+        let mut matrix = vec![0.0f32; 64];
+        (matrix[3], matrix[32]) = (2.0, 2.0);
+        let file = |width: usize| {
+            let (matrix, bias): (&[u8], &[u8]) = (bytemuck::cast_slice(&matrix), bytemuck::cast_slice(&[1.0f32, 1.0]));
+            let view =
+                |shape: &[usize], bytes| TensorView::new(Dtype::F32, shape.to_vec(), bytes).expect("sizes agree");
+            let tensors = [("weight", view(&[64 / width, width], matrix)), ("bias", view(&[2], bias))];
+            safetensors::serialize(tensors, None).expect("it can be written")
+        };
+        let (dim, plain) = vector(None).expect("whole");
+        assert_eq!(dim, 32);
+        let (dim, projected) = vector(Some(&file(32))).expect("whole");
+        assert_eq!(dim, 2);
+        assert!((projected[0] - (2.0 * plain[3] + 1.0)).abs() < 1e-5);
+        assert!((projected[1] - (2.0 * plain[0] + 1.0)).abs() < 1e-5);
+        let said = vector(Some(&file(16))).expect_err("another width").to_string();
+        assert!(said.contains("projection.safetensors") && said.contains("`weight`"), "{said}");
+    }
 }

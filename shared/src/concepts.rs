@@ -122,7 +122,8 @@ mod tests {
     fn kb() -> KnowledgeBase {
         let mut kb = KnowledgeBase::new();
         for (id, name) in [("D9", "fever"), ("D10", "cough"), ("A1", "knee")] {
-            let concept = Concept { id: id.into(), name: name.into(), synonyms: vec!["x".into()], ..Concept::default() };
+            let concept =
+                Concept { id: id.into(), name: name.into(), synonyms: vec!["x".into()], ..Concept::default() };
             kb.push(concept).expect("new");
         }
         kb

@@ -112,7 +112,9 @@ impl<T: DeserializeOwned> Container<T> {
         let version = u32::from_le_bytes(array(8)?);
         if version != format.version {
             let expected = format.version;
-            return Err(Error::artifact(format!("the {name} has format version {version}, this build reads {expected}")));
+            return Err(Error::artifact(format!(
+                "the {name} has format version {version}, this build reads {expected}"
+            )));
         }
         let length = u32::from_le_bytes(array(12)?) as usize;
         let header = bytes.get(FIXED..FIXED + length).ok_or_else(short)?;
@@ -126,7 +128,9 @@ impl<T: DeserializeOwned> Container<T> {
             let end = section.at.checked_add(section.bytes).filter(|end| *end <= bytes.len()).ok_or_else(short)?;
             let body = bytes.slice(section.at..end);
             if check == Check::Checksums && blake3::hash(&body).to_hex().as_str() != section.blake3 {
-                return Err(Error::artifact(format!("the {name} has been altered: the checksum of `{section_name}` differs")));
+                return Err(Error::artifact(format!(
+                    "the {name} has been altered: the checksum of `{section_name}` differs"
+                )));
             }
             sections.insert(section_name, body);
         }

@@ -7,13 +7,15 @@
 //! ```
 
 use crate::biencoder::{BiEncoder, Side};
-use crate::bundle::Bundle;
+use crate::bundle::{Bundle, View};
 use crate::detect::{DetectOptions, Detected, Origin};
 use crate::error::Result;
+use crate::index::best_per_concept;
+use crate::kb::ConceptId;
 use crate::nil::{Decision, NilPolicy, NilReason};
-use crate::score::Candidate;
+use crate::score::{Candidate, Score};
 use crate::text::{Mention, Span};
-use crate::tokens::{Cut, Encoded, TokenBatch, by_length};
+use crate::tokens::{Cut, Encoded, MentionTemplate, TokenBatch, by_length};
 use burn::tensor::{Device, Tensor};
 use std::collections::HashMap;
 
@@ -60,9 +62,17 @@ pub struct Link {
 
 /// Mentions on their way to the encoder; equal token sequences are encoded once.
 pub struct Prepared {
-    mentions: Vec<(Detected, Option<usize>)>,
+    mentions: Vec<PreparedMention>,
     sequences: Vec<Encoded>,
     batches: Vec<Vec<usize>>,
+}
+
+struct PreparedMention {
+    detected: Detected,
+    /// Its token sequence; nothing if nothing is left of it after normalising.
+    sequence: Option<usize>,
+    /// The concepts that have its text as a name, up to spelling.
+    named: Vec<ConceptId>,
 }
 
 impl Prepared {
@@ -114,7 +124,10 @@ impl Linker {
             let mention = Mention::cut(text, detected.span)?;
             let encoded = view.mention(&self.bundle.tokens, &mention)?;
             let next = known.len();
-            prepared.push((detected, encoded.map(|encoded| *known.entry(encoded).or_insert(next))));
+            let sequence = encoded.map(|encoded| *known.entry(encoded).or_insert(next));
+            let named =
+                if self.names_score_one() { self.bundle.dictionary.lookup_mention(mention.text) } else { Vec::new() };
+            prepared.push(PreparedMention { detected, sequence, named });
         }
         let mut sequences: Vec<(Encoded, usize)> = known.into_iter().collect();
         sequences.sort_unstable_by_key(|(_, at)| *at);
@@ -122,6 +135,15 @@ impl Linker {
         let lengths: Vec<usize> = sequences.iter().map(|encoded| encoded.ids.len()).collect();
         let batches = by_length(&lengths, options.batch_rows.max(1), usize::MAX);
         Ok(Prepared { mentions: prepared, sequences, batches })
+    }
+
+    /// Whether an equal name has the highest score there is: then a name that differs only in what the dictionary
+    /// forgives (plural, hyphen, accent, case) gets it too.
+    fn names_score_one(&self) -> bool {
+        let manifest = &self.bundle.manifest;
+        manifest.view.concepts != View::Template
+            && manifest.view.mention_template == MentionTemplate::Bare
+            && manifest.encoder.reduction.score == Score::Cosine
     }
 
     /// The token sequences of a text's mentions.
@@ -164,18 +186,16 @@ impl Linker {
         }
         let nil = &self.bundle.manifest.nil;
         let policy = NilPolicy { threshold: options.threshold.or(nil.threshold), calibrated_on: None };
-        let link = |(detected, sequence): &(Detected, Option<usize>)| {
-            let (span, origin) = (detected.span, detected.origin);
-            match sequence {
-                Some(at) => {
-                    let (candidates, cut) = (candidates[*at].clone(), prepared.sequences[*at].cut);
-                    Link { span, origin, decision: policy.decide(&candidates), candidates, cut }
-                }
-                None => {
-                    let decision = Decision::Nil { reason: NilReason::EmptyMention, best: None };
-                    Link { span, origin, decision, candidates: Vec::new(), cut: Cut::default() }
-                }
-            }
+        let link = |mention: &PreparedMention| {
+            let (span, origin) = (mention.detected.span, mention.detected.origin);
+            let Some(at) = mention.sequence else {
+                let decision = Decision::Nil { reason: NilReason::EmptyMention, best: None };
+                return Link { span, origin, decision, candidates: Vec::new(), cut: Cut::default() };
+            };
+            let named = mention.named.iter().map(|concept| Candidate { concept: *concept, score: 1.0 });
+            let all = named.chain(candidates[at].iter().copied()).collect();
+            let candidates = best_per_concept(all, options.k.max(1));
+            Link { span, origin, decision: policy.decide(&candidates), candidates, cut: prepared.sequences[at].cut }
         };
         prepared.mentions.iter().map(link).collect()
     }

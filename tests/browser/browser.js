@@ -70,7 +70,7 @@ export async function serve(folders, pages) {
 
 /**
  * Opens an empty page. What it complains of, on the console, by throwing or by failing to load, is collected in
- * `complaints`; `expectTitle` waits until the page has a title, or fails with the complaints.
+ * `complaints`.
  */
 export async function openPage() {
   const browser = await chromium.launch({ executablePath: findChromium(), args: FLAGS });
@@ -85,11 +85,5 @@ export async function openPage() {
     if (response.status() >= 400) complaints.push(`${response.status()}: ${response.url()}`);
   });
 
-  async function expectTitle(title, { seconds = 30 } = {}) {
-    for (const end = Date.now() + seconds * 1000; (await page.title()) !== title; await page.waitForTimeout(50)) {
-      if (complaints.length > 0) throw new Error(`the page failed: ${complaints.join("; ")}`);
-      if (Date.now() > end) throw new Error(`after ${seconds} s the page's title is not ${title}`);
-    }
-  }
-  return { page, complaints, expectTitle, close: () => browser.close() };
+  return { page, complaints, close: () => browser.close() };
 }

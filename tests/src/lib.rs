@@ -59,7 +59,10 @@ fn open_devices() -> Vec<(String, Device)> {
     };
     let mut devices = vec![open(DeviceChoice::Cpu)];
     if adapters().is_empty() {
-        assert!(!cfg!(target_os = "linux"), "no Vulkan device: install mesa-vulkan-drivers");
+        // Elsewhere a machine without a GPU has nothing to compare with.
+        if cfg!(target_os = "linux") {
+            panic!("no Vulkan device: install mesa-vulkan-drivers");
+        }
     } else {
         devices.push(open(DeviceChoice::Vulkan));
     }

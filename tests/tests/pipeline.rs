@@ -49,7 +49,13 @@ fn recipe(table: &Table) -> Recipe {
             tied: true,
             reduction: Reduction { pooling: Pooling::Mean, score: Score::Cosine },
         },
-        kb_info: KbInfo { name: "table".into(), concepts: kb.len(), names: 7, blake3: String::new(), licences: Vec::new() },
+        kb_info: KbInfo {
+            name: "table".into(),
+            concepts: kb.len(),
+            names: 7,
+            blake3: String::new(),
+            licences: Vec::new(),
+        },
         kb,
         licence_text: None,
         files,
@@ -73,14 +79,17 @@ fn the_table_is_linked_as_it_says_on_every_device() {
         let linker = Linker::new(bundle, device.device.clone()).expect("the encoder fits");
         let options = LinkOptions::default();
         for row in &table.rows {
-            let given = row.spans.iter().map(|(start, end)| Detected { span: Span::new(*start, *end), origin: Origin::Given });
+            let given =
+                row.spans.iter().map(|(start, end)| Detected { span: Span::new(*start, *end), origin: Origin::Given });
             let mentions = spans::join(given.collect(), linker.detect(&row.text, &options));
             let links = link(&linker, &device, &row.text, mentions, &options).expect("the spans fit");
             let found: Vec<_> = links
                 .iter()
                 .map(|link| {
                     let id = match link.decision {
-                        Decision::Linked { best } => Some(linker.bundle().concepts.get(best.concept).expect("there").id),
+                        Decision::Linked { best } => {
+                            Some(linker.bundle().concepts.get(best.concept).expect("there").id)
+                        }
                         Decision::Nil { .. } => None,
                     };
                     (link.span.start, link.span.end, id)

@@ -122,7 +122,7 @@ pub fn adapters() -> Vec<Adapter> {
             kind: kind.into(),
             driver: [info.driver, info.driver_info].join(" ").trim().to_owned(),
             max_buffer: limits.max_buffer_size,
-            max_binding: limits.max_storage_buffer_binding_size as u64,
+            max_binding: limits.max_storage_buffer_binding_size,
             max_workgroup: limits.max_compute_invocations_per_workgroup,
             f16: adapter.features().contains(wgpu::Features::SHADER_F16),
             is_gpu,

@@ -94,7 +94,11 @@ pub fn write_whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>
     std::fs::create_dir_all(folder).map_err(|cause| io_error("making the folder", folder, cause))?;
     let failed = |cause| io_error("writing", path, cause);
     let mut beside = tempfile::Builder::new();
-    let beside = beside.prefix(".pel-").suffix(".part").tempfile_in(folder).map_err(failed)?;
+    beside.prefix(".pel-").suffix(".part");
+    // Temporary files are private by default; a result is as readable as any other file of its owner.
+    #[cfg(unix)]
+    beside.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let beside = beside.tempfile_in(folder).map_err(failed)?;
     let mut buffered = BufWriter::with_capacity(1 << 16, beside);
     write(&mut buffered)?;
     let beside = buffered.into_inner().map_err(|error| failed(error.into_error()))?;

@@ -98,7 +98,11 @@ fn an_encoder_that_does_not_fit_is_refused_by_tensor() {
         std::fs::write(folder.path().join("model.safetensors"), bytes).expect("written");
         let kb = folder.path().join("kb.jsonl");
         std::fs::write(&kb, KB).expect("written");
-        let (kb, out, encoder) = (kb.display().to_string(), folder.path().join("b").display().to_string(), folder.path().display().to_string());
+        let (kb, out, encoder) = (
+            kb.display().to_string(),
+            folder.path().join("b").display().to_string(),
+            folder.path().display().to_string(),
+        );
         let done = said(pel(&["index", "--device", "cpu", "--kb", &kb, "--encoder", &encoder, "--out", &out]));
         assert_eq!(done.code, Some(4));
         assert!(done.err.contains(expected), "{}", done.err);
@@ -119,7 +123,11 @@ fn a_knowledge_base_with_a_fault_is_named_by_line() {
         std::fs::write(&kb, [KB.as_bytes(), line].concat()).expect("written");
         let done = index(&kb, &out, &[]);
         assert_eq!(done.code, Some(3), "{}", done.err);
-        assert!(done.err.contains("kb.jsonl") && done.err.contains("line 4") && done.err.contains(expected), "{}", done.err);
+        assert!(
+            done.err.contains("kb.jsonl") && done.err.contains("line 4") && done.err.contains(expected),
+            "{}",
+            done.err
+        );
         assert!(!out.exists());
     }
 }
@@ -173,11 +181,13 @@ fn an_index_that_was_stopped_goes_on_and_ends_the_same() {
     use std::process::{Command, Stdio};
     let folder = tempfile::tempdir().expect("a folder");
     let kb = folder.path().join("kb.jsonl");
-    let lines = (0..20_000).map(|n| format!("{{\"id\": \"D{n}\", \"name\": \"fever of kind {n} and cough {}\"}}\n", n * 7));
+    let lines =
+        (0..20_000).map(|n| format!("{{\"id\": \"D{n}\", \"name\": \"fever of kind {n} and cough {}\"}}\n", n * 7));
     std::fs::write(&kb, lines.collect::<String>()).expect("written");
     let stopped = folder.path().join("stopped");
     let args = ["index", "--device", "cpu", "--batch-tokens", "256", "--kb"];
-    let (kb_arg, encoder, out) = (kb.display().to_string(), tiny().display().to_string(), stopped.display().to_string());
+    let (kb_arg, encoder, out) =
+        (kb.display().to_string(), tiny().display().to_string(), stopped.display().to_string());
     let mut command = pel(&args);
     command.args([&kb_arg, "--encoder", &encoder, "--out", &out]).stdout(Stdio::null()).stderr(Stdio::piped());
     let child = command.spawn().expect("it can be started");

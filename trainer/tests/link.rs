@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{bundle, from, pel, said};
+use common::{KB, bundle, from, index, pel, said, tiny};
 use std::io::Write;
 use std::process::Stdio;
 
@@ -54,7 +54,11 @@ fn nil_is_said_with_its_reason_and_the_nearest_concept() {
     assert!(found[0]["concept"].is_null());
     assert_eq!(found[0]["candidates"][0]["id"], "D1");
     let table = link(b"fever", &["--threshold", "2"]);
-    assert!(table.out.contains("NIL") && table.out.contains("nearest: fever") && table.out.contains("1 NIL"), "{}", table.out);
+    assert!(
+        table.out.contains("NIL") && table.out.contains("nearest: fever") && table.out.contains("1 NIL"),
+        "{}",
+        table.out
+    );
 }
 
 #[test]
@@ -141,4 +145,40 @@ fn a_reader_that_goes_away_ends_it_quietly() {
     drop(stdin);
     let done = from(child.wait_with_output().expect("it ends"));
     assert_eq!((done.code, done.err.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn every_kind_of_bundle_links() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let kb = folder.path().join("kb.jsonl");
+    std::fs::write(&kb, KB).expect("written");
+    let tower = tiny().display().to_string();
+    for (at, more) in [
+        &["--view", "template", "--mention", "context", "--template", "description"][..],
+        &["--view", "both", "--synonyms", "--mention", "bare", "--precision", "f32"],
+        &["--entity-encoder", &tower, "--score", "dot", "--pooling", "cls"],
+        &["--hnsw", "--ef-search", "50", "--score", "dot"],
+    ]
+    .iter()
+    .enumerate()
+    {
+        let out = folder.path().join(format!("bundle{at}"));
+        let done = index(&kb, &out, more);
+        assert_eq!(done.code, Some(0), "{more:?}: {}", done.err);
+        let bundle = out.display().to_string();
+        let args = ["explain", "--bundle", &bundle, "--text", "He has diabetes.", "--mention", "diabetes", "--json"];
+        let said = said(pel(&args));
+        assert_eq!(said.code, Some(0), "{more:?}: {}", said.err);
+        let found: serde_json::Value = serde_json::from_str(&said.out).expect("JSON");
+        assert_eq!(found["candidates"].as_array().map(Vec::len), Some(3), "{more:?}");
+        // Only a cosine promises that a name is its own best match.
+        if !more.contains(&"template") && !more.contains(&"dot") {
+            assert_eq!(found["candidates"][0]["id"], "D3", "{more:?}");
+            assert_eq!(found["candidates"][0]["best_text"], "the name \"diabetes\"", "{more:?}");
+        }
+        // What explain computes again is what the index kept.
+        let (kept, again) = (&found["candidates"][0]["score"], &found["candidates"][0]["best_text_score"]);
+        let (kept, again) = (kept.as_f64().expect("a number"), again.as_f64().expect("a number"));
+        assert!((kept - again).abs() < 0.02 * again.abs(), "{more:?}: {kept} and {again}");
+    }
 }

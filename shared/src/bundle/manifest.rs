@@ -169,7 +169,8 @@ impl Manifest {
         let refuse = |cause: serde_json::Error| Error::artifact("manifest.json").caused_by(cause);
         let Version { format } = serde_json::from_slice(json).map_err(refuse)?;
         if format != FORMAT_VERSION {
-            let said = format!("manifest.json: the bundle has format version {format}, this build reads {FORMAT_VERSION}");
+            let said =
+                format!("manifest.json: the bundle has format version {format}, this build reads {FORMAT_VERSION}");
             return Err(Error::artifact(said));
         }
         serde_json::from_slice(json).map_err(refuse)

@@ -4,9 +4,7 @@
 
 mod manifest;
 
-pub use manifest::{
-    EncoderInfo, FORMAT_VERSION, FileInfo, KbInfo, Manifest, View, ViewOptions, cut_words,
-};
+pub use manifest::{EncoderInfo, FORMAT_VERSION, FileInfo, KbInfo, Manifest, View, ViewOptions, cut_words};
 
 use crate::biencoder::{BiEncoder, Tower, TowerBytes};
 use crate::concepts::ConceptTable;
@@ -91,7 +89,8 @@ impl Parts {
 
     /// The manifest entries of all files but the manifest.
     pub fn file_infos(&self) -> BTreeMap<String, FileInfo> {
-        let info = |bytes: &Bytes| FileInfo { bytes: bytes.len() as u64, blake3: blake3::hash(bytes).to_hex().to_string() };
+        let info =
+            |bytes: &Bytes| FileInfo { bytes: bytes.len() as u64, blake3: blake3::hash(bytes).to_hex().to_string() };
         let others = self.0.iter().filter(|(name, _)| *name != names::MANIFEST);
         others.map(|(name, bytes)| (name.clone(), info(bytes))).collect()
     }
@@ -123,13 +122,18 @@ impl Bundle {
             let bytes = parts.get(name)?;
             if bytes.len() as u64 != info.bytes {
                 let (expected, found) = (info.bytes, bytes.len());
-                return Err(Error::artifact(format!("`{name}` has been cut or extended: expected {expected} bytes, found {found}")));
+                return Err(Error::artifact(format!(
+                    "`{name}` has been cut or extended: expected {expected} bytes, found {found}"
+                )));
             }
             if blake3::hash(bytes).to_hex().as_str() != info.blake3 {
-                return Err(Error::artifact(format!("`{name}` has been altered: its checksum differs from the manifest's")));
+                return Err(Error::artifact(format!(
+                    "`{name}` has been altered: its checksum differs from the manifest's"
+                )));
             }
         }
-        if let Some(spare) = parts.0.keys().find(|name| *name != names::MANIFEST && !manifest.files.contains_key(*name)) {
+        if let Some(spare) = parts.0.keys().find(|name| *name != names::MANIFEST && !manifest.files.contains_key(*name))
+        {
             return Err(Error::artifact(format!("`{spare}` is not in the manifest")));
         }
         // The manifest's checksums cover the files whole, so that their own need not be computed again.

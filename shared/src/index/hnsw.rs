@@ -91,11 +91,10 @@ impl Graph {
     /// Builds the graph, on one thread: with several, the same seed would not give the same graph.
     pub fn build(vectors: Vectors, rows: usize, dim: usize, options: HnswOptions) -> Self {
         let space = Space::new(vectors, rows, dim);
-        let nodes = (0..rows as u32).map(|row| Node { row, space: OnceLock::from(space.clone()), query: None }).collect();
-        let builder = Builder::default()
-            .ef_construction(options.ef_construction)
-            .ef_search(options.ef_search)
-            .seed(options.seed);
+        let nodes =
+            (0..rows as u32).map(|row| Node { row, space: OnceLock::from(space.clone()), query: None }).collect();
+        let builder =
+            Builder::default().ef_construction(options.ef_construction).ef_search(options.ef_search).seed(options.seed);
         let hnsw = kernels::on_one_thread(|| builder.build_hnsw(nodes).0);
         Self { hnsw, rows }
     }

@@ -8,6 +8,7 @@ mod top;
 mod vectors;
 
 pub use hnsw::HnswOptions;
+pub use top::best_per_concept;
 pub use vectors::Numbers;
 
 use crate::container::{self, Check, Container, Format};
@@ -18,7 +19,7 @@ use crate::score::{Candidate, Score};
 use bytes::Bytes;
 use hnsw::Graph;
 use serde::{Deserialize, Serialize};
-use top::{Top, best_per_concept};
+use top::Top;
 use vectors::Vectors;
 
 const FORMAT: Format = Format { magic: b"PELINDEX", version: 1, name: "index" };
@@ -69,7 +70,9 @@ impl Index {
         let dim = info.dim;
         if dim == 0 || info.rows != rows.len() || vectors.len() != rows.len() * dim {
             let (rows, values) = (rows.len(), vectors.len());
-            return Err(Error::artifact(format!("an index of {rows} rows of {dim} values cannot be made of {values} values")));
+            return Err(Error::artifact(format!(
+                "an index of {rows} rows of {dim} values cannot be made of {values} values"
+            )));
         }
         if !rows.is_sorted() {
             return Err(Error::artifact("the rows of an index must stand in concept order"));
@@ -147,7 +150,8 @@ impl Index {
             None => self.search_exact(queries, k),
             Some(graph) => {
                 let queries: Vec<&[f32]> = self.split(queries).collect();
-                let find = |query: &[f32]| graph.search(&self.vectors, self.vectors.query(query), self.concepts.get(), k);
+                let find =
+                    |query: &[f32]| graph.search(&self.vectors, self.vectors.query(query), self.concepts.get(), k);
                 let found = kernels::for_each_chunk(&queries, 1, |_, chunk| find(chunk[0]));
                 found.into_iter().collect()
             }

@@ -69,7 +69,8 @@ pub enum Query {
 /// a vector with itself is exact (a cosine never rises above 1). A vector of zeros, or with a value that is not finite,
 /// gets scale 0 or NaN, so that its scores are 0 or NaN and never look good.
 pub fn quantise(vector: &[f32], codes: &mut Vec<i8>) -> f32 {
-    let largest = vector.iter().fold(0.0f32, |largest, value| if value.is_nan() { f32::NAN } else { largest.max(value.abs()) });
+    let largest =
+        vector.iter().fold(0.0f32, |largest, value| if value.is_nan() { f32::NAN } else { largest.max(value.abs()) });
     if !largest.is_finite() {
         codes.extend(std::iter::repeat_n(0, vector.len()));
         return f32::NAN;

@@ -10,7 +10,9 @@ pub fn by_length(lengths: &[usize], max_rows: usize, max_tokens: usize) -> Vec<V
     let mut batches: Vec<Vec<usize>> = Vec::new();
     for at in order {
         match batches.last_mut() {
-            Some(batch) if batch.len() < max_rows && (batch.len() + 1) * lengths[batch[0]] <= max_tokens => batch.push(at),
+            Some(batch) if batch.len() < max_rows && (batch.len() + 1) * lengths[batch[0]] <= max_tokens => {
+                batch.push(at)
+            }
             _ => batches.push(vec![at]),
         }
     }

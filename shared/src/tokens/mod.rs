@@ -111,7 +111,9 @@ impl Tokens {
     /// If the vocabulary has fewer than three `[unusedN]` rows.
     pub fn markers(&self) -> Result<Markers> {
         self.special.markers.ok_or_else(|| {
-            Error::artifact("the templates need three `[unusedN]` rows in the vocabulary; it has fewer: use the view of names")
+            Error::artifact(
+                "the templates need three `[unusedN]` rows in the vocabulary; it has fewer: use the view of names",
+            )
         })
     }
 

@@ -89,7 +89,13 @@ impl Tokens {
     ///
     /// # Errors
     /// If nothing is left of the title after normalising, or the vocabulary has no row for `[ENT]`.
-    pub fn entity(&self, concept: &Concept, template: EntityTemplate, synonyms: bool, max_len: usize) -> Result<Encoded> {
+    pub fn entity(
+        &self,
+        concept: &Concept,
+        template: EntityTemplate,
+        synonyms: bool,
+        max_len: usize,
+    ) -> Result<Encoded> {
         let (cls, sep) = (self.special.cls, self.special.sep);
         let title = if synonyms { concept.names().collect::<Vec<_>>().join("; ") } else { concept.name.clone() };
         let description = concept.definition.as_deref().unwrap_or("");
@@ -116,7 +122,9 @@ impl Tokens {
         let cut_description = description.len() > rest || !all;
         description.truncate(rest);
         let ids = match template {
-            EntityTemplate::Description => [&[cls], &title[..], &[self.markers()?.entity], &description, &[sep]].concat(),
+            EntityTemplate::Description => {
+                [&[cls], &title[..], &[self.markers()?.entity], &description, &[sep]].concat()
+            }
             EntityTemplate::Types => [&[cls], &title[..], &[sep], &types, &[sep], &description, &[sep]].concat(),
         };
         Ok(Encoded { ids, cut: Cut { context: cut_types || cut_description, mention: cut_title } })
@@ -127,7 +135,9 @@ impl Tokens {
 fn room(max_len: usize, special: usize) -> Result<usize> {
     match max_len.checked_sub(special) {
         Some(room) if room > 0 => Ok(room),
-        _ => Err(Error::input(format!("a window of {max_len} tokens is too short: the template alone takes {special}"))),
+        _ => {
+            Err(Error::input(format!("a window of {max_len} tokens is too short: the template alone takes {special}")))
+        }
     }
 }
 
@@ -156,7 +166,8 @@ mod tests {
         let mention = Mention::cut(text, Span::new(7, 12)).expect("it fits");
         let p = |text: &str| tokens.pieces(text).expect("it is text");
         let (special, markers) = (tokens.special, tokens.markers().expect("the fixture has rows"));
-        let encoded = tokens.mention(&mention, MentionTemplate::Context, 128).expect("it fits").expect("letters are left");
+        let encoded =
+            tokens.mention(&mention, MentionTemplate::Context, 128).expect("it fits").expect("letters are left");
         let expected = [
             vec![special.cls],
             p("he has"),
@@ -172,7 +183,8 @@ mod tests {
         let (cls, sep, ent) = (vec![special.cls], vec![special.sep], vec![markers.entity]);
         let expected = [cls.clone(), p("fever"), ent, p("a high temperature"), sep.clone()].concat();
         assert_eq!(entity(EntityTemplate::Description, false), expected);
-        let with_types = [cls, p("fever; pyrexia"), sep.clone(), p("finding"), sep.clone(), p("a high temperature"), sep];
+        let with_types =
+            [cls, p("fever; pyrexia"), sep.clone(), p("finding"), sep.clone(), p("a high temperature"), sep];
         assert_eq!(entity(EntityTemplate::Types, true), with_types.concat());
     }
 

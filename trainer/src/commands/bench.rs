@@ -20,8 +20,10 @@ use std::time::{Duration, Instant};
 
 /// Measure encoding, searching, memory and cold start on this machine
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  pel bench --bundle bundle\n\nbench/peers.py runs this command beside PyTorch, ONNX Runtime, \
-    FAISS and hnswlib, and prints the ratios.")]
+#[command(
+    after_help = "Example:\n  pel bench --bundle bundle\n\nbench/peers.py runs this command beside PyTorch, ONNX Runtime, \
+    FAISS and hnswlib, and prints the ratios."
+)]
 pub struct BenchArgs {
     /// The bundle
     #[arg(long)]
@@ -178,13 +180,15 @@ fn cold_start(args: &BenchArgs) -> Result<(f64, Option<u64>)> {
         let began = Instant::now();
         let mut command = Command::new(&program);
         command.arg("link").arg("--bundle").arg(&args.bundle).arg("--memory").arg(note.path());
-        let done = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).output().map_err(failed)?;
+        let done =
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).output().map_err(failed)?;
         times.push(began.elapsed().as_secs_f64() * 1000.0);
         let said = String::from_utf8_lossy(&done.stderr).into_owned();
         if !done.status.success() {
             return Err(Error::artifact("`pel link` failed").caused_by(said));
         }
-        let bytes = said.lines().find_map(|line| line.strip_prefix("peak memory ")?.strip_suffix(" bytes")?.parse().ok());
+        let bytes =
+            said.lines().find_map(|line| line.strip_prefix("peak memory ")?.strip_suffix(" bytes")?.parse().ok());
         peak = peak.max(bytes);
     }
     Ok((median(&mut times), peak))

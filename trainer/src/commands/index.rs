@@ -218,10 +218,7 @@ fn report(args: &IndexArgs, built: &Built, json: bool) -> Result<()> {
         println!("recall@64 against exact f32 search: {kept:.4} (256 of its own vectors as queries)");
     }
     if !without_rows.is_empty() {
-        println!(
-            "{} concepts cannot be found: nothing is left of their names after normalising",
-            without_rows.len()
-        );
+        println!("{} concepts cannot be found: nothing is left of their names after normalising", without_rows.len());
     }
     if *cut > 0 {
         println!("{cut} texts were longer than their window");

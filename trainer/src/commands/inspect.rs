@@ -44,7 +44,11 @@ pub fn run(args: &InspectArgs, json: bool) -> Result<()> {
             found.into_iter().map(|at| bundle.concepts.get(at)).collect::<Result<_>>()?
         }
         (None, None) => {
-            return if json { print_json(&bundle.manifest) } else { Ok(print_manifest(&bundle)) };
+            if json {
+                return print_json(&bundle.manifest);
+            }
+            print_manifest(&bundle);
+            return Ok(());
         }
     };
     if json {

@@ -42,16 +42,29 @@ impl Retriever for Encoder {
     }
 
     fn protocol(&self) -> String {
-        let (view, index, encoder) = (&self.bundle.manifest.view, self.bundle.index.info(), &self.bundle.manifest.encoder);
+        let (view, index, encoder) =
+            (&self.bundle.manifest.view, self.bundle.index.info(), &self.bundle.manifest.encoder);
         let search = if index.hnsw.is_some() { "HNSW" } else { "exact search" };
         format!(
             "{}: {:?} mention of at most {} tokens against {:?}, {} vectors, best per concept, {:?} over {:?} pooling, {:?}, {search}, on {}",
-            encoder.name, view.mention_template, view.mention_tokens, view.concepts, index.rows, encoder.reduction.score,
-            encoder.reduction.pooling, index.precision, self.device.name
+            encoder.name,
+            view.mention_template,
+            view.mention_tokens,
+            view.concepts,
+            index.rows,
+            encoder.reduction.score,
+            encoder.reduction.pooling,
+            index.precision,
+            self.device.name
         )
     }
 
-    fn search(&self, queries: &[Query<'_>], k: usize, done: &mut dyn FnMut(usize) -> Result<()>) -> Result<Vec<Ranked>> {
+    fn search(
+        &self,
+        queries: &[Query<'_>],
+        k: usize,
+        done: &mut dyn FnMut(usize) -> Result<()>,
+    ) -> Result<Vec<Ranked>> {
         let (bundle, view) = (&self.bundle, &self.bundle.manifest.view);
         let mut known: HashMap<Encoded, usize> = HashMap::new();
         let mut sequences: Vec<Encoded> = Vec::new();
@@ -84,7 +97,8 @@ impl Retriever for Encoder {
             })?;
             for (batch, vectors) in group.iter().zip(vectors) {
                 for (at, candidates) in batch.iter().zip(bundle.index.search(&vectors, k)) {
-                    let ranked: Ranked = candidates.iter().map(|candidate| (candidate.concept, candidate.score)).collect();
+                    let ranked: Ranked =
+                        candidates.iter().map(|candidate| (candidate.concept, candidate.score)).collect();
                     for mention in &mentions[*at] {
                         found[*mention] = ranked.clone();
                     }

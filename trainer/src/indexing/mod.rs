@@ -62,7 +62,8 @@ pub struct Built {
 /// # Errors
 /// If the parts do not fit together, the device fails, or the user stops the work.
 pub fn build(recipe: Recipe, device: &OpenDevice, work: &WorkFolder) -> Result<Built> {
-    let Recipe { encoder: info, kb, kb_info, licence_text, files: mut parts, view, precision, hnsw, nil, batch_tokens } = recipe;
+    let Recipe { encoder: info, kb, kb_info, licence_text, files: mut parts, view, precision, hnsw, nil, batch_tokens } =
+        recipe;
     let tokens = Tokens::from_bytes(parts.get(names::TOKENIZER)?)?;
     let encoder = encoder(&parts, &tokens, &info, &view, device)?;
     let rows = vectors::rows(&kb, &tokens, &view)?;
@@ -75,8 +76,13 @@ pub fn build(recipe: Recipe, device: &OpenDevice, work: &WorkFolder) -> Result<B
     let encoding = Encoding { encoder: &encoder, tokens: &tokens, reduction, device, batch_tokens };
     let vectors = rows.spread(&vectors::vectors(&encoding, &rows.sequences, work, &key)?);
 
-    let index_info =
-        IndexInfo { rows: rows.concepts.len(), dim: vectors.len() / rows.concepts.len(), precision, score: reduction.score, hnsw };
+    let index_info = IndexInfo {
+        rows: rows.concepts.len(),
+        dim: vectors.len() / rows.concepts.len(),
+        precision,
+        score: reduction.score,
+        hnsw,
+    };
     let index = Bytes::from(Index::build(&vectors, &rows.concepts, &index_info)?);
     let kept = measure(&vectors, &rows, &index_info, &index)?;
     parts.0.insert(names::INDEX.into(), index);
