@@ -9,7 +9,7 @@ use std::process::ExitCode;
 /// PEL links the mentions of diseases, signs, anatomy, drugs and procedures in clinical notes and abstracts to the
 /// concepts of a knowledge base, or says NIL. It works offline: no text leaves this machine.
 #[derive(Parser)]
-#[command(version, after_help = EXIT_CODES)]
+#[command(name = "pel", version, after_help = EXIT_CODES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -226,7 +226,7 @@ fn report(args: &IndexArgs, built: &Built, json: bool) -> Result<()> {
     Ok(())
 }
 
-/// Copies a bundle into the other form: a folder into one file, or back.
+/// Copy a bundle into the other form: a folder into one file, or back
 #[derive(Debug, Args)]
 pub struct PackArgs {
     /// The bundle
