@@ -115,17 +115,31 @@ pub enum SeenBy {
     Nobody,
 }
 
+/// Why a mention is not measured that could be.
+const THINNED: &str = "left out by --every";
+
 impl Split {
-    /// Reads a split and looks its concepts up in the knowledge base and in the training split.
+    /// Reads a split, of its mentions every `every`-th, and looks its concepts up in the knowledge base and in the
+    /// training split.
     ///
     /// # Errors
     /// As [`Corpus::read`].
-    pub fn read(folder: &Path, split: &str, kb: &KnowledgeBase, training: Option<&TrainingSplit>) -> Result<Self> {
+    pub fn read(
+        folder: &Path,
+        split: &str,
+        every: usize,
+        kb: &KnowledgeBase,
+        training: Option<&TrainingSplit>,
+    ) -> Result<Self> {
         let Corpus { documents, mentions: placed, report } = Corpus::read(folder, split)?;
         let mut counts =
             SplitCounts { split: split.to_owned(), documents: documents.len(), skipped: report, ..Default::default() };
         let mut mentions = Vec::with_capacity(placed.len());
-        for placed in placed {
+        for (at, placed) in placed.into_iter().enumerate() {
+            if at % every.max(1) != 0 {
+                counts.skipped.skip(THINNED, || format!("every {every}. is measured"));
+                continue;
+            }
             let id = placed.mention.id.as_deref();
             let concept = id.and_then(|id| kb.find(id));
             let (said, known) = (placed.mention.seen_in_train, training.zip(id));

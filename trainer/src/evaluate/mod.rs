@@ -59,6 +59,9 @@ pub struct EvaluateArgs {
     /// Candidates that are asked for; recall is measured at 1, 8, 64 and here
     #[arg(long, value_name = "K", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
     pub top: u32,
+    /// Measure only every N-th mention, for a quick look
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub every: u32,
     /// Write all figures into this file, as JSON
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
@@ -146,7 +149,7 @@ fn evaluate(args: &EvaluateArgs, open: impl FnOnce(&Path) -> Result<Dense>) -> R
         true => Some(TrainingSplit::read(&args.corpus, &args.train_split).context(|| "the training split".into())?),
         false => None,
     };
-    let read = |split: &str| Split::read(&args.corpus, split, &concepts.kb, training.as_ref());
+    let read = |split: &str| Split::read(&args.corpus, split, args.every as usize, &concepts.kb, training.as_ref());
     let measured = read(&args.split)?;
     if measured.mentions.is_empty() {
         let reasons = measured.counts.skipped.reasons();

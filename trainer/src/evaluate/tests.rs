@@ -109,6 +109,13 @@ fn the_figures_are_those_counted_by_hand() {
 }
 
 #[test]
+fn what_a_quick_look_leaves_out_is_counted() {
+    let folder = corpus(&[]);
+    let found = measure(folder.path(), &["--systems", "exact", "--every", "4"]).expect("measured");
+    assert_eq!((found.split.mentions, found.split.skipped.skipped("left out by --every")), (2, 4));
+}
+
+#[test]
 fn the_tables_say_what_was_measured_on_what() {
     let folder = corpus(&[]);
     let said = measure(folder.path(), &["--systems", "exact"]).expect("measured").tables();
