@@ -29,7 +29,7 @@ impl Format {
     /// The usual ending of such a file.
     pub fn extension(self) -> &'static str {
         match self {
-            Self::Table => "tsv.txt",
+            Self::Table => "links.txt",
             Self::Jsonl => "jsonl",
             Self::Brat => "ann",
             Self::Html => "html",
