@@ -62,7 +62,7 @@ impl Point for Node {
             Some(query) => (space.vectors.score(query, row_at), space.length),
             None => {
                 let (a, b) = (query.row as usize, row_at);
-                let score = space.vectors.score(&space.vectors.row(a, space.dim), b);
+                let score = space.vectors.pair(a, b, space.dim);
                 (score + space.extra[a] * space.extra[b], 2.0 * space.length)
             }
         };
@@ -80,7 +80,7 @@ pub struct Graph {
 
 impl Space {
     fn new(vectors: Vectors, rows: usize, dim: usize) -> Arc<Self> {
-        let squares: Vec<f32> = (0..rows).map(|row| vectors.score(&vectors.row(row, dim), row)).collect();
+        let squares: Vec<f32> = (0..rows).map(|row| vectors.pair(row, row, dim)).collect();
         let length = squares.iter().copied().filter(|square| square.is_finite()).fold(0.0f32, f32::max);
         let extra = squares.iter().map(|square| (length - square).max(0.0).sqrt()).collect();
         Arc::new(Self { vectors, dim, extra, length })

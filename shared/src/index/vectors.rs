@@ -130,12 +130,43 @@ impl Vectors {
         }
     }
 
-    /// The similarity of two rows, or of a query and a row, as [`Vectors::scores`] has it.
+    /// The similarity of a query and one row, as [`Vectors::scores`] has it; allocates nothing.
     pub fn score(&self, query: &Query, row: usize) -> f32 {
-        let mut out = [0.0];
-        self.scores(query, row, &mut out, &mut Vec::new());
-        out[0]
+        match (self, query) {
+            (Self::F32 { values }, Query::F32(query)) => one_f32(query, at(values.get(), row, query.len())),
+            (Self::Int8 { codes, scales }, Query::Int8 { codes: query, scale }) => {
+                one_i8(query, at(codes.get(), row, query.len())) * scales.get()[row] * scale
+            }
+            _ => unreachable!("a query is made by the vectors that it is scored with"),
+        }
     }
+
+    /// The similarity of two rows; allocates nothing.
+    pub fn pair(&self, one: usize, other: usize, dim: usize) -> f32 {
+        match self {
+            Self::F32 { values } => one_f32(at(values.get(), one, dim), at(values.get(), other, dim)),
+            Self::Int8 { codes, scales } => {
+                let sum = one_i8(at(codes.get(), one, dim), at(codes.get(), other, dim));
+                sum * scales.get()[other] * scales.get()[one]
+            }
+        }
+    }
+}
+
+fn at<T>(rows: &[T], row: usize, dim: usize) -> &[T] {
+    &rows[row * dim..(row + 1) * dim]
+}
+
+fn one_f32(query: &[f32], row: &[f32]) -> f32 {
+    let mut out = [0.0];
+    kernels::dot_f32(query, row, &mut out);
+    out[0]
+}
+
+fn one_i8(query: &[i8], row: &[i8]) -> f32 {
+    let mut out = [0];
+    kernels::dot_i8(query, row, &mut out);
+    out[0] as f32
 }
 
 /// The sections of a file for float vectors in a given precision: names and bodies.
