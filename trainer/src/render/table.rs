@@ -45,7 +45,11 @@ pub fn render(note: &LinkedNote<'_>) -> Result<String> {
     let (name, total) = (note.name, note.links.len());
     let bundle = &note.linker.bundle().manifest;
     let kb = format!("{} ({} concepts)", bundle.kb.name, bundle.kb.concepts);
-    Ok(format!("{table}\n{name}: {total} mentions, {} linked, {nil} NIL; knowledge base {kb}\n", total - nil))
+    let few = match note.linker.bundle().dictionary.knows_enough_words() {
+        true => "",
+        false => "; it knows too few words for unknown ones to be looked for",
+    };
+    Ok(format!("{table}\n{name}: {total} mentions, {} linked, {nil} NIL; knowledge base {kb}{few}\n", total - nil))
 }
 
 /// One colour a type; the same type always has the same.
