@@ -54,6 +54,7 @@ fn nil_is_said_with_its_reason_and_the_nearest_concept() {
     assert!(found[0]["concept"].is_null());
     assert_eq!(found[0]["candidates"][0]["id"], "D1");
     let table = link(b"fever", &["--threshold", "2"]);
+    assert!(table.out.contains("too few words for unknown ones"), "{}", table.out);
     assert!(
         table.out.contains("NIL") && table.out.contains("nearest: fever") && table.out.contains("1 NIL"),
         "{}",
