@@ -1,8 +1,9 @@
 //! The vectors of an index, as floats or as bytes with one scale a vector, used where they lie.
 
 use crate::error::Result;
-use crate::kernels;
+use crate::kernels::{self, Hit, QueriesF32, QueriesI8, QueryI8, Road, Scratch};
 use bytes::Bytes;
+use std::ops::Range;
 
 #[cfg(target_endian = "big")]
 compile_error!("index files are little-endian and used where they lie");
@@ -59,10 +60,23 @@ pub enum Query {
     /// For quantised vectors.
     Int8 {
         /// `[dim]`
-        codes: Vec<i8>,
+        codes: QueryI8,
         /// value = code × scale
         scale: f32,
+        /// `[dim]`, what the codes leave of the query, but for its part along them
+        rest: QueryI8,
+        /// value = code × scale, of the rest
+        rest_scale: f32,
     },
+}
+
+/// Several queries in the form that the vectors want.
+#[derive(Clone, Debug)]
+pub enum Queries {
+    /// For float vectors.
+    F32(QueriesF32),
+    /// For quantised vectors.
+    Int8(QueriesI8),
 }
 
 /// Quantises one vector: the largest magnitude becomes 127, and the scale keeps the vector's length, so that the score of
@@ -91,66 +105,107 @@ impl Vectors {
             Self::Int8 { .. } => {
                 let mut codes = Vec::with_capacity(vector.len());
                 let scale = quantise(vector, &mut codes);
-                Query::Int8 { codes, scale }
+                let mut rest_codes = Vec::with_capacity(vector.len());
+                let rest_scale = quantise(&rest(vector, &codes, scale), &mut rest_codes);
+                Query::Int8 { codes: QueryI8::new(codes), scale, rest: QueryI8::new(rest_codes), rest_scale }
             }
         }
     }
 
-    /// Row `row` as a query.
-    pub fn row(&self, row: usize, dim: usize) -> Query {
+    /// Brings queries, `[n, dim]`, into the form of these vectors.
+    pub fn queries(&self, vectors: &[f32], dim: usize) -> Queries {
         match self {
-            Self::F32 { values } => Query::F32(values.get()[row * dim..(row + 1) * dim].to_vec()),
-            Self::Int8 { codes, scales } => {
-                Query::Int8 { codes: codes.get()[row * dim..(row + 1) * dim].to_vec(), scale: scales.get()[row] }
+            Self::F32 { .. } => Queries::F32(QueriesF32::new(vectors, dim)),
+            Self::Int8 { .. } => {
+                let mut codes = Vec::with_capacity(vectors.len());
+                let scales: Vec<f32> = vectors.chunks_exact(dim).map(|vector| quantise(vector, &mut codes)).collect();
+                Queries::Int8(QueriesI8::new(codes, &scales, dim))
             }
         }
     }
 
-    /// Similarities of a query with consecutive rows from `first` on.
+    /// The values of a row.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn row(&self, row: usize, dim: usize) -> Vec<f32> {
+        match self {
+            Self::F32 { values } => at(values.get(), row, dim).to_vec(),
+            Self::Int8 { codes, scales } => {
+                at(codes.get(), row, dim).iter().map(|code| f32::from(*code) * scales.get()[row]).collect()
+            }
+        }
+    }
+
+    /// The similarities of queries with the rows of a range, but for those that are at most their query's threshold.
     ///
     /// # Shapes
-    /// out `[n]`; `scratch` is any buffer, kept by the caller between calls.
-    pub fn scores(&self, query: &Query, first: usize, out: &mut [f32], scratch: &mut Vec<i32>) {
-        let (rows, end) = (out.len(), first + out.len());
-        match (self, query) {
-            (Self::F32 { values }, Query::F32(query)) => {
-                let dim = query.len();
-                kernels::dot_f32(query, &values.get()[first * dim..end * dim], out);
+    /// thresholds `[queries]`; the hits' rows count from the start of the range
+    pub fn hits(
+        &self,
+        queries: &Queries,
+        rows: Range<usize>,
+        dim: usize,
+        thresholds: &[f32],
+        scratch: &mut Scratch,
+        hits: &mut Vec<Hit>,
+    ) {
+        let values = rows.start * dim..rows.end * dim;
+        match (self, queries) {
+            (Self::F32 { values: all }, Queries::F32(queries)) => {
+                queries.hits(&all.get()[values], thresholds, scratch, hits);
             }
-            (Self::Int8 { codes, scales }, Query::Int8 { codes: query, scale }) => {
-                let dim = query.len();
-                scratch.clear();
-                scratch.resize(rows, 0);
-                kernels::dot_i8(query, &codes.get()[first * dim..end * dim], scratch);
-                for ((out, sum), row_scale) in out.iter_mut().zip(scratch.iter()).zip(&scales.get()[first..end]) {
-                    *out = *sum as f32 * row_scale * scale;
-                }
+            (Self::Int8 { codes, scales }, Queries::Int8(queries)) => {
+                queries.hits(&codes.get()[values], &scales.get()[rows], thresholds, scratch, hits);
             }
-            _ => unreachable!("a query is made by the vectors that it is scored with"),
+            _ => unreachable!("queries are made by the vectors that they are scored with"),
         }
     }
 
-    /// The similarity of a query and one row, as [`Vectors::scores`] has it; allocates nothing.
-    pub fn score(&self, query: &Query, row: usize) -> f32 {
+    /// The similarity of a query and one row, as [`Vectors::hits`] has it; allocates nothing.
+    pub fn near(&self, query: &Query, row: usize) -> f32 {
         match (self, query) {
             (Self::F32 { values }, Query::F32(query)) => one_f32(query, at(values.get(), row, query.len())),
-            (Self::Int8 { codes, scales }, Query::Int8 { codes: query, scale }) => {
-                one_i8(query, at(codes.get(), row, query.len())) * scales.get()[row] * scale
+            (Self::Int8 { codes, scales }, Query::Int8 { codes: query, scale, .. }) => {
+                query.dot(at(codes.get(), row, query.codes().len())) as f32 * scales.get()[row] * scale
             }
             _ => unreachable!("a query is made by the vectors that it is scored with"),
         }
     }
 
-    /// The similarity of two rows; allocates nothing.
-    pub fn pair(&self, one: usize, other: usize, dim: usize) -> f32 {
-        match self {
-            Self::F32 { values } => one_f32(at(values.get(), one, dim), at(values.get(), other, dim)),
-            Self::Int8 { codes, scales } => {
-                let sum = one_i8(at(codes.get(), one, dim), at(codes.get(), other, dim));
-                sum * scales.get()[other] * scales.get()[one]
+    /// Whether [`Vectors::score`] is finer than [`Vectors::near`].
+    pub fn has_finer_scores(&self) -> bool {
+        matches!(self, Self::Int8 { .. })
+    }
+
+    /// The similarity of a query and one row as it is reported. For quantised vectors it knows the query to about 15 bits;
+    /// it never exceeds the product of the lengths, and a vector that has the row's codes is the row.
+    pub fn score(&self, query: &Query, row: usize) -> f32 {
+        match (self, query) {
+            (Self::F32 { .. }, Query::F32(_)) => self.near(query, row),
+            (Self::Int8 { codes, scales }, Query::Int8 { codes: query, scale, rest, rest_scale }) => {
+                let (row, row_scale) = (at(codes.get(), row, query.codes().len()), scales.get()[row]);
+                let coarse = query.dot(row) as f32 * row_scale * scale;
+                if query.codes() == row {
+                    return coarse;
+                }
+                let score = coarse + rest.dot(row) as f32 * row_scale * rest_scale;
+                let length = |codes: &[i8]| codes.iter().map(|code| f32::from(*code).powi(2)).sum::<f32>().sqrt();
+                let most = length(row) * row_scale * length(query.codes()) * scale;
+                if score > most { most } else { score }
             }
+            _ => unreachable!("a query is made by the vectors that it is scored with"),
         }
     }
+}
+
+/// What codes leave of a vector, but for its part along them: a vector's similarity with itself stays what its codes say.
+fn rest(vector: &[f32], codes: &[i8], scale: f32) -> Vec<f32> {
+    let left: Vec<f32> = vector.iter().zip(codes).map(|(value, code)| value - f32::from(*code) * scale).collect();
+    let along: f64 = left.iter().zip(codes).map(|(value, code)| f64::from(*value) * f64::from(*code)).sum();
+    let square: f64 = codes.iter().map(|code| f64::from(*code).powi(2)).sum();
+    let share = if square > 0.0 { (along / square) as f32 } else { 0.0 };
+    left.iter().zip(codes).map(|(value, code)| value - share * f32::from(*code)).collect()
 }
 
 fn at<T>(rows: &[T], row: usize, dim: usize) -> &[T] {
@@ -163,10 +218,51 @@ fn one_f32(query: &[f32], row: &[f32]) -> f32 {
     out[0]
 }
 
-fn one_i8(query: &[i8], row: &[i8]) -> f32 {
-    let mut out = [0];
-    kernels::dot_i8(query, row, &mut out);
-    out[0] as f32
+/// The rows of an index, ready to be compared with each other.
+pub struct Rows<'a> {
+    dim: usize,
+    road: Road,
+    values: Values<'a>,
+}
+
+enum Values<'a> {
+    F32(&'a [f32]),
+    Int8 { codes: &'a [i8], sums: Vec<i32>, scales: &'a [f32] },
+}
+
+impl<'a> Rows<'a> {
+    /// # Shapes
+    /// vectors `[rows, dim]`
+    pub fn new(vectors: &'a Vectors, dim: usize) -> Self {
+        let values = match vectors {
+            Vectors::F32 { values } => Values::F32(values.get()),
+            Vectors::Int8 { codes, scales } => {
+                let (codes, scales) = (codes.get(), scales.get());
+                let sum = |row: &[i8]| row.iter().map(|code| i32::from(*code)).sum();
+                Values::Int8 { codes, sums: codes.chunks_exact(dim).map(sum).collect(), scales }
+            }
+        };
+        Self { dim, road: Road::best(), values }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        match &self.values {
+            Values::F32(values) => values.len() / self.dim,
+            Values::Int8 { scales, .. } => scales.len(),
+        }
+    }
+
+    /// The similarity of two rows; allocates nothing.
+    pub fn pair(&self, one: usize, other: usize) -> f32 {
+        match &self.values {
+            Values::F32(values) => one_f32(at(values, one, self.dim), at(values, other, self.dim)),
+            Values::Int8 { codes, sums, scales } => {
+                let (a, b) = (at(codes, one, self.dim), at(codes, other, self.dim));
+                self.road.dot_i8(a, sums[one], b) as f32 * scales[other] * scales[one]
+            }
+        }
+    }
 }
 
 /// The sections of a file for float vectors in a given precision: names and bodies.

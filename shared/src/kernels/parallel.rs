@@ -13,6 +13,34 @@ pub fn for_each_chunk<T: Sync, R: Send>(items: &[T], chunk: usize, work: impl Fn
     items.chunks(chunk.max(1)).enumerate().map(|(at, chunk)| work(at, chunk)).collect()
 }
 
+/// Hands each item to a thread of its own, as far as there are threads.
+#[cfg(not(target_arch = "wasm32"))]
+pub fn for_each<T: Send>(items: Vec<T>, work: impl Fn(T) + Send + Sync) {
+    use rayon::prelude::*;
+    match items.len() {
+        1 => items.into_iter().for_each(work),
+        _ => items.into_par_iter().with_max_len(1).for_each(work),
+    }
+}
+
+/// Hands each item to a thread of its own, as far as there are threads.
+#[cfg(target_arch = "wasm32")]
+pub fn for_each<T: Send>(items: Vec<T>, work: impl Fn(T) + Send + Sync) {
+    items.into_iter().for_each(work);
+}
+
+/// How many threads share the work.
+#[cfg(not(target_arch = "wasm32"))]
+pub fn threads() -> usize {
+    rayon::current_num_threads()
+}
+
+/// How many threads share the work.
+#[cfg(target_arch = "wasm32")]
+pub fn threads() -> usize {
+    1
+}
+
 /// Runs work that would spread over threads by itself on one of them, so that it is deterministic.
 #[cfg(not(target_arch = "wasm32"))]
 pub fn on_one_thread<R: Send>(work: impl FnOnce() -> R + Send) -> R {

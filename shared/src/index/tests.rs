@@ -1,0 +1,168 @@
+//! The index by hand, against itself and with broken numbers.
+
+use super::*;
+use crate::kernels;
+use proptest::prelude::*;
+
+fn info(rows: usize, dim: usize, precision: Precision, score: Score, hnsw: Option<HnswOptions>) -> IndexInfo {
+    IndexInfo { rows, dim, precision, score, hnsw }
+}
+
+fn index(vectors: &[f32], rows: &[u32], info: &IndexInfo) -> Index {
+    let rows: Vec<_> = rows.iter().map(|concept| ConceptId(*concept)).collect();
+    let bytes = Index::build(vectors, &rows, info).expect("sizes agree");
+    Index::from_bytes(&Bytes::from(bytes), Check::Checksums).expect("whole")
+}
+
+fn random(count: usize, seed: u64) -> Vec<f32> {
+    let mut state = seed;
+    let mut next = || {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 40) as f32 / (1u64 << 24) as f32 - 0.5
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+fn names(found: &[Candidate]) -> Vec<u32> {
+    found.iter().map(|candidate| candidate.concept.0).collect()
+}
+
+#[test]
+fn a_search_by_hand() {
+    // Concept 0 has two rows; its second one is the best for the query (0, 1).
+    let vectors = [1.0, 0.0, 0.0, 1.0, 0.6, 0.8];
+    for precision in [Precision::F32, Precision::Int8] {
+        let index = index(&vectors, &[0, 0, 1], &info(3, 2, precision, Score::Cosine, None));
+        let found = index.search(&[0.0, 1.0, 1.0, 0.0], 2);
+        assert_eq!((names(&found[0]), names(&found[1])), (vec![0, 1], vec![0, 1]));
+        assert!((found[0][1].score - 0.8).abs() < 0.01 && (found[1][1].score - 0.6).abs() < 0.01);
+    }
+}
+
+#[test]
+fn equal_scores_come_in_concept_order() {
+    let vectors = [1.0, 0.0].repeat(5000);
+    let rows: Vec<u32> = (0..5000).collect();
+    let index = index(&vectors, &rows, &info(5000, 2, Precision::F32, Score::Dot, None));
+    assert_eq!(names(&index.search(&[1.0, 0.0], 4)[0]), [0, 1, 2, 3]);
+}
+
+#[test]
+fn hnsw_finds_what_the_exact_search_finds() {
+    let (rows, dim) = (2000, 16);
+    let concepts: Vec<u32> = (0..rows as u32).map(|row| row / 2).collect();
+    for score in [Score::Dot, Score::Cosine] {
+        let mut vectors = random(rows * dim, 7);
+        if score == Score::Cosine {
+            for vector in vectors.chunks_exact_mut(dim) {
+                let norm = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
+                vector.iter_mut().for_each(|value| *value /= norm);
+            }
+        }
+        let options = HnswOptions { ef_search: 200, ..HnswOptions::default() };
+        let index = index(&vectors, &concepts, &info(rows, dim, Precision::F32, score, Some(options)));
+        let queries = random(50 * dim, 9);
+        let (found, exact) = (index.search(&queries, 10), index.search_exact(&queries, 10));
+        let hits: usize =
+            found.iter().zip(&exact).map(|(f, e)| f.iter().filter(|candidate| e.contains(candidate)).count()).sum();
+        assert!(hits >= 475, "{score:?}: {hits} of 500 (seeds 7 and 9)");
+    }
+}
+
+#[test]
+fn an_answer_does_not_depend_on_its_batch() {
+    let (rows, dim) = (700, 24);
+    let vectors = random(rows * dim, 5);
+    let concepts: Vec<u32> = (0..rows as u32).map(|row| row / 2).collect();
+    for precision in [Precision::F32, Precision::Int8] {
+        let index = index(&vectors, &concepts, &info(rows, dim, precision, Score::Dot, None));
+        let queries = random(70 * dim, 6);
+        let together = index.search(&queries, 9);
+        for (query, found) in queries.chunks_exact(dim).zip(&together) {
+            assert_eq!(&index.search(query, 9)[0], found, "{precision:?}");
+        }
+    }
+}
+
+#[test]
+fn a_row_finds_itself_with_a_score_of_one_and_none_is_higher() {
+    let (rows, dim) = (500, 48);
+    let mut vectors = random(rows * dim, 8);
+    for vector in vectors.chunks_exact_mut(dim) {
+        let norm = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
+        vector.iter_mut().for_each(|value| *value /= norm);
+    }
+    let concepts: Vec<u32> = (0..rows as u32).collect();
+    let index = index(&vectors, &concepts, &info(rows, dim, Precision::Int8, Score::Cosine, None));
+    for (row, found) in index.search(&vectors, 3).iter().enumerate() {
+        assert_eq!(found[0].concept.0, row as u32);
+        assert!((found[0].score - 1.0).abs() < 1e-6, "{found:?}");
+    }
+}
+
+#[test]
+fn what_is_no_number_comes_last() {
+    let mut vectors = random(200 * 8, 4);
+    vectors[3 * 8] = f32::NAN;
+    vectors[5 * 8 + 7] = f32::INFINITY;
+    let concepts: Vec<u32> = (0..200).collect();
+    for precision in [Precision::F32, Precision::Int8] {
+        let index = index(&vectors, &concepts, &info(200, 8, precision, Score::Dot, None));
+        let query = random(8, 2);
+        let found = names(&index.search(&query, 100)[0]);
+        assert!(!found.contains(&3), "{precision:?}");
+        assert_eq!(index.search(&[f32::NAN; 8], 5)[0].len(), 5, "{precision:?}");
+    }
+}
+
+#[test]
+fn the_nodes_kept_while_searching_can_be_changed() {
+    let vectors = random(400 * 8, 3);
+    let concepts: Vec<u32> = (0..400).collect();
+    let options = HnswOptions { ef_search: 10, ..HnswOptions::default() };
+    let mut index = index(&vectors, &concepts, &info(400, 8, Precision::Int8, Score::Dot, Some(options)));
+    let query = random(8, 1);
+    assert_eq!(index.search(&query, 50)[0].len(), 10);
+    index.set_ef_search(50).expect("a graph");
+    assert_eq!(index.search(&query, 50)[0].len(), 50);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_graph() {
+    let vectors = random(300 * 8, 3);
+    let rows: Vec<_> = (0..300).map(ConceptId).collect();
+    let info = info(300, 8, Precision::Int8, Score::Dot, Some(HnswOptions::default()));
+    let build = || Index::build(&vectors, &rows, &info).expect("sizes agree");
+    assert_eq!(build(), build());
+}
+
+#[test]
+fn an_index_that_does_not_fit_together_is_refused() {
+    let info = info(2, 2, Precision::F32, Score::Dot, None);
+    assert!(Index::build(&[0.0; 4], &[ConceptId(1), ConceptId(0)], &info).is_err());
+    assert!(Index::build(&[0.0; 3], &[ConceptId(0), ConceptId(1)], &info).is_err());
+    let bytes = Index::build(&[0.0; 4], &[ConceptId(0), ConceptId(1)], &info).expect("sizes agree");
+    let mut altered = bytes.clone();
+    let last = altered.len() - 60;
+    altered[last] ^= 1;
+    let said = Index::from_bytes(&Bytes::from(altered), Check::Checksums).err().expect("altered").to_string();
+    assert!(said.contains("altered"), "{said}");
+    assert!(Index::from_bytes(&Bytes::from(bytes[..bytes.len() / 2].to_vec()), Check::Checksums).is_err());
+}
+
+proptest! {
+    #[test]
+    fn blocks_and_threads_change_nothing(rows in 1usize..6000, seed in any::<u64>(), k in 1usize..20) {
+        let vectors = random(rows * 4, seed);
+        let concepts: Vec<u32> = (0..rows as u32).map(|row| row / 3).collect();
+        let index = index(&vectors, &concepts, &info(rows, 4, Precision::F32, Score::Dot, None));
+        let query = random(4, seed ^ 1);
+        let mut all = Vec::new();
+        for (row, vector) in vectors.chunks_exact(4).enumerate() {
+            let mut score = [0.0];
+            kernels::dot_f32(&query, vector, &mut score);
+            all.push(Candidate { concept: ConceptId(concepts[row]), score: score[0] });
+        }
+        prop_assert_eq!(&index.search(&query, k)[0], &best_per_concept(all, k));
+    }
+}

@@ -1,0 +1,222 @@
+//! AVX2 and FMA loops; `unsafe` because the instructions must be there, which [`super::Road`] has checked, and for loads by
+//! pointer.
+//!
+//! Floats are summed in eight lanes, which are added in one fixed order. Bytes are widened to 16 bits, so that every sum is exact.
+#![allow(unsafe_code)]
+// A tile is indexed by row and query.
+#![allow(clippy::needless_range_loop)]
+
+use super::pick::{self, Hit};
+use std::arch::x86_64::*;
+
+/// See [`super::dot_f32`]. Call only on [`super::Kind::Avx2`].
+pub fn dot_f32(query: &[f32], rows: &[f32], out: &mut [f32]) {
+    let dim = query.len();
+    for (row, out) in rows.chunks_exact(dim).zip(out) {
+        // SAFETY: the road says that the processor has the instructions; both slices have the same length.
+        *out = unsafe { tile_f32::<1, 1>(query, row, dim) }[0][0];
+    }
+}
+
+/// See [`super::dot_i8`]. Call only on [`super::Kind::Avx2`].
+pub fn dot_i8(query: &[i8], rows: &[i8], out: &mut [i32]) {
+    for (row, out) in rows.chunks_exact(query.len()).zip(out) {
+        // SAFETY: the road says that the processor has the instructions; both slices have the same length.
+        *out = unsafe { row_i8(query, row) };
+    }
+}
+
+/// See [`pick::across`]. Call only on [`super::Kind::Avx2`].
+pub fn across_i8(
+    sums: &[i32],
+    row_scales: &[f32],
+    scales: &[f32],
+    thresholds: &[f32],
+    count: usize,
+    hits: &mut Vec<Hit>,
+) {
+    #[target_feature(enable = "avx2")]
+    fn inner(s: &[i32], row_scales: &[f32], scales: &[f32], thresholds: &[f32], count: usize, hits: &mut Vec<Hit>) {
+        pick::across(s, Some(row_scales), scales, thresholds, count, hits);
+    }
+    // SAFETY: the road says that the processor has the instructions.
+    unsafe { inner(sums, row_scales, scales, thresholds, count, hits) }
+}
+
+/// See [`pick::across`]. Call only on [`super::Kind::Avx2`].
+pub fn across_f32(sums: &[f32], thresholds: &[f32], count: usize, hits: &mut Vec<Hit>) {
+    #[target_feature(enable = "avx2")]
+    fn inner(sums: &[f32], thresholds: &[f32], count: usize, hits: &mut Vec<Hit>) {
+        pick::across(sums, None, thresholds, thresholds, count, hits);
+    }
+    // SAFETY: the road says that the processor has the instructions.
+    unsafe { inner(sums, thresholds, count, hits) }
+}
+
+/// Products of several queries with rows.
+///
+/// # Shapes
+/// queries `[lanes, dim]` with lanes a multiple of 4, rows `[n, dim]`, out `[n, lanes]`
+pub fn tiles_f32(queries: &[f32], dim: usize, rows: &[f32], out: &mut [f32]) {
+    let lanes = queries.len() / dim;
+    assert!(lanes.is_multiple_of(4) && out.len() == rows.len() / dim * lanes, "room for every product");
+    // Sixteen queries stay in the level-1 cache while the rows pass.
+    for (set, queries) in queries.chunks(16 * dim).enumerate() {
+        for (pair, rows) in rows.chunks(2 * dim).enumerate() {
+            for (quad, queries) in queries.chunks_exact(4 * dim).enumerate() {
+                let at = pair * 2 * lanes + set * 16 + quad * 4;
+                // SAFETY: the road says that the processor has the instructions; there are four queries.
+                let [one, other] = match rows.len() / dim {
+                    2 => unsafe { tile_f32::<4, 2>(queries, rows, dim) },
+                    _ => [unsafe { tile_f32::<4, 1>(queries, rows, dim) }[0], [0.0; 4]],
+                };
+                out[at..at + 4].copy_from_slice(&one);
+                if rows.len() > dim {
+                    out[at + lanes..at + lanes + 4].copy_from_slice(&other);
+                }
+            }
+        }
+    }
+}
+
+/// `Q` queries (at most four) and `R` rows: for each row the products with the queries, and zeros.
+///
+/// # Safety
+/// AVX2 and FMA; queries `[Q, dim]`, rows `[R, dim]`.
+#[target_feature(enable = "avx2,fma")]
+#[inline]
+unsafe fn tile_f32<const Q: usize, const R: usize>(queries: &[f32], rows: &[f32], dim: usize) -> [[f32; 4]; R] {
+    debug_assert!(queries.len() == Q * dim && rows.len() == R * dim && Q <= 4);
+    let whole = dim / 8 * 8;
+    let mut sums = [[_mm256_setzero_ps(); 4]; R];
+    for at in (0..whole).step_by(8) {
+        for row in 0..R {
+            // SAFETY: at + 8 <= dim, so both loads stay within a query and a row.
+            unsafe {
+                let r = _mm256_loadu_ps(rows.as_ptr().add(row * dim + at));
+                for query in 0..Q {
+                    let q = _mm256_loadu_ps(queries.as_ptr().add(query * dim + at));
+                    sums[row][query] = _mm256_fmadd_ps(q, r, sums[row][query]);
+                }
+            }
+        }
+    }
+    let mut out = [[0.0; 4]; R];
+    for row in 0..R {
+        let [a, b, c, d] = sums[row];
+        let lanes = _mm256_hadd_ps(_mm256_hadd_ps(a, b), _mm256_hadd_ps(c, d));
+        let sums = _mm_add_ps(_mm256_castps256_ps128(lanes), _mm256_extractf128_ps::<1>(lanes));
+        // SAFETY: four floats fit into the array.
+        unsafe { _mm_storeu_ps(out[row].as_mut_ptr(), sums) };
+        if whole < dim {
+            let rest = &rows[row * dim + whole..(row + 1) * dim];
+            for query in 0..Q {
+                let queries = &queries[query * dim + whole..(query + 1) * dim];
+                out[row][query] += queries.iter().zip(rest).map(|(q, r)| q * r).sum::<f32>();
+            }
+        }
+    }
+    out
+}
+
+/// Queries widened to 16 bits.
+///
+/// # Shapes
+/// codes `[n, dim]`, n at most lanes -> `[lanes, dim up to a multiple of 16]`, padded with zeros
+pub fn widened(codes: &[i8], dim: usize, lanes: usize) -> Vec<i16> {
+    let width = dim.next_multiple_of(16);
+    let mut wide = vec![0; lanes * width];
+    for (codes, wide) in codes.chunks_exact(dim).zip(wide.chunks_exact_mut(width)) {
+        codes.iter().zip(wide).for_each(|(code, wide)| *wide = i16::from(*code));
+    }
+    wide
+}
+
+/// Products of widened queries with rows.
+///
+/// # Shapes
+/// wide as of [`widened`] with lanes a multiple of 4, rows `[n, dim]`, out `[n, lanes]`
+pub fn tiles_i8(wide: &[i16], dim: usize, rows: &[i8], out: &mut [i32]) {
+    let width = dim.next_multiple_of(16);
+    let lanes = wide.len() / width;
+    assert!(lanes.is_multiple_of(4) && out.len() == rows.len() / dim * lanes, "room for every product");
+    for (pair, rows) in rows.chunks(2 * dim).enumerate() {
+        for (quad, wide) in wide.chunks_exact(4 * width).enumerate() {
+            let at = pair * 2 * lanes + quad * 4;
+            // SAFETY: the road says that the processor has the instructions; there are four queries.
+            let [one, other] = match rows.len() / dim {
+                2 => unsafe { tile_i8::<2>(wide, rows, dim) },
+                _ => [unsafe { tile_i8::<1>(wide, rows, dim) }[0], [0; 4]],
+            };
+            out[at..at + 4].copy_from_slice(&one);
+            if rows.len() > dim {
+                out[at + lanes..at + lanes + 4].copy_from_slice(&other);
+            }
+        }
+    }
+}
+
+/// Four widened queries and `R` rows.
+///
+/// # Safety
+/// AVX2; wide `[4, dim up to a multiple of 16]`, rows `[R, dim]`.
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn tile_i8<const R: usize>(wide: &[i16], rows: &[i8], dim: usize) -> [[i32; 4]; R] {
+    let width = dim.next_multiple_of(16);
+    debug_assert!(wide.len() == 4 * width && rows.len() == R * dim);
+    let mut sums = [[_mm256_setzero_si256(); 4]; R];
+    for at in (0..width).step_by(16) {
+        for row in 0..R {
+            let codes = &rows[row * dim..(row + 1) * dim];
+            let r = _mm256_cvtepi8_epi16(sixteen(codes, at));
+            for query in 0..4 {
+                // SAFETY: at + 16 <= width, so the load stays within a widened query.
+                let q = unsafe { _mm256_loadu_si256(wide.as_ptr().add(query * width + at).cast()) };
+                sums[row][query] = _mm256_add_epi32(sums[row][query], _mm256_madd_epi16(q, r));
+            }
+        }
+    }
+    let mut out = [[0; 4]; R];
+    for row in 0..R {
+        let [a, b, c, d] = sums[row];
+        let lanes = _mm256_hadd_epi32(_mm256_hadd_epi32(a, b), _mm256_hadd_epi32(c, d));
+        let sums = _mm_add_epi32(_mm256_castsi256_si128(lanes), _mm256_extracti128_si256::<1>(lanes));
+        // SAFETY: four integers fit into the array.
+        unsafe { _mm_storeu_si128(out[row].as_mut_ptr().cast(), sums) };
+    }
+    out
+}
+
+/// The sixteen codes from `at` on, zeros behind the last.
+#[target_feature(enable = "avx2")]
+#[inline]
+fn sixteen(codes: &[i8], at: usize) -> __m128i {
+    if at + 16 <= codes.len() {
+        // SAFETY: sixteen codes lie there.
+        return unsafe { _mm_loadu_si128(codes.as_ptr().add(at).cast()) };
+    }
+    let mut padded = [0i8; 16];
+    padded[..codes.len() - at].copy_from_slice(&codes[at..]);
+    // SAFETY: the array has sixteen codes.
+    unsafe { _mm_loadu_si128(padded.as_ptr().cast()) }
+}
+
+/// One product.
+///
+/// # Safety
+/// AVX2; both slices have the same length.
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn row_i8(query: &[i8], row: &[i8]) -> i32 {
+    let mut sums = [_mm256_setzero_si256(); 2];
+    for at in (0..query.len()).step_by(16) {
+        let (q, r) = (_mm256_cvtepi8_epi16(sixteen(query, at)), _mm256_cvtepi8_epi16(sixteen(row, at)));
+        let sum = &mut sums[at / 16 % 2];
+        *sum = _mm256_add_epi32(*sum, _mm256_madd_epi16(q, r));
+    }
+    let mut lanes = [0i32; 8];
+    // SAFETY: eight integers fit into the array.
+    unsafe { _mm256_storeu_si256(lanes.as_mut_ptr().cast(), _mm256_add_epi32(sums[0], sums[1])) };
+    lanes.iter().fold(0, |sum, lane| sum.wrapping_add(*lane))
+}

@@ -1,0 +1,234 @@
+//! AVX-512 loops; `unsafe` because the instructions must be there, which [`super::Road`] has checked, and for loads by pointer.
+//!
+//! A product is summed in sixteen lanes, which are added in one fixed order at the end ([`reduced_f32`]), sixteen products
+//! at once where there are as many. The processor multiplies unsigned by signed bytes: a row's code r goes in as r + 128
+//! (its sign bit flipped), and 128 times the sum of the query's codes is taken off again.
+#![allow(unsafe_code)]
+
+use super::pick::{self, Hit};
+use std::arch::x86_64::*;
+
+/// See [`super::dot_f32`]. Call only on [`super::Kind::Avx512`].
+pub fn dot_f32(query: &[f32], rows: &[f32], out: &mut [f32]) {
+    // SAFETY: the road says that the processor has the instructions.
+    unsafe { dots_f32(query, rows, out) }
+}
+
+/// See [`super::dot_i8`]; `sum` is the sum of the query's codes. Call only on [`super::Kind::Avx512`].
+pub fn dot_i8(query: &[i8], sum: i32, rows: &[i8], out: &mut [i32]) {
+    // SAFETY: the road says that the processor has the instructions.
+    unsafe { dots_i8(query, sum, rows, out) }
+}
+
+/// One product of bytes; `sum` is the sum of the query's codes. Call only on [`super::Kind::Avx512`].
+#[inline]
+pub fn one_i8(query: &[i8], sum: i32, row: &[i8]) -> i32 {
+    #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+    fn inner(query: &[i8], row: &[i8]) -> i32 {
+        _mm512_reduce_add_epi32(row_i8(query, row))
+    }
+    // SAFETY: the road says that the processor has the instructions.
+    unsafe { inner(query, row) }.wrapping_sub(sum.wrapping_mul(128))
+}
+
+/// See [`pick::across`]. Call only on [`super::Kind::Avx512`].
+pub fn across_i8(
+    sums: &[i32],
+    row_scales: &[f32],
+    scales: &[f32],
+    thresholds: &[f32],
+    count: usize,
+    hits: &mut Vec<Hit>,
+) {
+    #[target_feature(enable = "avx512f,avx512bw")]
+    fn inner(s: &[i32], row_scales: &[f32], scales: &[f32], thresholds: &[f32], count: usize, hits: &mut Vec<Hit>) {
+        pick::across(s, Some(row_scales), scales, thresholds, count, hits);
+    }
+    // SAFETY: the road says that the processor has the instructions.
+    unsafe { inner(sums, row_scales, scales, thresholds, count, hits) }
+}
+
+/// See [`pick::across`]. Call only on [`super::Kind::Avx512`].
+pub fn across_f32(sums: &[f32], thresholds: &[f32], count: usize, hits: &mut Vec<Hit>) {
+    #[target_feature(enable = "avx512f,avx512bw")]
+    fn inner(sums: &[f32], thresholds: &[f32], count: usize, hits: &mut Vec<Hit>) {
+        pick::across(sums, None, thresholds, thresholds, count, hits);
+    }
+    // SAFETY: the road says that the processor has the instructions.
+    unsafe { inner(sums, thresholds, count, hits) }
+}
+
+/// Products of several queries with rows.
+///
+/// # Shapes
+/// queries `[lanes, dim]` with lanes a multiple of 16, rows `[n, dim]`, out `[n, lanes]`
+pub fn tiles_f32(queries: &[f32], dim: usize, rows: &[f32], out: &mut [f32]) {
+    let lanes = queries.len() / dim;
+    assert!(lanes.is_multiple_of(16) && out.len() == rows.len() / dim * lanes, "room for every product");
+    // Sixteen queries stay in the level-1 cache while the rows pass.
+    for (set, queries) in queries.chunks_exact(16 * dim).enumerate() {
+        for (tile, rows) in rows.chunks(4 * dim).enumerate() {
+            for (quad, queries) in queries.chunks_exact(4 * dim).enumerate() {
+                // SAFETY: the road says that the processor has the instructions; there are four queries.
+                let sums = unsafe {
+                    match rows.len() / dim {
+                        4 => tile_f32::<4>(queries, rows, dim),
+                        3 => tile_f32::<3>(queries, rows, dim),
+                        2 => tile_f32::<2>(queries, rows, dim),
+                        _ => tile_f32::<1>(queries, rows, dim),
+                    }
+                };
+                for (row, sums) in sums.chunks_exact(4).take(rows.len() / dim).enumerate() {
+                    let at = (tile * 4 + row) * lanes + set * 16 + quad * 4;
+                    out[at..at + 4].copy_from_slice(sums);
+                }
+            }
+        }
+    }
+}
+
+/// Four queries and `R` rows: `[R, 4]` products, and zeros.
+#[target_feature(enable = "avx512f")]
+#[inline]
+unsafe fn tile_f32<const R: usize>(queries: &[f32], rows: &[f32], dim: usize) -> [f32; 16] {
+    debug_assert!(queries.len() == 4 * dim && rows.len() == R * dim && R <= 4);
+    let mut sums = [_mm512_setzero_ps(); 16];
+    let mut at = 0;
+    while at < dim {
+        let mask = tail(dim - at);
+        // SAFETY: the mask keeps the loads within the last of the `dim` values of each query and row.
+        unsafe {
+            let load = |from: *const f32| _mm512_maskz_loadu_ps(mask, from.add(at));
+            let query: [__m512; 4] = [0, 1, 2, 3].map(|q| load(queries.as_ptr().add(q * dim)));
+            for r in 0..R {
+                let row = load(rows.as_ptr().add(r * dim));
+                for q in 0..4 {
+                    sums[r * 4 + q] = _mm512_fmadd_ps(query[q], row, sums[r * 4 + q]);
+                }
+            }
+        }
+        at += 16;
+    }
+    lanes_of(reduced_f32(sums))
+}
+
+fn tail(left: usize) -> u16 {
+    if left >= 16 { u16::MAX } else { (1 << left) - 1 }
+}
+
+#[target_feature(enable = "avx512f")]
+fn dots_f32(query: &[f32], rows: &[f32], out: &mut [f32]) {
+    let dim = query.len();
+    for (rows, out) in rows.chunks(16 * dim).zip(out.chunks_mut(16)) {
+        let mut sums = [_mm512_setzero_ps(); 16];
+        for (row, sum) in rows.chunks_exact(dim).zip(&mut sums) {
+            let mut at = 0;
+            while at < dim {
+                let mask = tail(dim - at);
+                // SAFETY: the mask keeps the loads within the `dim` values of the query and of the row.
+                let (q, r) = unsafe {
+                    (
+                        _mm512_maskz_loadu_ps(mask, query.as_ptr().add(at)),
+                        _mm512_maskz_loadu_ps(mask, row.as_ptr().add(at)),
+                    )
+                };
+                *sum = _mm512_fmadd_ps(q, r, *sum);
+                at += 16;
+            }
+        }
+        out.copy_from_slice(&lanes_of(reduced_f32(sums))[..out.len()]);
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+fn dots_i8(query: &[i8], sum: i32, rows: &[i8], out: &mut [i32]) {
+    let dim = query.len();
+    let excess = sum.wrapping_mul(128);
+    for (rows, out) in rows.chunks(16 * dim).zip(out.chunks_mut(16)) {
+        if out.len() == 1 {
+            out[0] = _mm512_reduce_add_epi32(row_i8(query, rows)).wrapping_sub(excess);
+            continue;
+        }
+        let mut sums = [_mm512_setzero_si512(); 16];
+        for (row, sum) in rows.chunks_exact(dim).zip(&mut sums) {
+            *sum = row_i8(query, row);
+        }
+        let mut all = [0i32; 16];
+        let sums = _mm512_sub_epi32(reduced_i32(sums), _mm512_set1_epi32(excess));
+        // SAFETY: sixteen integers fit into the array.
+        unsafe { _mm512_storeu_si512(all.as_mut_ptr().cast(), sums) };
+        out.copy_from_slice(&all[..out.len()]);
+    }
+}
+
+/// The sixteen partial sums of `query · (row + 128)`.
+#[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+#[inline]
+fn row_i8(query: &[i8], row: &[i8]) -> __m512i {
+    let (dim, flip) = (query.len(), _mm512_set1_epi8(i8::MIN));
+    assert_eq!(row.len(), dim);
+    let (mut even, mut odd) = (_mm512_setzero_si512(), _mm512_setzero_si512());
+    let mut at = 0;
+    while at + 128 <= dim {
+        // SAFETY: at + 128 <= dim, the length of both slices; the loads are unaligned ones.
+        unsafe {
+            let load = |from: &[i8], at: usize| _mm512_loadu_si512(from.as_ptr().add(at).cast());
+            even = _mm512_dpbusd_epi32(even, _mm512_xor_si512(load(row, at), flip), load(query, at));
+            odd = _mm512_dpbusd_epi32(odd, _mm512_xor_si512(load(row, at + 64), flip), load(query, at + 64));
+        }
+        at += 128;
+    }
+    while at < dim {
+        let mask = if dim - at >= 64 { u64::MAX } else { (1 << (dim - at)) - 1 };
+        // SAFETY: the mask keeps the loads within `dim` codes; what it leaves out of the query is 0 and adds nothing.
+        unsafe {
+            let load = |from: &[i8]| _mm512_maskz_loadu_epi8(mask, from.as_ptr().add(at));
+            even = _mm512_dpbusd_epi32(even, _mm512_xor_si512(load(row), flip), load(query));
+        }
+        at += 64;
+    }
+    _mm512_add_epi32(even, odd)
+}
+
+#[target_feature(enable = "avx512f")]
+fn lanes_of(sums: __m512) -> [f32; 16] {
+    let mut lanes = [0.0; 16];
+    // SAFETY: sixteen floats fit into the array.
+    unsafe { _mm512_storeu_ps(lanes.as_mut_ptr(), sums) };
+    lanes
+}
+
+/// Lane n is the sum of the lanes of `sums[n]`: neighbours but one first, then neighbours, then quarters of the register.
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn reduced_f32(sums: [__m512; 16]) -> __m512 {
+    let twos: [__m512; 8] = std::array::from_fn(|n| {
+        let (a, b) = (sums[2 * n], sums[2 * n + 1]);
+        _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b))
+    });
+    let fours: [__m512; 4] = std::array::from_fn(|n| {
+        let (a, b) = (_mm512_castps_pd(twos[2 * n]), _mm512_castps_pd(twos[2 * n + 1]));
+        _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(a, b)), _mm512_castpd_ps(_mm512_unpackhi_pd(a, b)))
+    });
+    let halves =
+        |a: __m512, b: __m512| _mm512_add_ps(_mm512_shuffle_f32x4::<0x88>(a, b), _mm512_shuffle_f32x4::<0xdd>(a, b));
+    halves(halves(fours[0], fours[1]), halves(fours[2], fours[3]))
+}
+
+/// Lane n is the sum of the lanes of `sums[n]`.
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn reduced_i32(sums: [__m512i; 16]) -> __m512i {
+    let twos: [__m512i; 8] = std::array::from_fn(|n| {
+        let (a, b) = (sums[2 * n], sums[2 * n + 1]);
+        _mm512_add_epi32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b))
+    });
+    let fours: [__m512i; 4] = std::array::from_fn(|n| {
+        let (a, b) = (twos[2 * n], twos[2 * n + 1]);
+        _mm512_add_epi32(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b))
+    });
+    let halves = |a: __m512i, b: __m512i| {
+        _mm512_add_epi32(_mm512_shuffle_i32x4::<0x88>(a, b), _mm512_shuffle_i32x4::<0xdd>(a, b))
+    };
+    halves(halves(fours[0], fours[1]), halves(fours[2], fours[3]))
+}

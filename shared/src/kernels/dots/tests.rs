@@ -1,0 +1,154 @@
+//! Every road of this processor against the plain one.
+
+use super::*;
+use proptest::prelude::*;
+
+fn i8_on(road: Road, query: &[i8], rows: &[i8]) -> Vec<i32> {
+    let mut out = vec![0; rows.len() / query.len()];
+    one_i8(road, query, sum(query), rows, &mut out);
+    out
+}
+
+fn f32_on(road: Road, query: &[f32], rows: &[f32]) -> Vec<f32> {
+    let mut out = vec![0.0; rows.len() / query.len()];
+    one_f32(road, query, rows, &mut out);
+    out
+}
+
+/// All scores of all queries in order of row and query: nothing is a threshold that everything passes.
+fn all_i8(road: Road, queries: &[i8], rows: &[i8], dim: usize) -> Vec<f32> {
+    let (count, row_count) = (queries.len() / dim, rows.len() / dim);
+    let queries = QueriesI8::on(road, queries.to_vec(), &vec![1.0; count], dim);
+    let mut hits = Vec::new();
+    queries.hits(rows, &vec![1.0; row_count], &vec![f32::NAN; count], &mut Scratch::default(), &mut hits);
+    in_order(&hits, count)
+}
+
+fn all_f32(road: Road, queries: &[f32], rows: &[f32], dim: usize) -> Vec<f32> {
+    let queries = QueriesF32::on(road, queries, dim);
+    let mut hits = Vec::new();
+    queries.hits(rows, &vec![f32::NAN; queries.len()], &mut Scratch::default(), &mut hits);
+    in_order(&hits, queries.len())
+}
+
+fn in_order(hits: &[Hit], count: usize) -> Vec<f32> {
+    let mut hits = hits.to_vec();
+    hits.sort_by_key(|hit| (hit.row, hit.query));
+    assert!(hits.iter().enumerate().all(|(at, hit)| hit.row as usize * count + hit.query as usize == at));
+    hits.iter().map(|hit| hit.score).collect()
+}
+
+#[test]
+fn a_dot_product_by_hand() {
+    for road in Road::all() {
+        assert_eq!(f32_on(road, &[1.0, 2.0, 3.0], &[4.0, 5.0, 6.0, -1.0, 0.0, 1.0]), [32.0, 2.0], "{road:?}");
+        assert_eq!(i8_on(road, &[1, 2, 3], &[4, 5, 6, -127, 0, 127]), [32, 254], "{road:?}");
+    }
+}
+
+#[test]
+fn extremes_do_not_overflow() {
+    for road in Road::all() {
+        for (query, row) in [(-127, 127), (127, 127), (-127, -127), (127, -127), (-128, -128), (-128, 127)] {
+            for dim in [4096, 4099] {
+                let expected = i32::from(query as i8) * i32::from(row as i8) * dim as i32;
+                let rows = vec![row as i8; 17 * dim];
+                assert_eq!(i8_on(road, &vec![query as i8; dim], &rows), [expected; 17], "{road:?}");
+                let all = all_i8(road, &vec![query as i8; 5 * dim], &rows, dim);
+                assert_eq!(all, [expected as f32; 85], "{road:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_no_number_comes_through() {
+    for road in Road::all() {
+        for (bad, dim) in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY].into_iter().zip([37, 64, 3]) {
+            let mut row = vec![1.0; dim];
+            row[dim - 1] = bad;
+            let good = vec![1.0; dim];
+            for out in [f32_on(road, &good, &row), f32_on(road, &row, &good), all_f32(road, &row.repeat(6), &good, dim)]
+            {
+                assert!(out.iter().all(|score| !score.is_finite()), "{road:?}");
+            }
+            // Its neighbours stay whole.
+            let rows = [good.clone(), row.clone(), good.clone()].concat();
+            let out = all_f32(road, &good.repeat(6), &rows, dim);
+            assert!(out[..6].iter().chain(&out[12..]).all(|score| *score == dim as f32), "{road:?}");
+        }
+    }
+}
+
+#[test]
+fn the_smallest_floats_are_not_lost() {
+    for road in Road::all() {
+        // 2^-149, the smallest of all, times 1.
+        let smallest = f32::from_bits(1);
+        assert_eq!(f32_on(road, &[1.0; 33], &[smallest; 33]), [f32::from_bits(33)], "{road:?}");
+        assert_eq!(all_f32(road, &[1.0; 33 * 5], &[smallest; 33], 33), [f32::from_bits(33); 5], "{road:?}");
+    }
+}
+
+#[test]
+fn a_threshold_lets_through_what_is_better() {
+    for road in Road::all() {
+        for count in [1, 5, 16, 17, 70] {
+            let queries = QueriesI8::on(road, vec![1; count], &vec![0.5; count], 1);
+            let (mut hits, mut scratch) = (Vec::new(), Scratch::default());
+            // Scores 0.5 × 2 × (1, 2, 3, NaN); a threshold of 2.
+            let scales = [2.0, 2.0, 2.0, f32::NAN];
+            queries.hits(&[1, 2, 3, 1], &scales, &vec![2.0; count], &mut scratch, &mut hits);
+            let of = |hits: &[Hit], query: usize| -> Vec<u32> {
+                hits.iter().filter(|hit| hit.query as usize == query).map(|hit| hit.row).collect()
+            };
+            assert!((0..count).all(|query| of(&hits, query) == [2, 3]), "{road:?} {count} {hits:?}");
+            assert_eq!(hits.len(), 2 * count);
+
+            let floats = QueriesF32::on(road, &vec![1.0; count], 1);
+            hits.clear();
+            floats.hits(&[1.0, 2.0, 3.0, f32::NAN], &vec![2.0; count], &mut scratch, &mut hits);
+            assert!((0..count).all(|query| of(&hits, query) == [2, 3]), "{road:?} {count}");
+            assert_eq!(hits.len(), 2 * count);
+        }
+    }
+}
+
+fn codes(count: usize, seed: u64) -> Vec<i8> {
+    let mut state = seed;
+    let mut next = || {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 56) as u8 as i8
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+proptest! {
+    #[test]
+    fn roads_agree(dim in 1usize..300, rows in 1usize..60, queries in 1usize..90, seed in any::<u64>()) {
+        let (q, r) = (codes(dim * queries, seed), codes(dim * rows, !seed));
+        let plain = Road(Kind::Plain);
+        let exact = all_i8(plain, &q, &r, dim);
+        for road in Road::all() {
+            prop_assert_eq!(&all_i8(road, &q, &r, dim), &exact, "{:?}", road);
+            prop_assert_eq!(i8_on(road, &q[..dim], &r), i8_on(plain, &q[..dim], &r), "{:?}", road);
+        }
+
+        let floats = |codes: &[i8]| codes.iter().map(|c| f32::from(*c) / 97.0).collect::<Vec<f32>>();
+        let (q, r) = (floats(&q), floats(&r));
+        let slow = all_f32(plain, &q, &r, dim);
+        for road in Road::all() {
+            let fast = all_f32(road, &q, &r, dim);
+            for (fast, slow) in fast.iter().zip(&slow) {
+                prop_assert!((fast - slow).abs() <= 1e-5 * dim as f32, "{:?}", road);
+            }
+            // The order of a sum does not depend on the batch, nor on the number of rows.
+            for (query, values) in q.chunks_exact(dim).enumerate() {
+                let alone = f32_on(road, values, &r);
+                let of_batch: Vec<f32> = fast.iter().skip(query).step_by(queries).copied().collect();
+                prop_assert_eq!(&alone, &of_batch, "{:?}", road);
+                prop_assert_eq!(f32_on(road, values, &r[..dim])[0], alone[0], "{:?}", road);
+            }
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Products of matrices of floats: C = A B, plus a bias or what C holds already.
+//!
+//! B is packed once into panels of sixteen columns, `[cols / 16, rows, 16]`, zeros beyond the last column; A is read where
+//! it lies. A tile of C stays in the registers while a panel's rows go by.
+
+#[cfg(target_arch = "aarch64")]
+mod neon;
+mod tile;
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+mod wasm;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+use super::isa::Isa;
+use super::lanes::{LANES, Lane};
+use super::matrix::{Matrix, MatrixMut};
+
+/// What the product is added to.
+#[derive(Clone, Copy, Debug)]
+pub enum Start<'a> {
+    /// Nothing.
+    Zero,
+    /// A row that each row of C begins with.
+    Bias(&'a [f32]),
+    /// What C holds.
+    Sum,
+}
+
+/// The numbers of a packed matrix of `rows` x `cols`.
+pub fn packed_len(rows: usize, cols: usize) -> usize {
+    cols.div_ceil(LANES) * LANES * rows
+}
+
+/// Packs B.
+///
+/// # Shapes
+/// b `[k, n]` -> `[n / 16, k, 16]`
+///
+/// # Panics
+/// If `panels` has another length than [`packed_len`] says.
+pub fn pack(b: Matrix<'_>, panels: &mut [f32]) {
+    assert_eq!(panels.len(), packed_len(b.rows, b.cols));
+    if b.rows == 0 {
+        return;
+    }
+    for (at, panel) in panels.chunks_exact_mut(LANES * b.rows).enumerate() {
+        let left = at * LANES;
+        let width = LANES.min(b.cols - left);
+        let (rows, _) = panel.as_chunks_mut::<LANES>();
+        if b.col_stride == 1 {
+            for (k, row) in rows.iter_mut().enumerate() {
+                let from = k * b.row_stride + left;
+                row[..width].copy_from_slice(&b.data[from..from + width]);
+                row[width..].fill(0.0);
+            }
+        } else {
+            // Columns lie together (a transposed matrix): sixteen rows of a column at a time stay in the cache.
+            if width < LANES {
+                rows.as_flattened_mut().fill(0.0);
+            }
+            for (block, rows) in rows.chunks_mut(LANES).enumerate() {
+                for lane in 0..width {
+                    let from = (left + lane) * b.col_stride + block * LANES * b.row_stride;
+                    let column = b.data[from..].iter().step_by(b.row_stride);
+                    for (row, value) in rows.iter_mut().zip(column) {
+                        row[lane] = *value;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// C = A B + start.
+///
+/// # Shapes
+/// a `[m, k]` (its rows or its columns contiguous), panels of b `[k, n]`, out `[m, n]`
+///
+/// # Panics
+/// If the sizes disagree, or neither rows nor columns of A are contiguous.
+pub fn gemm(isa: Isa, a: Matrix<'_>, panels: &[f32], start: Start<'_>, out: MatrixMut<'_>) {
+    let (m, k, n) = (a.rows, a.cols, out.cols());
+    assert_eq!(out.rows(), m, "the product has as many rows as A");
+    assert_eq!(panels.len(), packed_len(k, n), "B is {k} x {n}");
+    assert!(a.col_stride == 1 || a.row_stride == 1 || m * k == 0, "A is read along its rows or its columns");
+    if let Start::Bias(bias) = start {
+        assert_eq!(bias.len(), n, "a bias for each column");
+    }
+    match isa {
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512 if isa.is_here() => x86::avx512(a, panels, start, out),
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx2 if isa.is_here() => x86::avx2(a, panels, start, out),
+        #[cfg(target_arch = "x86_64")]
+        _ => tile::run::<x86::Sse2>(a, panels, start, out),
+        #[cfg(target_arch = "aarch64")]
+        _ => tile::run::<neon::Neon>(a, panels, start, out),
+        #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+        _ => tile::run::<wasm::Simd128>(a, panels, start, out),
+        #[cfg(not(any(
+            target_arch = "x86_64",
+            target_arch = "aarch64",
+            all(target_arch = "wasm32", target_feature = "simd128")
+        )))]
+        _ => tile::run::<tile::Plain>(a, panels, start, out),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const ROADS: [Option<Isa>; 4] = [None, Some(Isa::Base), Some(Isa::Avx2), Some(Isa::Avx512)];
+
+    /// By one set of instructions, or by the plain loops.
+    fn product(isa: Option<Isa>, a: Matrix<'_>, b: Matrix<'_>, start: Start<'_>, out: &mut [f32]) {
+        let mut panels = vec![f32::NAN; packed_len(b.rows, b.cols)];
+        pack(b, &mut panels);
+        let out = MatrixMut::new(out, a.rows, b.cols);
+        match isa {
+            Some(isa) => gemm(isa, a, &panels, start, out),
+            None => tile::run::<tile::Plain>(a, &panels, start, out),
+        }
+    }
+
+    #[test]
+    fn a_product_by_hand() {
+        let (a, b) = ([1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]);
+        for isa in ROADS {
+            let mut out = [100.0; 4];
+            product(isa, Matrix::new(&a, 2, 2), Matrix::new(&b, 2, 2), Start::Zero, &mut out);
+            assert_eq!(out, [19.0, 22.0, 43.0, 50.0]);
+            product(isa, Matrix::new(&a, 2, 2), Matrix::new(&b, 2, 2), Start::Sum, &mut out);
+            assert_eq!(out, [38.0, 44.0, 86.0, 100.0]);
+            product(
+                isa,
+                Matrix::new(&a, 2, 2).transposed(),
+                Matrix::new(&b, 2, 2).transposed(),
+                Start::Bias(&[1.0, 2.0]),
+                &mut out,
+            );
+            assert_eq!(out, [24.0, 33.0, 35.0, 48.0]);
+        }
+    }
+
+    #[test]
+    fn nan_infinity_and_denormals_come_through() {
+        for isa in ROADS {
+            for (value, expected) in [(f32::NAN, f32::NAN), (f32::INFINITY, f32::INFINITY), (1e-40, 1e-40)] {
+                let mut a = [0.0; 17];
+                a[16] = value;
+                let mut out = [0.0];
+                product(isa, Matrix::new(&a, 1, 17), Matrix::new(&[1.0; 17], 17, 1), Start::Zero, &mut out);
+                assert!(
+                    out[0].total_cmp(&expected).is_eq() || (out[0].is_nan() && expected.is_nan()),
+                    "{isa:?}: {}",
+                    out[0]
+                );
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_set_gives_the_sum_of_products(
+            m in 1usize..20, k in 1usize..40, n in 1usize..70, across in any::<bool>(), packed_across in any::<bool>(),
+            kind in 0usize..3, seed in any::<u32>(),
+        ) {
+            let mut state = seed;
+            let mut values = |count: usize| -> Vec<f32> {
+                (0..count).map(|_| {
+                    state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                    (state >> 8) as f32 / 8_388_608.0 - 1.0
+                }).collect()
+            };
+            let (a, b, bias, before) = (values(m * k), values(k * n), values(n), values(m * n));
+            let a_view = if across { Matrix::new(&a, k, m).transposed() } else { Matrix::new(&a, m, k) };
+            let b_view = if packed_across { Matrix::new(&b, n, k).transposed() } else { Matrix::new(&b, k, n) };
+            let start = [Start::Zero, Start::Bias(&bias), Start::Sum][kind];
+            for isa in ROADS {
+                let mut out = before.clone();
+                product(isa, a_view, b_view, start, &mut out);
+                for r in 0..m {
+                    for c in 0..n {
+                        let first = [0.0, f64::from(bias[c]), f64::from(before[r * n + c])][kind];
+                        let products = (0..k).map(|i| {
+                            let (x, y) = (a_view.part(r, 1, i, 1).data[0], b_view.part(i, 1, c, 1).data[0]);
+                            f64::from(x) * f64::from(y)
+                        });
+                        let expected = products.sum::<f64>() + first;
+                        prop_assert!((f64::from(out[r * n + c]) - expected).abs() < 1e-5, "{isa:?} row {r} column {c}");
+                    }
+                }
+            }
+        }
+    }
+}

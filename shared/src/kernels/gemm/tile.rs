@@ -1,0 +1,198 @@
+//! The loop over tiles, for any register of sixteen floats.
+//!
+//! Registers are values of the processor's own types: arrays of floats were as fast in small functions and forty times
+//! slower in large ones, where the compiler left them in memory.
+
+// A loop over rows and panels by number is unrolled into registers; one over iterators is not always.
+#![allow(clippy::needless_range_loop)]
+
+use super::{LANES, Lane, Matrix, MatrixMut, Start};
+
+/// Sixteen floats in registers; its functions must be `#[inline(always)]`.
+pub trait Vector {
+    /// The registers.
+    type Sixteen: Copy;
+    /// Rows of the register tile, at most eight.
+    const ROWS: usize;
+    /// Panels of the register tile, at most three.
+    const PANELS: usize;
+    /// Reads them.
+    fn load(from: &Lane) -> Self::Sixteen;
+    /// Writes them.
+    fn store(value: Self::Sixteen, to: &mut Lane);
+    /// sum + x × b
+    fn add(sum: Self::Sixteen, x: f32, b: Self::Sixteen) -> Self::Sixteen;
+}
+
+/// Plain Rust, for targets whose registers are not known here, and as what the others are tested against.
+#[cfg_attr(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "wasm32"), allow(dead_code))]
+pub struct Plain;
+
+impl Vector for Plain {
+    type Sixteen = Lane;
+    const ROWS: usize = 1;
+    const PANELS: usize = 1;
+
+    #[inline(always)]
+    fn load(from: &Lane) -> Lane {
+        *from
+    }
+
+    #[inline(always)]
+    fn store(value: Lane, to: &mut Lane) {
+        *to = value;
+    }
+
+    #[inline(always)]
+    fn add(mut sum: Lane, x: f32, b: Lane) -> Lane {
+        for lane in 0..LANES {
+            sum[lane] += x * b[lane];
+        }
+        sum
+    }
+}
+
+/// The whole product; inlined into a function that is compiled for the registers of `V`.
+#[inline(always)]
+pub fn run<V: Vector>(a: Matrix<'_>, panels: &[f32], start: Start<'_>, mut out: MatrixMut<'_>) {
+    let (k, count) = (a.cols, out.cols().div_ceil(LANES));
+    let mut first = 0;
+    while first < count {
+        let left = count - first;
+        // Four are two and two, not three and one.
+        let take = if left == 4 { V::PANELS.min(2) } else { V::PANELS.min(left) };
+        let body = &panels[first * k * LANES..(first + take) * k * LANES];
+        match take {
+            3 => columns::<V, 3>(&a, body, first, start, &mut out),
+            2 => columns::<V, 2>(&a, body, first, start, &mut out),
+            _ => columns::<V, 1>(&a, body, first, start, &mut out),
+        }
+        first += take;
+    }
+}
+
+/// All rows of `P` panels' columns.
+#[inline(always)]
+fn columns<V: Vector, const P: usize>(
+    a: &Matrix<'_>,
+    body: &[f32],
+    first: usize,
+    start: Start<'_>,
+    out: &mut MatrixMut<'_>,
+) {
+    if P > V::PANELS {
+        return;
+    }
+    let mut row = 0;
+    while row < a.rows {
+        let left = a.rows - row;
+        // The last two tiles are of equal height: a tile of one row waits for each sum.
+        let take = if left > V::ROWS && left < 2 * V::ROWS { left.div_ceil(2) } else { left.min(V::ROWS) };
+        match take {
+            1 => tile::<V, 1, P>(a, row, body, first, start, out),
+            2 => tile::<V, 2, P>(a, row, body, first, start, out),
+            3 => tile::<V, 3, P>(a, row, body, first, start, out),
+            4 => tile::<V, 4, P>(a, row, body, first, start, out),
+            5 => tile::<V, 5, P>(a, row, body, first, start, out),
+            6 => tile::<V, 6, P>(a, row, body, first, start, out),
+            7 => tile::<V, 7, P>(a, row, body, first, start, out),
+            _ => tile::<V, 8, P>(a, row, body, first, start, out),
+        }
+        row += take;
+    }
+}
+
+#[inline(always)]
+fn tile<V: Vector, const R: usize, const P: usize>(
+    a: &Matrix<'_>,
+    row: usize,
+    body: &[f32],
+    first: usize,
+    start: Start<'_>,
+    out: &mut MatrixMut<'_>,
+) {
+    if R > V::ROWS {
+        return;
+    }
+    let (k, left) = (a.cols, first * LANES);
+    let right = out.cols().min(left + P * LANES);
+    let mut values = [[[0.0f32; LANES]; P]; R];
+    match start {
+        Start::Zero => {}
+        Start::Bias(bias) => {
+            values[0].as_flattened_mut()[..right - left].copy_from_slice(&bias[left..right]);
+            let row = values[0];
+            values.fill(row);
+        }
+        Start::Sum => {
+            for (r, values) in values.iter_mut().enumerate() {
+                values.as_flattened_mut()[..right - left].copy_from_slice(&out.row(row + r)[left..right]);
+            }
+        }
+    }
+    let panels: [&[Lane]; P] =
+        std::array::from_fn(|p| &body[p * k * LANES..(p + 1) * k * LANES].as_chunks::<LANES>().0[..k]);
+    if a.col_stride == 1 {
+        let rows: [&[f32]; R] = std::array::from_fn(|r| &a.data[(row + r) * a.row_stride..][..k]);
+        let mut sums: [[V::Sixteen; P]; R] = load::<V, R, P>(&values);
+        for at in 0..k {
+            let b = panel_row::<V, P>(&panels, at);
+            for r in 0..R {
+                for p in 0..P {
+                    sums[r][p] = V::add(sums[r][p], rows[r][at], b[p]);
+                }
+            }
+        }
+        store::<V, R, P>(sums, &mut values);
+    } else {
+        let mut sums: [[V::Sixteen; P]; R] = load::<V, R, P>(&values);
+        for at in 0..k {
+            let column: &[f32] = &a.data[at * a.col_stride + row..][..R];
+            let b = panel_row::<V, P>(&panels, at);
+            for r in 0..R {
+                for p in 0..P {
+                    sums[r][p] = V::add(sums[r][p], column[r], b[p]);
+                }
+            }
+        }
+        store::<V, R, P>(sums, &mut values);
+    }
+    for (r, values) in values.iter().enumerate() {
+        let to = &mut out.row(row + r)[left..right];
+        if let Ok(to) = <&mut [[f32; LANES]; P]>::try_from(to.as_chunks_mut::<LANES>().0) {
+            *to = *values;
+        } else {
+            to.copy_from_slice(&values.as_flattened()[..to.len()]);
+        }
+    }
+}
+
+/// Row `at` of each panel. Read before the rows of A, so that no more than one of their values is in a register at a time.
+#[inline(always)]
+fn panel_row<V: Vector, const P: usize>(panels: &[&[Lane]; P], at: usize) -> [V::Sixteen; P] {
+    let mut b = [V::load(&panels[0][at]); P];
+    for p in 1..P {
+        b[p] = V::load(&panels[p][at]);
+    }
+    b
+}
+
+#[inline(always)]
+fn load<V: Vector, const R: usize, const P: usize>(values: &[[Lane; P]; R]) -> [[V::Sixteen; P]; R] {
+    let mut sums = [[V::load(&[0.0; LANES]); P]; R];
+    for r in 0..R {
+        for p in 0..P {
+            sums[r][p] = V::load(&values[r][p]);
+        }
+    }
+    sums
+}
+
+#[inline(always)]
+fn store<V: Vector, const R: usize, const P: usize>(sums: [[V::Sixteen; P]; R], values: &mut [[Lane; P]; R]) {
+    for r in 0..R {
+        for p in 0..P {
+            V::store(sums[r][p], &mut values[r][p]);
+        }
+    }
+}

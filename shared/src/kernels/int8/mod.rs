@@ -1,0 +1,322 @@
+//! Products of quantised matrices: activations of 7 bits, weights of 8, sums of 32.
+//!
+//! A row of activations x becomes codes q from 0 to 127 with x ≈ low + step × q; a column of weights w becomes codes c from
+//! -127 to 127 with w ≈ scale × c. Then Σ x w ≈ scale × (step × Σ q c + low × Σ c). Seven bits, because then two products
+//! fit into 16 bits, which AVX2, NEON and wasm add up in; so the sums are the same on every processor.
+//!
+//! B is packed into panels of sixteen columns and groups of four rows, `[cols / 16, rows / 4, 16, 4]`.
+
+#[cfg(target_arch = "aarch64")]
+mod neon;
+mod tile;
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+mod wasm;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+use super::isa::{Flavour, Isa, Work, with};
+use super::lanes::LANES;
+use super::matrix::MatrixMut;
+
+/// Rows of B that one step takes.
+pub const GROUP: usize = 4;
+
+/// The highest code of an activation.
+const LEVELS: f32 = 127.0;
+
+/// A set of instructions for sums of products of bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dots {
+    /// Plain loops.
+    Plain,
+    /// NEON, or the SIMD of wasm.
+    Base,
+    /// AVX2.
+    Avx2,
+    /// AVX-VNNI.
+    AvxVnni,
+    /// AVX-512 VNNI.
+    Avx512Vnni,
+}
+
+impl Dots {
+    /// All sets, the best last.
+    pub const ALL: [Dots; 5] = [Dots::Plain, Dots::Base, Dots::Avx2, Dots::AvxVnni, Dots::Avx512Vnni];
+
+    /// The best set that this processor has.
+    pub fn best() -> Self {
+        *Self::ALL.iter().rev().find(|dots| dots.is_here()).unwrap_or(&Dots::Plain)
+    }
+
+    /// Whether this processor has the set.
+    pub fn is_here(self) -> bool {
+        match self {
+            Dots::Plain => true,
+            Dots::Base => cfg!(any(target_arch = "aarch64", all(target_arch = "wasm32", target_feature = "simd128"))),
+            #[cfg(target_arch = "x86_64")]
+            Dots::Avx2 => is_x86_feature_detected!("avx2"),
+            #[cfg(target_arch = "x86_64")]
+            Dots::AvxVnni => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("avxvnni"),
+            #[cfg(target_arch = "x86_64")]
+            Dots::Avx512Vnni => is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vnni"),
+            #[cfg(not(target_arch = "x86_64"))]
+            _ => false,
+        }
+    }
+}
+
+/// Quantised weights with what belongs to each column.
+#[derive(Clone, Copy, Debug)]
+pub struct Weights<'a> {
+    /// `[cols / 16, rows / 4, 16, 4]`, zeros beyond the last row and column.
+    pub panels: &'a [i8],
+    /// Of each column: value = scale × code.
+    pub scales: &'a [f32],
+    /// Of each column the sum of its codes.
+    pub sums: &'a [f32],
+    /// Of each column.
+    pub bias: &'a [f32],
+}
+
+/// Quantised activations.
+#[derive(Clone, Debug, Default)]
+pub struct Codes {
+    codes: Vec<u8>,
+    rows: Vec<Row>,
+    groups: usize,
+}
+
+/// What the codes of a row stand for: value = low + step × code.
+#[derive(Clone, Copy, Debug, Default)]
+struct Row {
+    low: f32,
+    step: f32,
+}
+
+/// The bytes of a packed matrix of `rows` x `cols`.
+pub fn packed_len(rows: usize, cols: usize) -> usize {
+    cols.div_ceil(LANES) * LANES * rows.div_ceil(GROUP) * GROUP
+}
+
+/// Packs the codes of B, given column by column, and adds up those of each column.
+///
+/// # Shapes
+/// columns `[n, k]` -> panels `[n / 16, k / 4, 16, 4]`, sums `[n]`
+///
+/// # Panics
+/// If `rows` is zero.
+pub fn pack(columns: &[i8], rows: usize) -> (Vec<i8>, Vec<f32>) {
+    let (cols, groups) = (columns.len() / rows, rows.div_ceil(GROUP));
+    let mut panels = vec![0; packed_len(rows, cols)];
+    for (at, column) in columns.chunks_exact(rows).enumerate() {
+        let panel = &mut panels[at / LANES * groups * GROUP * LANES..];
+        for (group, codes) in column.chunks(GROUP).enumerate() {
+            let to = (group * LANES + at % LANES) * GROUP;
+            panel[to..to + codes.len()].copy_from_slice(codes);
+        }
+    }
+    let sum = |column: &[i8]| column.iter().map(|code| i32::from(*code)).sum::<i32>() as f32;
+    (panels, columns.chunks_exact(rows).map(sum).collect())
+}
+
+/// Quantises a column of weights; gives the scale. A column that is not finite gets the scale NaN.
+pub fn quantise_column(column: &[f32], codes: &mut Vec<i8>) -> f32 {
+    let largest =
+        column.iter().fold(0.0f32, |largest, value| if value.is_nan() { f32::NAN } else { largest.max(value.abs()) });
+    if !largest.is_finite() {
+        codes.extend(std::iter::repeat_n(0, column.len()));
+        return f32::NAN;
+    }
+    let inverse = if largest > 0.0 { 127.0 / largest } else { 0.0 };
+    codes.extend(column.iter().map(|value| (value * inverse).round_ties_even().clamp(-127.0, 127.0) as i8));
+    largest / 127.0
+}
+
+impl Codes {
+    /// Quantises rows; room that is there is used again. A row with a value that is not finite becomes NaN.
+    ///
+    /// # Shapes
+    /// rows `[n, width]`
+    ///
+    /// # Panics
+    /// If `width` is zero or does not divide the values.
+    pub fn fill(&mut self, isa: Isa, rows: &[f32], width: usize) {
+        let count = rows.len() / width;
+        assert_eq!(rows.len(), count * width);
+        self.groups = width.div_ceil(GROUP);
+        self.codes.resize(count * self.groups * GROUP, 0);
+        self.rows.clear();
+        with(isa, Quantise { rows, width, to: self });
+    }
+
+    fn row(&self, row: usize) -> &[[u8; GROUP]] {
+        let width = self.groups * GROUP;
+        self.codes[row * width..(row + 1) * width].as_chunks().0
+    }
+}
+
+struct Quantise<'a> {
+    rows: &'a [f32],
+    width: usize,
+    to: &'a mut Codes,
+}
+
+impl Work for Quantise<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<F: Flavour>(self) {
+        let padded = self.to.groups * GROUP;
+        for (row, codes) in self.rows.chunks_exact(self.width).zip(self.to.codes.chunks_exact_mut(padded)) {
+            let (low, high, finite) = range(row);
+            let step = if finite { (high - low) / LEVELS } else { f32::NAN };
+            // A row of equal values has step 0: all codes are 0 and the low value says it all.
+            let inverse = if step > 0.0 { 1.0 / step } else { 0.0 };
+            for (code, value) in codes.iter_mut().zip(row) {
+                // Adding it rounds to a whole number, which then stands in the lowest bits.
+                const ROUND: f32 = 12_582_912.0;
+                *code = (((*value - low) * inverse + ROUND).to_bits() & 0x7f) as u8;
+            }
+            codes[self.width..].fill(0);
+            self.to.rows.push(Row { low: if finite { low } else { f32::NAN }, step });
+        }
+    }
+}
+
+/// Lowest and highest value of a row, and whether all are finite.
+#[inline(always)]
+fn range(row: &[f32]) -> (f32, f32, bool) {
+    let (mut low, mut high, mut spoilt) = ([row[0]; LANES], [row[0]; LANES], [0.0; LANES]);
+    let (whole, rest) = row.as_chunks::<LANES>();
+    for lane in whole {
+        for at in 0..LANES {
+            low[at] = if lane[at] < low[at] { lane[at] } else { low[at] };
+            high[at] = if lane[at] > high[at] { lane[at] } else { high[at] };
+            // Zero, but NaN for NaN and infinities.
+            spoilt[at] += lane[at] * 0.0;
+        }
+    }
+    for (at, value) in rest.iter().enumerate() {
+        low[at] = if *value < low[at] { *value } else { low[at] };
+        high[at] = if *value > high[at] { *value } else { high[at] };
+        spoilt[at] += value * 0.0;
+    }
+    let (mut lowest, mut highest, mut finite) = (row[0], row[0], true);
+    for at in 0..LANES {
+        lowest = if low[at] < lowest { low[at] } else { lowest };
+        highest = if high[at] > highest { high[at] } else { highest };
+        finite &= spoilt[at] == 0.0;
+    }
+    (lowest, highest, finite && (highest - lowest).is_finite())
+}
+
+/// C = A B + bias, as floats.
+///
+/// # Shapes
+/// a `[m, k]`, weights `[k, n]`, out `[m, n]`
+///
+/// # Panics
+/// If the sizes disagree.
+pub fn gemm(dots: Dots, a: &Codes, weights: Weights<'_>, out: MatrixMut<'_>) {
+    let (m, n) = (a.rows.len(), weights.bias.len());
+    assert!(out.rows() == m && out.cols() == n, "the product is {m} x {n}");
+    assert!(weights.scales.len() == n && weights.sums.len() == n, "a scale and a sum for each column");
+    assert_eq!(weights.panels.len(), packed_len(a.groups * GROUP, n), "B has {n} columns");
+    let dots = if dots.is_here() { dots } else { Dots::Plain };
+    match dots {
+        #[cfg(target_arch = "x86_64")]
+        Dots::Avx2 => x86::avx2(a, weights, out),
+        #[cfg(target_arch = "x86_64")]
+        Dots::AvxVnni => x86::avx_vnni(a, weights, out),
+        #[cfg(target_arch = "x86_64")]
+        Dots::Avx512Vnni => x86::avx512_vnni(a, weights, out),
+        #[cfg(target_arch = "aarch64")]
+        Dots::Base => tile::run::<neon::Neon>(a, weights, out),
+        #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+        Dots::Base => tile::run::<wasm::Simd128>(a, weights, out),
+        _ => tile::run::<tile::Plain>(a, weights, out),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn product(dots: Dots, a: &[f32], b: &[f32], bias: &[f32], k: usize) -> Vec<f32> {
+        let (mut codes, mut scales) = (Vec::new(), Vec::new());
+        b.chunks_exact(k).for_each(|column| scales.push(quantise_column(column, &mut codes)));
+        let (panels, sums) = pack(&codes, k);
+        let mut rows = Codes::default();
+        rows.fill(Isa::Base, a, k);
+        let mut out = vec![f32::NAN; a.len() / k * bias.len()];
+        let weights = Weights { panels: &panels, scales: &scales, sums: &sums, bias };
+        gemm(dots, &rows, weights, MatrixMut::new(&mut out, a.len() / k, bias.len()));
+        out
+    }
+
+    #[test]
+    fn a_product_by_hand() {
+        // The row (0, 127) has the codes 0 and 127 and the step 1; the column (-1, 1) the codes -127 and 127.
+        for dots in Dots::ALL {
+            let out = product(dots, &[0.0, 127.0], &[-1.0, 1.0], &[0.5], 2);
+            assert!((out[0] - 127.5).abs() < 1e-4, "{dots:?}: {out:?}");
+        }
+    }
+
+    #[test]
+    fn extremes_do_not_overflow() {
+        for dots in Dots::ALL {
+            let mut a = vec![1.0; 4096];
+            a[0] = 0.0;
+            for sign in [1.0, -1.0] {
+                let out = product(dots, &a, &[sign; 4096], &[0.0], 4096);
+                assert!((out[0] - sign * 4095.0).abs() < 0.1, "{dots:?}: {out:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_finite_stays_so_and_denormals_do_no_harm() {
+        for dots in Dots::ALL {
+            for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+                for at in [0, 20, 36] {
+                    let mut a = vec![1.0; 74];
+                    a[at] = bad;
+                    let out = product(dots, &a, &[1.0; 37], &[0.0], 37);
+                    assert!(out[0].is_nan() && (out[1] - 37.0).abs() < 1e-3, "{dots:?}: {out:?}");
+                }
+            }
+            let out = product(dots, &[1e-42, 2e-42], &[1.0, 1.0], &[1.0], 2);
+            assert_eq!(out, [1.0]);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_set_gives_the_same_sums(m in 1usize..20, k in 1usize..70, n in 1usize..70, seed in any::<u32>()) {
+            let mut state = seed;
+            let mut values = |count: usize| -> Vec<f32> {
+                (0..count).map(|_| {
+                    state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                    (state >> 8) as f32 / 8_388_608.0 - 1.0
+                }).collect()
+            };
+            let (a, b, bias) = (values(m * k), values(k * n), values(n));
+            let plain = product(Dots::Plain, &a, &b, &bias, k);
+            for dots in Dots::ALL {
+                let out = product(dots, &a, &b, &bias, k);
+                for (one, other) in out.iter().zip(&plain) {
+                    prop_assert!((one - other).abs() <= 1e-5 * k as f32, "{dots:?}: {one} {other}");
+                }
+            }
+            // Half a step of each factor, times the other's largest value.
+            for r in 0..m {
+                for c in 0..n {
+                    let exact: f32 = (0..k).map(|i| a[r * k + i] * b[c * k + i]).sum::<f32>() + bias[c];
+                    prop_assert!((plain[r * n + c] - exact).abs() <= k as f32 * (1.01 / 127.0 + 0.6 / 127.0));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,384 @@
+//! What is done to the rows of a matrix between two products: LayerNorm, softmax, activations, and their gradients.
+
+// A loop over lanes by number becomes one instruction.
+#![allow(clippy::needless_range_loop)]
+
+use super::isa::{Flavour, Isa, Work, with};
+use super::lanes::{self, LANES, Lane, fma};
+use serde::{Deserialize, Serialize};
+
+/// Activations of BERT's feed-forward layers, by the names of Hugging Face's configurations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Activation {
+    /// x Φ(x) = `x/2 (1 + erf(x/√2))`.
+    #[default]
+    #[serde(rename = "gelu")]
+    Gelu,
+    /// The approximation by tanh.
+    #[serde(rename = "gelu_new", alias = "gelu_pytorch_tanh")]
+    GeluTanh,
+    /// `max(x, 0)`.
+    #[serde(rename = "relu")]
+    Relu,
+}
+
+/// LayerNorm's parameters (Ba et al., 2016).
+#[derive(Clone, Copy, Debug)]
+pub struct Norm<'a> {
+    /// γ `[width]`
+    pub gamma: &'a [f32],
+    /// β `[width]`
+    pub beta: &'a [f32],
+    /// ε
+    pub epsilon: f32,
+}
+
+/// Each row becomes γ (row - mean) / √(variance + ε) + β.
+///
+/// # Shapes
+/// rows `[n, width]`
+///
+/// # Panics
+/// If γ or β have another length than a row.
+pub fn layer_norm(isa: Isa, norm: Norm<'_>, width: usize, rows: &mut [f32]) {
+    assert!(norm.gamma.len() == width && norm.beta.len() == width && rows.len().is_multiple_of(width));
+    with(isa, LayerNorm { norm, width, rows });
+}
+
+struct LayerNorm<'a> {
+    norm: Norm<'a>,
+    width: usize,
+    rows: &'a mut [f32],
+}
+
+/// Mean and 1 / √(variance + ε) of a row.
+#[inline(always)]
+fn moments<F: Flavour>(row: &[f32], epsilon: f32) -> (f32, f32) {
+    let (whole, rest) = row.as_chunks::<LANES>();
+    let mut sums = [0.0; LANES];
+    for lane in whole {
+        for at in 0..LANES {
+            sums[at] += lane[at];
+        }
+    }
+    let mean = (lanes::sum(sums) + rest.iter().sum::<f32>()) / row.len() as f32;
+    let mut squares = [0.0; LANES];
+    for lane in whole {
+        for at in 0..LANES {
+            let off = lane[at] - mean;
+            squares[at] = fma::<F>(off, off, squares[at]);
+        }
+    }
+    let rest: f32 = rest.iter().map(|value| (value - mean) * (value - mean)).sum();
+    let variance = (lanes::sum(squares) + rest) / row.len() as f32;
+    (mean, 1.0 / (variance + epsilon).sqrt())
+}
+
+impl Work for LayerNorm<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<F: Flavour>(self) {
+        for row in self.rows.chunks_exact_mut(self.width) {
+            let (mean, scale) = moments::<F>(row, self.norm.epsilon);
+            for ((value, gamma), beta) in row.iter_mut().zip(self.norm.gamma).zip(self.norm.beta) {
+                *value = fma::<F>((*value - mean) * scale, *gamma, *beta);
+            }
+        }
+    }
+}
+
+/// The gradient through [`layer_norm`]: `grads` comes in as the gradient of its output and goes out as that of its input;
+/// the gradients of γ and β are added to `gamma` and `beta`.
+///
+/// # Shapes
+/// input, grads `[n, width]`; gamma, beta `[width]`
+///
+/// # Panics
+/// If the sizes disagree.
+pub fn layer_norm_backward(
+    isa: Isa,
+    norm: Norm<'_>,
+    input: &[f32],
+    grads: &mut [f32],
+    gamma: &mut [f32],
+    beta: &mut [f32],
+) {
+    let width = norm.gamma.len();
+    assert!(input.len() == grads.len() && input.len().is_multiple_of(width));
+    assert!(norm.beta.len() == width && gamma.len() == width && beta.len() == width);
+    with(isa, LayerNormBackward { norm, input, grads, gamma, beta });
+}
+
+struct LayerNormBackward<'a> {
+    norm: Norm<'a>,
+    input: &'a [f32],
+    grads: &'a mut [f32],
+    gamma: &'a mut [f32],
+    beta: &'a mut [f32],
+}
+
+impl Work for LayerNormBackward<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<F: Flavour>(self) {
+        let width = self.norm.gamma.len();
+        let Self { norm, input, grads, gamma: gamma_grads, beta: beta_grads } = self;
+        for (row, grad) in input.chunks_exact(width).zip(grads.chunks_exact_mut(width)) {
+            let (mean, scale) = moments::<F>(row, norm.epsilon);
+            let (mut sum, mut product) = ([0.0; LANES], [0.0; LANES]);
+            for at in 0..width {
+                let normal = (row[at] - mean) * scale;
+                gamma_grads[at] = fma::<F>(grad[at], normal, gamma_grads[at]);
+                beta_grads[at] += grad[at];
+                let through = grad[at] * norm.gamma[at];
+                grad[at] = through;
+                sum[at % LANES] += through;
+                product[at % LANES] = fma::<F>(through, normal, product[at % LANES]);
+            }
+            let (sum, product) = (lanes::sum(sum) / width as f32, lanes::sum(product) / width as f32);
+            for (value, x) in grad.iter_mut().zip(row) {
+                let normal = (x - mean) * scale;
+                *value = scale * (*value - sum - normal * product);
+            }
+        }
+    }
+}
+
+/// Each row becomes softmax(scale × row), without overflow.
+///
+/// # Shapes
+/// rows `[n, width]`
+pub fn softmax(isa: Isa, scale: f32, width: usize, rows: &mut [f32]) {
+    assert!(width > 0 && rows.len().is_multiple_of(width));
+    with(isa, Softmax { scale, width, rows });
+}
+
+/// e^(scale (x - highest))
+#[inline(always)]
+fn powers<F: Flavour>(x: Lane, highest: f32, scale: f32) -> Lane {
+    let mut off = [0.0; LANES];
+    for at in 0..LANES {
+        off[at] = (x[at] - highest) * scale;
+    }
+    lanes::exp::<F>(off)
+}
+
+struct Softmax<'a> {
+    scale: f32,
+    width: usize,
+    rows: &'a mut [f32],
+}
+
+impl Work for Softmax<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<F: Flavour>(self) {
+        for row in self.rows.chunks_exact_mut(self.width) {
+            let (whole, rest) = row.as_chunks_mut::<LANES>();
+            let mut last = [f32::NEG_INFINITY; LANES];
+            last[..rest.len()].copy_from_slice(rest);
+            // A NaN that is passed over here makes the sum NaN.
+            let mut highest = last;
+            for lane in &*whole {
+                for at in 0..LANES {
+                    highest[at] = lanes::larger(highest[at], lane[at]);
+                }
+            }
+            let highest = lanes::max(highest);
+            let mut sums = [0.0; LANES];
+            for lane in &mut *whole {
+                *lane = powers::<F>(*lane, highest, self.scale);
+                for at in 0..LANES {
+                    sums[at] += lane[at];
+                }
+            }
+            let last = powers::<F>(last, highest, self.scale);
+            for (sum, power) in sums.iter_mut().zip(&last[..rest.len()]) {
+                *sum += power;
+            }
+            rest.copy_from_slice(&last[..rest.len()]);
+            let inverse = 1.0 / lanes::sum(sums);
+            row.iter_mut().for_each(|value| *value *= inverse);
+        }
+    }
+}
+
+/// The gradient through [`softmax`]: `grads` comes in as the gradient of its output (`shares`) and goes out as that of its input.
+///
+/// # Shapes
+/// shares, grads `[n, width]`
+///
+/// # Panics
+/// If the sizes disagree.
+pub fn softmax_backward(isa: Isa, scale: f32, width: usize, shares: &[f32], grads: &mut [f32]) {
+    assert!(shares.len() == grads.len() && width > 0 && shares.len().is_multiple_of(width));
+    with(isa, SoftmaxBackward { scale, width, shares, grads });
+}
+
+struct SoftmaxBackward<'a> {
+    scale: f32,
+    width: usize,
+    shares: &'a [f32],
+    grads: &'a mut [f32],
+}
+
+impl Work for SoftmaxBackward<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<F: Flavour>(self) {
+        for (shares, grads) in self.shares.chunks_exact(self.width).zip(self.grads.chunks_exact_mut(self.width)) {
+            let mut sums = [0.0; LANES];
+            let (whole, rest) = shares.as_chunks::<LANES>();
+            let (whole_grads, rest_grads) = grads.as_chunks::<LANES>();
+            for (share, grad) in whole.iter().zip(whole_grads) {
+                for at in 0..LANES {
+                    sums[at] = fma::<F>(share[at], grad[at], sums[at]);
+                }
+            }
+            let rest: f32 = rest.iter().zip(rest_grads).map(|(share, grad)| share * grad).sum();
+            let mean = lanes::sum(sums) + rest;
+            for (grad, share) in grads.iter_mut().zip(shares) {
+                *grad = self.scale * share * (*grad - mean);
+            }
+        }
+    }
+}
+
+/// Applies the activation.
+pub fn activate(isa: Isa, activation: Activation, values: &mut [f32]) {
+    with(isa, Activate { activation, values });
+}
+
+struct Activate<'a> {
+    activation: Activation,
+    values: &'a mut [f32],
+}
+
+impl Work for Activate<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<F: Flavour>(self) {
+        let (whole, rest) = self.values.as_chunks_mut::<LANES>();
+        let mut last = [0.0; LANES];
+        last[..rest.len()].copy_from_slice(rest);
+        // One loop for each, so that no choice is made inside.
+        match self.activation {
+            Activation::Gelu => {
+                whole.iter_mut().for_each(|lane| *lane = lanes::gelu::<F>(*lane));
+                last = lanes::gelu::<F>(last);
+            }
+            Activation::GeluTanh => {
+                whole.iter_mut().for_each(|lane| *lane = lanes::gelu_tanh::<F>(*lane));
+                last = lanes::gelu_tanh::<F>(last);
+            }
+            Activation::Relu => {
+                whole.iter_mut().for_each(|lane| *lane = lanes::relu(*lane));
+                last = lanes::relu(last);
+            }
+        }
+        rest.copy_from_slice(&last[..rest.len()]);
+    }
+}
+
+/// The gradient through [`activate`]: `grads` comes in as the gradient of its output and goes out as that of `input`.
+///
+/// # Panics
+/// If the sizes disagree.
+pub fn activate_backward(isa: Isa, activation: Activation, input: &[f32], grads: &mut [f32]) {
+    assert_eq!(input.len(), grads.len());
+    with(isa, ActivateBackward { activation, input, grads });
+}
+
+struct ActivateBackward<'a> {
+    activation: Activation,
+    input: &'a [f32],
+    grads: &'a mut [f32],
+}
+
+impl Work for ActivateBackward<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<F: Flavour>(self) {
+        let (whole, rest) = self.input.as_chunks::<LANES>();
+        let (whole_grads, rest_grads) = self.grads.as_chunks_mut::<LANES>();
+        let (mut last, mut last_grads) = ([0.0; LANES], [0.0; LANES]);
+        last[..rest.len()].copy_from_slice(rest);
+        last_grads[..rest.len()].copy_from_slice(rest_grads);
+        for (x, grad) in whole.iter().zip(whole_grads) {
+            *grad = slope::<F>(self.activation, *x, *grad);
+        }
+        last_grads = slope::<F>(self.activation, last, last_grads);
+        rest_grads.copy_from_slice(&last_grads[..rest.len()]);
+    }
+}
+
+#[inline(always)]
+fn slope<F: Flavour>(activation: Activation, x: Lane, mut grad: Lane) -> Lane {
+    let slope = match activation {
+        Activation::Gelu => lanes::gelu_slope::<F>(x),
+        Activation::GeluTanh => lanes::gelu_tanh_slope::<F>(x),
+        Activation::Relu => lanes::relu_slope(x),
+    };
+    for at in 0..LANES {
+        grad[at] *= slope[at];
+    }
+    grad
+}
+
+/// Adds `more` to `values`.
+///
+/// # Panics
+/// If the sizes disagree.
+pub fn add(values: &mut [f32], more: &[f32]) {
+    assert_eq!(values.len(), more.len());
+    values.iter_mut().zip(more).for_each(|(value, more)| *value += more);
+}
+
+/// Adds each of the rows to `sums`.
+///
+/// # Shapes
+/// sums `[width]`, rows `[n, width]`
+///
+/// # Panics
+/// If the sizes disagree.
+pub fn add_rows(sums: &mut [f32], rows: &[f32]) {
+    assert!(rows.len().is_multiple_of(sums.len()));
+    rows.chunks_exact(sums.len()).for_each(|row| add(sums, row));
+}
+
+/// Sets a share of `rate` of the values to zero and divides the others by 1 - rate. Which ones, is told by the seed and a
+/// value's place alone: the same call drops the same places again, as the gradient must.
+pub fn drop_out(isa: Isa, rate: f32, seed: u32, values: &mut [f32]) {
+    with(isa, DropOut { rate, seed, values });
+}
+
+struct DropOut<'a> {
+    rate: f32,
+    seed: u32,
+    values: &'a mut [f32],
+}
+
+impl Work for DropOut<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<F: Flavour>(self) {
+        let Self { rate, seed, values } = self;
+        let limit = (f64::from(rate) * 4_294_967_296.0) as u32;
+        let scale = 1.0 / (1.0 - rate);
+        for (at, value) in values.iter_mut().enumerate() {
+            // Two rounds of multiplying and shifting mix the place well enough.
+            let mut x = (at as u32).wrapping_mul(0x9e37_79b9) ^ seed;
+            x = (x ^ (x >> 16)).wrapping_mul(0x7feb_352d);
+            x = (x ^ (x >> 15)).wrapping_mul(0x846c_a68b);
+            x ^= x >> 16;
+            *value = if x < limit { 0.0 } else { *value * scale };
+        }
+    }
+}
