@@ -7,6 +7,7 @@ use crate::tokens::{TokenBatch, Tokens};
 use burn::module::{Module, Param};
 use burn::nn::Linear;
 use burn::tensor::{Device, Tensor};
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 /// How token vectors become one vector: the papers' red(·).
@@ -34,7 +35,7 @@ pub struct TowerBytes<'a> {
     /// `config.json`
     pub config: &'a [u8],
     /// `model.safetensors`
-    pub weights: &'a [u8],
+    pub weights: &'a Bytes,
     /// `projection.safetensors`: `weight` `[dim, hidden]` and `bias` `[dim]`.
     pub projection: Option<&'a [u8]>,
 }
@@ -122,12 +123,8 @@ impl BiEncoder {
     /// # Errors
     /// If the towers give vectors of different lengths.
     pub fn new(mention: Tower, entity: Option<Tower>) -> Result<Self> {
-        if let Some(entity) = &entity
-            && entity.dim() != mention.dim()
-        {
-            let (m, e) = (mention.dim(), entity.dim());
-            return Err(Error::artifact(format!("the mention tower gives {m} values, the entity tower {e}")));
-        }
+        let dim = mention.dim();
+        same_dim(dim, entity.as_ref().map_or(dim, Tower::dim))?;
         Ok(Self { mention, entity })
     }
 
@@ -137,6 +134,17 @@ impl BiEncoder {
             Side::Mention => &self.mention,
             Side::Entity => self.entity.as_ref().unwrap_or(&self.mention),
         }
+    }
+}
+
+/// Checks that two towers' vectors can be compared.
+///
+/// # Errors
+/// If they are not of one length.
+pub fn same_dim(mention: usize, entity: usize) -> Result<()> {
+    match mention == entity {
+        true => Ok(()),
+        false => Err(Error::artifact(format!("the mention tower gives {mention} values, the entity tower {entity}"))),
     }
 }
 
@@ -204,11 +212,11 @@ mod tests {
         let device = Device::flex();
         let (tokens, reduction) = (tiny(), Reduction { pooling: Pooling::Mean, score: Score::Dot });
         let config = include_bytes!("../../tests/fixtures/tiny/config.json");
-        let weights = include_bytes!("../../tests/fixtures/tiny/model.safetensors");
+        let weights = Bytes::from_static(include_bytes!("../../tests/fixtures/tiny/model.safetensors"));
         let encoded = tokens.name("fever", 32).expect("long enough").expect("letters are left");
         let batch = tokens.batch(&[&encoded]);
         let vector = |projection: Option<&[u8]>| {
-            let tower = Tower::from_bytes(TowerBytes { config, weights, projection }, &tokens, &device)?;
+            let tower = Tower::from_bytes(TowerBytes { config, weights: &weights, projection }, &tokens, &device)?;
             Ok::<_, Error>((tower.dim(), floats(tower.forward(&batch, reduction, &device))))
         };
         // Takes the values 3 and 0 of 32, doubled, and adds 1.

@@ -1,29 +1,32 @@
-//! The whole road from text and spans to links. Everything but the read-back of vectors, which is the caller's.
+//! The whole road from text and spans to links.
 //!
 //! ```text
-//! let prepared = linker.prepare(text, linker.detect(text, &options), &options)?;   steps 0 to 2
-//! for batch in prepared.batches() { vectors <- linker.encode(batch) }              step 3, then the caller reads back
-//! let links = linker.finish(&prepared, &vectors, &options);                        steps 5 to 7
+//! let prepared = linker.prepare(text, linker.detect(text, &options))?;   steps 0 to 2
+//! let vectors = linker.encode(&prepared)?;                               steps 3 and 4
+//! let links = linker.finish(&prepared, &vectors, &options);              steps 5 to 7
 //! ```
+//!
+//! Several texts go together faster: [`Prepared::join`] makes one of them, and [`Linker::finish`] gives their links one after
+//! the other.
 
-use crate::biencoder::{BiEncoder, Side};
+use crate::biencoder::Side;
 use crate::bundle::{Bundle, View};
 use crate::detect::{DetectOptions, Detected, Origin};
+use crate::encoder::Encoder;
 use crate::error::Result;
 use crate::index::best_per_concept;
 use crate::kb::ConceptId;
 use crate::nil::{Decision, NilPolicy, NilReason};
 use crate::score::{Candidate, Score};
 use crate::text::{Mention, Span};
-use crate::tokens::{Cut, Encoded, MentionTemplate, TokenBatch, by_length};
-use burn::tensor::{Device, Tensor};
+use crate::tokens::{Cut, Encoded, MentionTemplate};
+use burn::tensor::Device;
 use std::collections::HashMap;
 
 /// A bundle with its encoder on a device.
 pub struct Linker {
     bundle: Bundle,
-    encoder: BiEncoder,
-    device: Device,
+    encoder: Encoder,
 }
 
 /// What a caller may choose for one text.
@@ -35,13 +38,11 @@ pub struct LinkOptions {
     pub threshold: Option<f32>,
     /// How mentions are found.
     pub detect: DetectOptions,
-    /// Rows of one encoder batch.
-    pub batch_rows: usize,
 }
 
 impl Default for LinkOptions {
     fn default() -> Self {
-        Self { k: 5, threshold: None, detect: DetectOptions::default(), batch_rows: 32 }
+        Self { k: 5, threshold: None, detect: DetectOptions::default() }
     }
 }
 
@@ -64,7 +65,6 @@ pub struct Link {
 pub struct Prepared {
     mentions: Vec<PreparedMention>,
     sequences: Vec<Encoded>,
-    batches: Vec<Vec<usize>>,
 }
 
 struct PreparedMention {
@@ -75,15 +75,45 @@ struct PreparedMention {
     named: Vec<ConceptId>,
 }
 
-impl Prepared {
-    /// The sequences of each batch.
-    pub fn batches(&self) -> &[Vec<usize>] {
-        &self.batches
+/// Different token sequences, numbered as they come.
+#[derive(Default)]
+struct Numbered(HashMap<Encoded, usize>);
+
+impl Numbered {
+    fn number(&mut self, encoded: Encoded) -> usize {
+        let next = self.0.len();
+        *self.0.entry(encoded).or_insert(next)
     }
 
-    /// The number of different token sequences.
-    pub fn sequences(&self) -> usize {
-        self.sequences.len()
+    fn in_order(self) -> Vec<Encoded> {
+        let mut sequences: Vec<(Encoded, usize)> = self.0.into_iter().collect();
+        sequences.sort_unstable_by_key(|(_, at)| *at);
+        sequences.into_iter().map(|(encoded, _)| encoded).collect()
+    }
+}
+
+impl Prepared {
+    /// Joins the mentions of several texts; sequences that occur in more than one are encoded once.
+    pub fn join(texts: impl IntoIterator<Item = Prepared>) -> Self {
+        let (mut numbered, mut mentions) = (Numbered::default(), Vec::new());
+        for text in texts {
+            let numbers: Vec<usize> = text.sequences.into_iter().map(|encoded| numbered.number(encoded)).collect();
+            mentions.extend(text.mentions.into_iter().map(|mention| {
+                let sequence = mention.sequence.map(|at| numbers[at]);
+                PreparedMention { sequence, ..mention }
+            }));
+        }
+        Self { mentions, sequences: numbered.in_order() }
+    }
+
+    /// The number of mentions.
+    pub fn mentions(&self) -> usize {
+        self.mentions.len()
+    }
+
+    /// The different token sequences.
+    pub fn sequences(&self) -> &[Encoded] {
+        &self.sequences
     }
 }
 
@@ -92,9 +122,9 @@ impl Linker {
     ///
     /// # Errors
     /// As [`Bundle::encoder`].
-    pub fn new(bundle: Bundle, device: Device) -> Result<Self> {
-        let encoder = bundle.encoder(&device)?;
-        Ok(Self { bundle, encoder, device })
+    pub fn new(bundle: Bundle, device: &Device) -> Result<Self> {
+        let encoder = bundle.encoder(device)?;
+        Ok(Self { bundle, encoder })
     }
 
     /// The bundle.
@@ -103,7 +133,7 @@ impl Linker {
     }
 
     /// The encoder.
-    pub fn encoder(&self) -> &BiEncoder {
+    pub fn encoder(&self) -> &Encoder {
         &self.encoder
     }
 
@@ -116,25 +146,18 @@ impl Linker {
     ///
     /// # Errors
     /// If a span cannot be cut out of the text.
-    pub fn prepare(&self, text: &str, mentions: Vec<Detected>, options: &LinkOptions) -> Result<Prepared> {
+    pub fn prepare(&self, text: &str, mentions: Vec<Detected>) -> Result<Prepared> {
         let view = &self.bundle.manifest.view;
-        let mut known: HashMap<Encoded, usize> = HashMap::new();
-        let mut prepared = Vec::with_capacity(mentions.len());
+        let (mut numbered, mut prepared) = (Numbered::default(), Vec::with_capacity(mentions.len()));
         for detected in mentions {
             let mention = Mention::cut(text, detected.span)?;
             let encoded = view.mention(&self.bundle.tokens, &mention)?;
-            let next = known.len();
-            let sequence = encoded.map(|encoded| *known.entry(encoded).or_insert(next));
+            let sequence = encoded.map(|encoded| numbered.number(encoded));
             let named =
                 if self.names_score_one() { self.bundle.dictionary.lookup_mention(mention.text) } else { Vec::new() };
             prepared.push(PreparedMention { detected, sequence, named });
         }
-        let mut sequences: Vec<(Encoded, usize)> = known.into_iter().collect();
-        sequences.sort_unstable_by_key(|(_, at)| *at);
-        let sequences: Vec<Encoded> = sequences.into_iter().map(|(encoded, _)| encoded).collect();
-        let lengths: Vec<usize> = sequences.iter().map(|encoded| encoded.ids.len()).collect();
-        let batches = by_length(&lengths, options.batch_rows.max(1), usize::MAX);
-        Ok(Prepared { mentions: prepared, sequences, batches })
+        Ok(Prepared { mentions: prepared, sequences: numbered.in_order() })
     }
 
     /// Whether an equal name has the highest score there is: then a name that differs only in what the dictionary
@@ -146,44 +169,28 @@ impl Linker {
             && manifest.encoder.reduction.score == Score::Cosine
     }
 
-    /// The token sequences of a text's mentions.
-    pub fn sequences<'a>(&self, prepared: &'a Prepared) -> &'a [Encoded] {
-        &prepared.sequences
-    }
-
-    /// The token batch of one batch of sequences.
-    pub fn token_batch(&self, prepared: &Prepared, batch: &[usize]) -> TokenBatch {
-        let rows: Vec<&Encoded> = batch.iter().map(|at| &prepared.sequences[*at]).collect();
-        self.bundle.tokens.batch(&rows)
-    }
-
-    /// Encodes one batch (step 3); the caller reads the vectors back.
+    /// Encodes the sequences (steps 3 and 4).
     ///
     /// # Shapes
-    /// -> `[batch, dim]` on the device
-    pub fn encode(&self, prepared: &Prepared, batch: &[usize]) -> Tensor<2> {
-        let tokens = self.token_batch(prepared, batch);
-        let reduction = self.bundle.manifest.encoder.reduction;
-        self.encoder.tower(Side::Mention).forward(&tokens, reduction, &self.device)
+    /// -> `[sequences, dim]`
+    ///
+    /// # Errors
+    /// As [`Encoder::encode`].
+    pub fn encode(&self, prepared: &Prepared) -> Result<Vec<f32>> {
+        self.encoder.encode(Side::Mention, &prepared.sequences.iter().collect::<Vec<_>>())
     }
 
     /// Searches and decides (steps 5 to 7).
     ///
     /// # Shapes
-    /// vectors: for each batch the values that were read back, `[batch, dim]`
+    /// vectors `[sequences, dim]` -> a link for each mention
     ///
     /// # Panics
-    /// If the vectors are not those of the batches.
-    pub fn finish(&self, prepared: &Prepared, vectors: &[Vec<f32>], options: &LinkOptions) -> Vec<Link> {
-        let dim = self.bundle.index.info().dim;
-        let mut candidates = vec![Vec::new(); prepared.sequences.len()];
-        assert_eq!(vectors.len(), prepared.batches.len(), "one read-back for each batch");
-        for (batch, vectors) in prepared.batches.iter().zip(vectors) {
-            assert_eq!(vectors.len(), batch.len() * dim, "a vector of {dim} values for each sequence");
-            for (at, found) in batch.iter().zip(self.bundle.index.search(vectors, options.k.max(1))) {
-                candidates[*at] = found;
-            }
-        }
+    /// If the vectors are not those of the sequences.
+    pub fn finish(&self, prepared: &Prepared, vectors: &[f32], options: &LinkOptions) -> Vec<Link> {
+        let (count, dim) = (prepared.sequences.len(), self.bundle.index.info().dim);
+        assert_eq!(vectors.len(), count * dim, "a vector of {dim} values for each of {count} sequences");
+        let candidates = self.bundle.index.search(vectors, options.k.max(1));
         let nil = &self.bundle.manifest.nil;
         let policy = NilPolicy { threshold: options.threshold.or(nil.threshold), calibrated_on: None };
         let link = |mention: &PreparedMention| {

@@ -1,5 +1,7 @@
 //! A BERT encoder's shape, read from the `config.json` of Hugging Face.
 
+pub use crate::kernels::rows::Activation;
+
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -33,21 +35,6 @@ pub struct BertConfig {
     /// Must be `absolute` where it is given.
     #[serde(default = "absolute")]
     pub position_embedding_type: String,
-}
-
-/// Activations of BERT's feed-forward layers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Activation {
-    /// `x/2 (1 + erf(x/√2))`.
-    #[default]
-    #[serde(rename = "gelu")]
-    Gelu,
-    /// The approximation by tanh.
-    #[serde(rename = "gelu_new", alias = "gelu_pytorch_tanh")]
-    GeluTanh,
-    /// `max(x, 0)`.
-    #[serde(rename = "relu")]
-    Relu,
 }
 
 fn bert() -> String {

@@ -1,13 +1,42 @@
 //! One transformer layer: self-attention and feed-forward, each followed by residual and LayerNorm.
 
 use super::config::{Activation, BertConfig};
+use super::fused::{self, Call};
 use super::weights::Weights;
+use crate::cpu::train::Options;
 use crate::error::Result;
 use burn::module::{Module, Param};
 use burn::nn::{LayerNorm, LayerNormConfig, Linear};
 use burn::tensor::module::attention;
 use burn::tensor::ops::AttentionModuleOptions;
 use burn::tensor::{Bool, Device, Tensor, activation};
+
+/// What a layer knows of padding.
+#[derive(Clone, Debug)]
+pub enum Padding {
+    /// The real tokens of each sequence, for a device that runs a layer as one operation.
+    Lengths(Vec<usize>),
+    /// `[batch, 1, 1, seq]`, `true` = padding.
+    Mask(Box<Tensor<4, Bool>>),
+}
+
+impl Padding {
+    /// Takes our mask (1 = real token), `[batch, seq]`.
+    pub fn new(mask: &Tensor<2>) -> Self {
+        let [batch, seq] = mask.dims();
+        if fused::runs_on(&mask.device())
+            && let Ok(values) = mask.clone().into_data().try_to_vec::<f32>()
+        {
+            let length = |row: &[f32]| row.iter().take_while(|real| **real != 0.0).count();
+            let rows = values.chunks_exact(seq.max(1));
+            // A mask with a hole, or a sequence without a token, is left to Burn's operations.
+            if rows.clone().all(|row| length(row) > 0 && row[length(row)..].iter().all(|real| *real == 0.0)) {
+                return Self::Lengths(rows.map(length).collect());
+            }
+        }
+        Self::Mask(Box::new(mask.clone().equal_elem(0.0).reshape([batch, 1, 1, seq])))
+    }
+}
 
 /// Layer N of `encoder.layer.N`.
 #[derive(Module, Debug)]
@@ -23,6 +52,8 @@ pub struct Layer {
     heads: usize,
     #[module(skip)]
     activation: Activation,
+    #[module(skip)]
+    epsilon: f32,
 }
 
 impl Layer {
@@ -49,13 +80,44 @@ impl Layer {
         let narrow = linear("output.dense", inner, hidden)?;
         let attended_norm = layer_norm(weights, &format!("{prefix}.attention.output.LayerNorm"), config, device)?;
         let norm = layer_norm(weights, &format!("{prefix}.output.LayerNorm"), config, device)?;
-        let (heads, activation) = (config.num_attention_heads, config.hidden_act);
-        Ok(Self { query, key, value, attended, attended_norm, wide, narrow, norm, heads, activation })
+        let (heads, activation, epsilon) =
+            (config.num_attention_heads, config.hidden_act, config.layer_norm_eps as f32);
+        Ok(Self { query, key, value, attended, attended_norm, wide, narrow, norm, heads, activation, epsilon })
     }
 
     /// # Shapes
-    /// `[batch, seq, hidden]`, padding `[batch, 1, 1, seq]` (`true` = padding) -> `[batch, seq, hidden]`
-    pub fn forward(&self, hidden: Tensor<3>, padding: &Tensor<4, Bool>) -> Tensor<3> {
+    /// `[batch, seq, hidden]` -> `[batch, seq, hidden]`
+    pub fn forward(&self, hidden: Tensor<3>, padding: &Padding) -> Tensor<3> {
+        match padding {
+            Padding::Lengths(lengths) => self.fused(hidden, lengths),
+            Padding::Mask(mask) => self.composed(hidden, mask),
+        }
+    }
+
+    /// One operation, forward and backward.
+    fn fused(&self, hidden: Tensor<3>, lengths: &[usize]) -> Tensor<3> {
+        let linears = [&self.query, &self.key, &self.value, &self.attended, &self.wide, &self.narrow];
+        let (device, seq) = (hidden.device(), hidden.dims()[1]);
+        let bias = |linear: &Linear| match &linear.bias {
+            Some(bias) => bias.val(),
+            None => Tensor::zeros([linear.weight.dims()[1]], &device),
+        };
+        let norm = |norm: &LayerNorm| {
+            let beta = norm.beta.as_ref().map_or_else(|| norm.gamma.val().zeros_like(), |beta| beta.val());
+            [norm.gamma.val(), beta]
+        };
+        let norms = [norm(&self.attended_norm), norm(&self.norm)];
+        let (heads, activation, epsilon) = (self.heads, self.activation, self.epsilon);
+        let options = Options { heads, activation, epsilon, dropout: None };
+        let call = Call { lengths: lengths.to_vec(), seq, options, recompute: false };
+        fused::layer(hidden, linears.map(|linear| linear.weight.val()), linears.map(bias), norms, call)
+    }
+
+    /// Burn's own operations.
+    ///
+    /// # Shapes
+    /// padding `[batch, 1, 1, seq]` (`true` = padding)
+    fn composed(&self, hidden: Tensor<3>, padding: &Tensor<4, Bool>) -> Tensor<3> {
         let attended = self.attended.forward(self.attend(hidden.clone(), padding));
         let hidden = self.attended_norm.forward(hidden + attended);
         let wide = self.wide.forward(hidden.clone()); // [batch, seq, intermediate]
@@ -94,4 +156,86 @@ pub fn layer_norm(weights: &mut Weights<'_>, name: &str, config: &BertConfig, de
     norm.gamma = Param::from_tensor(weights.take::<1>(&format!("{name}.weight"), [size], device)?);
     norm.beta = Some(Param::from_tensor(weights.take::<1>(&format!("{name}.bias"), [size], device)?));
     Ok(norm)
+}
+
+#[cfg(all(test, feature = "autodiff"))]
+mod tests {
+    use super::*;
+    use crate::bert::Bert;
+    use burn::tensor::Distribution;
+
+    fn floats<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
+        tensor.into_data().try_to_vec().expect("floats")
+    }
+
+    /// The gradient of a parameter, by its name in the error.
+    fn gradients(layer: &Layer, grads: &burn::tensor::Gradients) -> Vec<(&'static str, Vec<f32>)> {
+        let linear = |name, linear: &Linear| {
+            let bias = linear.bias.as_ref().expect("there is one").val();
+            [
+                (name, floats(linear.weight.val().grad(grads).expect(name))),
+                ("bias", floats(bias.grad(grads).expect(name))),
+            ]
+        };
+        let norm = |name, norm: &LayerNorm| {
+            let beta = norm.beta.as_ref().expect("there is one").val();
+            [(name, floats(norm.gamma.val().grad(grads).expect(name))), ("beta", floats(beta.grad(grads).expect(name)))]
+        };
+        let linears = [
+            linear("query", &layer.query),
+            linear("key", &layer.key),
+            linear("value", &layer.value),
+            linear("attended", &layer.attended),
+            linear("wide", &layer.wide),
+            linear("narrow", &layer.narrow),
+        ];
+        let norms = [norm("attended_norm", &layer.attended_norm), norm("norm", &layer.norm)];
+        linears.into_iter().flatten().chain(norms.into_iter().flatten()).collect()
+    }
+
+    #[test]
+    fn the_fused_layer_is_the_composed_one_forward_and_backward() {
+        let device = Device::flex().autodiff();
+        device.seed(3);
+        let config = include_bytes!("../../../tests/fixtures/tiny/config.json");
+        let config = BertConfig::from_bytes(config).expect("it is whole");
+        let weights = include_bytes!("../../../tests/fixtures/tiny/model.safetensors");
+        let bert = Bert::from_bytes(&config, weights, &device).expect("it is whole");
+        let layer = bert.layers[0].clone();
+        let (batch, seq, width) = (3, 7, config.hidden_size);
+        let mask = Tensor::<2>::from_data(
+            [
+                [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0],
+                [1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0],
+                [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+            ],
+            &device,
+        );
+        let normal = Distribution::Normal(0.0, 1.0);
+        let x = Tensor::<3>::random([batch, seq, width], normal, &device);
+        let factors = Tensor::<3>::random([batch, seq, width], normal, &device);
+        let real = mask.clone().reshape([batch, seq, 1]);
+        let fused = Padding::new(&mask);
+        assert!(matches!(&fused, Padding::Lengths(lengths) if *lengths == [7, 4, 1]));
+        let composed = Padding::Mask(Box::new(mask.equal_elem(0.0).reshape([batch, 1, 1, seq])));
+        let run = |padding: &Padding| {
+            let x = Tensor::<3>::from_data(x.clone().into_data(), &device).require_grad();
+            let out = layer.forward(x.clone(), padding) * real.clone();
+            let grads = (out.clone() * factors.clone()).sum().backward();
+            (floats(out), floats(x.grad(&grads).expect("asked for")), gradients(&layer, &grads))
+        };
+        let ((out, input, params), (expected, expected_input, expected_params)) = (run(&fused), run(&composed));
+        let near = |what: &str, found: &[f32], expected: &[f32]| {
+            assert_eq!(found.len(), expected.len(), "{what}");
+            for (at, (found, expected)) in found.iter().zip(expected).enumerate() {
+                let off = (found - expected).abs();
+                assert!(off <= 2e-5 * expected.abs().max(1.0), "{what} {at}: {found}, composed {expected}");
+            }
+        };
+        near("output", &out, &expected);
+        near("input", &input, &expected_input);
+        for ((name, found), (_, expected)) in params.iter().zip(&expected_params) {
+            near(name, found, expected);
+        }
+    }
 }

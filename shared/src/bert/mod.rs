@@ -6,6 +6,7 @@
 //! | [`Bert::hidden_at`] then [`Bert::forward_from_layer`] | the output of layer K; K = 0 is the embedding layer's, after LayerNorm | the learned transformation (T-Biencoder) |
 
 mod config;
+mod fused;
 mod layer;
 mod weights;
 
@@ -16,8 +17,8 @@ use crate::error::{Error, Result};
 use crate::tokens::TokenBatch;
 use burn::module::{Module, Param};
 use burn::nn::{Embedding, LayerNorm};
-use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
-use layer::{Layer, layer_norm};
+use burn::tensor::{Device, Int, Tensor, TensorData};
+use layer::{Layer, Padding, layer_norm};
 
 /// The encoder. Weights and sizes are those of a Hugging Face `BertModel`.
 #[derive(Module, Debug)]
@@ -124,7 +125,7 @@ impl Bert {
     /// If the encoder has fewer than `k` layers.
     pub fn hidden_at(&self, input: &BertInput, k: usize) -> Tensor<3> {
         assert!(k <= self.depth(), "layer {k} of {}", self.depth());
-        let padding = padding_of(&input.mask);
+        let padding = Padding::new(&input.mask);
         let embedded = self.norm.forward(self.embedding_sum(input));
         self.layers[..k].iter().fold(embedded, |hidden, layer| layer.forward(hidden, &padding))
     }
@@ -138,15 +139,9 @@ impl Bert {
     /// If the encoder has fewer than `k` layers.
     pub fn forward_from_layer(&self, hidden: Tensor<3>, mask: &Tensor<2>, k: usize) -> Tensor<3> {
         assert!(k <= self.depth(), "layer {k} of {}", self.depth());
-        let padding = padding_of(mask);
+        let padding = Padding::new(mask);
         self.layers[k..].iter().fold(hidden, |hidden, layer| layer.forward(hidden, &padding))
     }
-}
-
-/// The one place where our mask (1 = real token) becomes Burn's (`true` = padding): `[batch, 1, 1, seq]`.
-fn padding_of(mask: &Tensor<2>) -> Tensor<4, Bool> {
-    let [batch, seq] = mask.dims();
-    mask.clone().equal_elem(0.0).reshape([batch, 1, 1, seq])
 }
 
 /// Checks that a tokenizer's ids fit into the word table.

@@ -3,15 +3,27 @@
 //! Names are those of Hugging Face's `BertModel`. A prefix `bert.` (checkpoints with a head) is dropped, the old names
 //! `gamma` and `beta` become `weight` and `bias`, and what no sentence encoder uses is set aside: `pooler.*`, `cls.*`,
 //! `classifier.*`, `qa_outputs.*` and `embeddings.position_ids`.
+//!
+//! A quantised file (see [`crate::cpu::quantise`]) has, for the floats of `X.weight`:
+//!
+//! | | `X.weight` | beside it |
+//! | --- | --- | --- |
+//! | linear layer `[out, in]` | I8, packed: `[out / 16, in / 4, 16, 4]`, rounded up | `X.weight_scale`, `X.weight_sum` F32 `[out]` |
+//! | table `[rows, hidden]` | I8 `[rows, hidden]` | `X.weight_scale` F32 `[rows]` |
+
+mod codes;
 
 use crate::error::{Error, Result};
+use crate::numbers::Numbers;
 use burn::tensor::{Device, Tensor, TensorData};
+use bytes::Bytes;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use std::collections::BTreeMap;
 
 /// The tensors that have not been taken yet.
 pub struct Weights<'a> {
     left: BTreeMap<String, TensorView<'a>>,
+    file: Option<&'a Bytes>,
 }
 
 impl<'a> Weights<'a> {
@@ -23,7 +35,15 @@ impl<'a> Weights<'a> {
         let file = SafeTensors::deserialize(bytes)
             .map_err(|cause| Error::artifact("not a whole safetensors file").caused_by(cause))?;
         let left = file.tensors().into_iter().filter_map(|(name, view)| Some((our_name(&name)?, view))).collect();
-        Ok(Self { left })
+        Ok(Self { left, file: None })
+    }
+
+    /// As [`Weights::from_bytes`]; what is taken as [`Numbers`] stays in the file.
+    ///
+    /// # Errors
+    /// As [`Weights::from_bytes`].
+    pub fn within(file: &'a Bytes) -> Result<Self> {
+        Ok(Self { file: Some(file), ..Self::from_bytes(file)? })
     }
 
     /// Takes the tensor `name`, converted to f32.
@@ -31,13 +51,53 @@ impl<'a> Weights<'a> {
     /// # Errors
     /// If it is missing, has another shape, or holds no floats.
     pub fn take<const D: usize>(&mut self, name: &str, shape: [usize; D], device: &Device) -> Result<Tensor<D>> {
+        let data = TensorData::new(self.floats(name, &shape)?, shape);
+        Ok(Tensor::from_data(data, device))
+    }
+
+    /// Takes the tensor `name` as floats; codes become the floats that they stand for.
+    ///
+    /// # Errors
+    /// As [`Weights::take`].
+    pub fn floats(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
+        match (self.is_quantised(name), shape) {
+            (true, [outputs, inputs]) if self.left.get(name).is_some_and(|view| view.shape().len() == 4) => {
+                Ok(self.panels(name, *outputs, *inputs)?.values(*inputs))
+            }
+            (true, [rows, width]) => Ok(self.codes(name, *rows, *width)?.values(*width)),
+            _ => floats(name, &self.shaped(name, shape)?),
+        }
+    }
+
+    /// Takes the tensor `name` as floats where they lie, if they are f32; others are converted.
+    ///
+    /// # Errors
+    /// As [`Weights::take`].
+    pub fn numbers(&mut self, name: &str, shape: &[usize]) -> Result<Numbers<f32>> {
+        let view = self.shaped(name, shape)?;
+        Ok(match view.dtype() {
+            Dtype::F32 => Numbers::new(self.lying(&view)),
+            _ => Numbers::Copied(floats(name, &view)?),
+        })
+    }
+
+    /// The bytes of a tensor, in the file if it is shared.
+    fn lying(&self, view: &TensorView<'a>) -> Bytes {
+        self.file.map_or_else(|| Bytes::copy_from_slice(view.data()), |file| file.slice_ref(view.data()))
+    }
+
+    fn shaped(&mut self, name: &str, shape: &[usize]) -> Result<TensorView<'a>> {
         let view = self.left.remove(name).ok_or_else(|| Error::artifact(format!("the tensor `{name}` is missing")))?;
         if view.shape() != shape {
             let found = view.shape();
             return Err(Error::artifact(format!("the tensor `{name}`: expected shape {shape:?}, found {found:?}")));
         }
-        let data = TensorData::new(floats(name, &view)?, shape);
-        Ok(Tensor::from_data(data, device))
+        Ok(view)
+    }
+
+    /// Whether the tensor `name` holds codes of one byte.
+    pub fn is_quantised(&self, name: &str) -> bool {
+        self.left.get(name).is_some_and(|view| view.dtype() == Dtype::I8)
     }
 
     /// The first size of a tensor.

@@ -2,7 +2,7 @@
 
 use crate::biencoder::Reduction;
 use crate::error::{Error, Result};
-use crate::index::IndexInfo;
+use crate::index::{IndexInfo, Precision};
 use crate::kb::Concept;
 use crate::nil::NilPolicy;
 use crate::tokens::{Cut, Encoded, EntityTemplate, MentionTemplate, Tokens};
@@ -47,6 +47,14 @@ pub struct EncoderInfo {
     pub tied: bool,
     /// How token vectors become one vector.
     pub reduction: Reduction,
+    /// How its weights are kept.
+    #[serde(default = "floats")]
+    pub precision: Precision,
+}
+
+/// What bundles had before they said so.
+fn floats() -> Precision {
+    Precision::F32
 }
 
 /// The knowledge base of a bundle.

@@ -6,11 +6,12 @@ mod manifest;
 
 pub use manifest::{EncoderInfo, FORMAT_VERSION, FileInfo, KbInfo, Manifest, View, ViewOptions, cut_words};
 
-use crate::biencoder::{BiEncoder, Tower, TowerBytes};
+use crate::biencoder::TowerBytes;
 use crate::concepts::ConceptTable;
 use crate::container::{self, Check, Container, Format};
 use crate::detect::Dictionary;
-use crate::error::{Context, Error, Result};
+use crate::encoder::Encoder;
+use crate::error::{Error, Result};
 use crate::index::Index;
 use crate::tokens::Tokens;
 use burn::tensor::Device;
@@ -79,12 +80,21 @@ impl Parts {
         self.0.get(name).ok_or_else(|| Error::artifact(format!("the bundle has no `{name}`")))
     }
 
-    fn tower(&self, config: &str, weights: &str, projection: &str) -> Result<TowerBytes<'_>> {
-        Ok(TowerBytes {
-            config: self.get(config)?,
-            weights: self.get(weights)?,
-            projection: self.0.get(projection).map(|bytes| &bytes[..]),
-        })
+    /// Builds the encoder on a device; if it is tied, one tower reads both sides.
+    ///
+    /// # Errors
+    /// If its files are missing or do not fit together.
+    pub fn encoder(&self, tokens: &Tokens, info: &EncoderInfo, device: &Device) -> Result<Encoder> {
+        let tower = |config, weights, projection: &str| -> Result<TowerBytes<'_>> {
+            let projection = self.0.get(projection).map(|bytes| &bytes[..]);
+            Ok(TowerBytes { config: self.get(config)?, weights: self.get(weights)?, projection })
+        };
+        let mention = tower(names::CONFIG, names::WEIGHTS, names::PROJECTION)?;
+        let entity = match info.tied {
+            true => None,
+            false => Some(tower(names::ENTITY_CONFIG, names::ENTITY_WEIGHTS, names::ENTITY_PROJECTION)?),
+        };
+        Encoder::new(mention, entity, tokens, info.reduction, device)
     }
 
     /// The manifest entries of all files but the manifest.
@@ -156,20 +166,13 @@ impl Bundle {
     ///
     /// # Errors
     /// If its files do not fit together, or its vectors are not as long as the index's.
-    pub fn encoder(&self, device: &Device) -> Result<BiEncoder> {
-        let mention = self.parts.tower(names::CONFIG, names::WEIGHTS, names::PROJECTION)?;
-        let mention = Tower::from_bytes(mention, &self.tokens, device)?;
-        let entity = if self.manifest.encoder.tied {
-            None
-        } else {
-            let bytes = self.parts.tower(names::ENTITY_CONFIG, names::ENTITY_WEIGHTS, names::ENTITY_PROJECTION)?;
-            Some(Tower::from_bytes(bytes, &self.tokens, device).context(|| "the entity tower".into())?)
-        };
-        let (found, expected) = (mention.dim(), self.index.info().dim);
+    pub fn encoder(&self, device: &Device) -> Result<Encoder> {
+        let encoder = self.parts.encoder(&self.tokens, &self.manifest.encoder, device)?;
+        let (found, expected) = (encoder.dim(), self.index.info().dim);
         if found != expected {
             return Err(Error::artifact(format!("the encoder gives {found} values, the index has {expected}")));
         }
-        BiEncoder::new(mention, entity)
+        Ok(encoder)
     }
 
     /// The files that the bundle was read from.

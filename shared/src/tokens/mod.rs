@@ -100,6 +100,11 @@ impl Tokens {
         Ok(Self { tokenizer, special, size })
     }
 
+    /// The id of `[PAD]`.
+    pub fn pad(&self) -> u32 {
+        self.special.pad
+    }
+
     /// The number of tokens, special ones included.
     pub fn size(&self) -> usize {
         self.size
@@ -136,8 +141,15 @@ impl Tokens {
 
     /// Pads sequences to the longest of them.
     pub fn batch(&self, rows: &[&Encoded]) -> TokenBatch {
+        TokenBatch::padded(rows, self.pad())
+    }
+}
+
+impl TokenBatch {
+    /// Pads sequences to the longest of them with the token `pad`.
+    pub fn padded(rows: &[&Encoded], pad: u32) -> Self {
         let seq = rows.iter().map(|row| row.ids.len()).max().unwrap_or(0);
-        let mut batch = TokenBatch {
+        let mut batch = Self {
             batch: rows.len(),
             seq,
             ids: Vec::with_capacity(rows.len() * seq),
@@ -147,7 +159,7 @@ impl Tokens {
         for row in rows {
             let padding = seq - row.ids.len();
             batch.ids.extend(row.ids.iter().map(|id| *id as i32));
-            batch.ids.extend(std::iter::repeat_n(self.special.pad as i32, padding));
+            batch.ids.extend(std::iter::repeat_n(pad as i32, padding));
             batch.mask.extend(std::iter::repeat_n(true, row.ids.len()));
             batch.mask.extend(std::iter::repeat_n(false, padding));
         }

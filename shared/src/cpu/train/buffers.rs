@@ -1,0 +1,89 @@
+//! Buffers that are used again: a training step needs the same ones as the step before it.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Buffers that nobody uses, smallest first.
+static IDLE: Mutex<Vec<Vec<f32>>> = Mutex::new(Vec::new());
+static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
+
+/// Numbers that go back to be used again.
+#[derive(Debug)]
+pub struct Buffer(Vec<f32>);
+
+impl Buffer {
+    /// `len` numbers, left from whatever they held.
+    pub fn new(len: usize) -> Self {
+        let found = IDLE.lock().ok().and_then(|mut idle| {
+            let at = idle.partition_point(|buffer| buffer.capacity() < len);
+            // One that is much too large would be missing elsewhere.
+            let fits = idle.get(at).is_some_and(|buffer| buffer.capacity() <= len.saturating_mul(2));
+            fits.then(|| idle.remove(at))
+        });
+        let mut buffer = found.unwrap_or_else(|| {
+            ALLOCATED.fetch_add(1, Ordering::Relaxed);
+            Vec::with_capacity(len)
+        });
+        buffer.resize(len, 0.0);
+        Self(buffer)
+    }
+
+    /// `len` zeros.
+    pub fn zeros(len: usize) -> Self {
+        let mut buffer = Self::new(len);
+        buffer.fill(0.0);
+        buffer
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        if let Ok(mut idle) = IDLE.lock() {
+            let at = idle.partition_point(|buffer| buffer.capacity() < self.0.capacity());
+            idle.insert(at, std::mem::take(&mut self.0));
+        }
+    }
+}
+
+impl Deref for Buffer {
+    type Target = [f32];
+
+    fn deref(&self) -> &[f32] {
+        &self.0
+    }
+}
+
+impl DerefMut for Buffer {
+    fn deref_mut(&mut self) -> &mut [f32] {
+        &mut self.0
+    }
+}
+
+/// Buffers that had to be allocated so far.
+pub fn allocated() -> usize {
+    ALLOCATED.load(Ordering::Relaxed)
+}
+
+/// Gives idle buffers back to the system, after training.
+pub fn release() {
+    if let Ok(mut idle) = IDLE.lock() {
+        idle.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_comes_back() {
+        let mut first = Buffer::new(123_457);
+        first[5] = 7.0;
+        let place = first.as_ptr();
+        drop(first);
+        let second = Buffer::new(123_457);
+        assert_eq!((second.as_ptr(), second[5], second.len()), (place, 7.0, 123_457));
+        assert!(Buffer::zeros(100).iter().all(|value| *value == 0.0));
+    }
+}

@@ -1,0 +1,133 @@
+//! The encoder of a bundle on any device: [`crate::cpu`] on the processor, Burn's tensors on a GPU.
+
+use crate::bert::BertConfig;
+use crate::biencoder::{BiEncoder, Reduction, Side, Tower, TowerBytes, same_dim};
+use crate::cpu::{self, Sequence};
+use crate::error::{Context, Error, Result};
+use crate::tokens::{Encoded, TokenBatch, Tokens, by_length};
+use burn::tensor::{Device, Tensor};
+
+/// Rows and tokens of one batch on a GPU, padding included.
+const BATCH: (usize, usize) = (64, 4096);
+
+/// Two towers, or one that reads both sides.
+pub struct Encoder {
+    road: Road,
+    reduction: Reduction,
+    dim: usize,
+    limits: [Limits; 2],
+}
+
+/// What computes.
+enum Road {
+    Cpu { mention: Box<cpu::Tower>, entity: Option<Box<cpu::Tower>> },
+    Burn { towers: Box<BiEncoder>, device: Device, pad: u32 },
+}
+
+/// What a tower reads.
+#[derive(Clone, Copy)]
+struct Limits {
+    vocabulary: usize,
+    positions: usize,
+}
+
+impl Limits {
+    fn of(tower: TowerBytes<'_>) -> Result<Self> {
+        let config = BertConfig::from_bytes(tower.config)?;
+        Ok(Self { vocabulary: config.vocab_size, positions: config.max_position_embeddings })
+    }
+}
+
+impl Encoder {
+    /// Builds the towers on a device; without an entity tower, the mention tower reads both sides.
+    ///
+    /// # Errors
+    /// If a tower's files do not fit together, or the towers give vectors of different lengths.
+    pub fn new(
+        mention: TowerBytes<'_>,
+        entity: Option<TowerBytes<'_>>,
+        tokens: &Tokens,
+        reduction: Reduction,
+        device: &Device,
+    ) -> Result<Self> {
+        let of_entity = || "the entity tower".to_owned();
+        let limits = [Limits::of(mention)?, entity.map_or(Ok(mention), Ok).and_then(Limits::of).context(of_entity)?];
+        let (road, dim) = if *device == Device::flex() {
+            let read = |tower| cpu::Tower::from_bytes(tower, tokens);
+            let (mention, entity) = (read(mention)?, entity.map(read).transpose().context(of_entity)?);
+            let dim = mention.dim();
+            same_dim(dim, entity.as_ref().map_or(dim, cpu::Tower::dim))?;
+            (Road::Cpu { mention: Box::new(mention), entity: entity.map(Box::new) }, dim)
+        } else {
+            let read = |tower| Tower::from_bytes(tower, tokens, device);
+            let (mention, entity) = (read(mention)?, entity.map(read).transpose().context(of_entity)?);
+            let dim = mention.dim();
+            let towers = Box::new(BiEncoder::new(mention, entity)?);
+            (Road::Burn { towers, device: device.clone(), pad: tokens.pad() }, dim)
+        };
+        Ok(Self { road, reduction, dim, limits })
+    }
+
+    /// Values of a vector.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// The longest sequence that both sides read, in tokens.
+    pub fn max_positions(&self) -> usize {
+        self.limits[0].positions.min(self.limits[1].positions)
+    }
+
+    /// Encodes sequences, each by itself, in the order given; on the processor on all its threads.
+    ///
+    /// # Shapes
+    /// -> `[rows, dim]`
+    ///
+    /// # Errors
+    /// If the device fails, or a token has no row in the encoder's table.
+    ///
+    /// # Panics
+    /// If a sequence is longer than [`Encoder::max_positions`].
+    pub fn encode(&self, side: Side, rows: &[&Encoded]) -> Result<Vec<f32>> {
+        let Limits { vocabulary, positions } = self.limits[side as usize];
+        for row in rows {
+            assert!(row.ids.len() <= positions, "a sequence of {} tokens, at most {positions} fit", row.ids.len());
+            if let Some(id) = row.ids.iter().find(|id| **id as usize >= vocabulary) {
+                return Err(Error::artifact(format!(
+                    "the tokenizer gives token {id}, the encoder has {vocabulary}: they belong to different models"
+                )));
+            }
+        }
+        match &self.road {
+            Road::Cpu { mention, entity } => {
+                let tower = match side {
+                    Side::Mention => mention,
+                    Side::Entity => entity.as_ref().unwrap_or(mention),
+                };
+                let segments = vec![0; rows.iter().map(|row| row.ids.len()).max().unwrap_or(0)];
+                let sequences = rows.iter().map(|row| Sequence { ids: &row.ids, segments: &segments[..row.ids.len()] });
+                Ok(tower.forward(&sequences.collect::<Vec<_>>(), self.reduction))
+            }
+            Road::Burn { towers, device, pad } => {
+                let lengths: Vec<usize> = rows.iter().map(|row| row.ids.len()).collect();
+                let mut vectors = vec![0.0; rows.len() * self.dim];
+                for batch in by_length(&lengths, BATCH.0, BATCH.1) {
+                    let tokens = TokenBatch::padded(&batch.iter().map(|at| rows[*at]).collect::<Vec<_>>(), *pad);
+                    let found = read_back(towers.tower(side).forward(&tokens, self.reduction, device))?;
+                    for (at, vector) in batch.iter().zip(found.chunks_exact(self.dim)) {
+                        vectors[at * self.dim..][..self.dim].copy_from_slice(vector);
+                    }
+                }
+                Ok(vectors)
+            }
+        }
+    }
+}
+
+/// Reads a tensor back, row by row.
+fn read_back(tensor: Tensor<2>) -> Result<Vec<f32>> {
+    let data =
+        tensor.try_into_data().map_err(|cause| Error::device("reading vectors back").caused_by(cause.to_string()))?;
+    data.try_into_vec::<f32>()
+        .map_err(|cause| Error::device("the device gave no 32-bit floats").caused_by(format!("{cause:?}")))
+}
