@@ -1,14 +1,18 @@
 //! Hidden states and vectors against PyTorch: goldens of `python/vectors.py`, on the processor and through wgpu.
 
 use burn::tensor::{Device, Tensor};
+use bytes::Bytes;
 use pel_shared::bert::{Bert, BertConfig, BertInput};
-use pel_shared::biencoder::{Pooling, Reduction, Tower, TowerBytes, pool};
+use pel_shared::biencoder::{Pooling, Reduction, Side, Tower, TowerBytes, pool};
+use pel_shared::cpu::{self, Sequence};
+use pel_shared::encoder::Encoder;
 use pel_shared::score::Score;
-use pel_shared::tokens::{TokenBatch, Tokens};
+use pel_shared::tokens::{Cut, Encoded, TokenBatch, Tokens};
 use pel_tests::{devices, golden, model};
 use serde::Deserialize;
 
 const TOLERANCE: f32 = 1e-5;
+const REDUCTION: Reduction = Reduction { pooling: Pooling::Mean, score: Score::Cosine };
 
 #[derive(Deserialize)]
 struct Golden {
@@ -59,14 +63,14 @@ fn near(what: &str, found: &[f32], expected: &[f32], real: &[bool]) {
 struct Model {
     tokens: Tokens,
     config: Vec<u8>,
-    weights: Vec<u8>,
+    weights: Bytes,
 }
 
 impl Model {
     fn read(name: &str) -> Self {
         let read = |file: &str| std::fs::read(model(name).join(file)).expect(file);
         let tokens = Tokens::from_bytes(&read("tokenizer.json")).expect("it is a tokenizer");
-        Self { tokens, config: read("config.json"), weights: read("model.safetensors") }
+        Self { tokens, config: read("config.json"), weights: read("model.safetensors").into() }
     }
 
     fn bert(&self, device: &Device) -> Bert {
@@ -74,9 +78,23 @@ impl Model {
         Bert::from_bytes(&config, &self.weights, device).expect("it is whole")
     }
 
+    fn bytes(&self) -> TowerBytes<'_> {
+        TowerBytes { config: &self.config, weights: &self.weights, projection: None }
+    }
+
     fn tower(&self, device: &Device) -> Tower {
-        let bytes = TowerBytes { config: &self.config, weights: &self.weights, projection: None };
-        Tower::from_bytes(bytes, &self.tokens, device).expect("it is whole")
+        Tower::from_bytes(self.bytes(), &self.tokens, device).expect("it is whole")
+    }
+
+    fn encoder(&self, device: &Device) -> Encoder {
+        Encoder::new(self.bytes(), None, &self.tokens, REDUCTION, device).expect("it is whole")
+    }
+
+    /// The same with one byte a weight.
+    fn quantised(self) -> Self {
+        let config = BertConfig::from_bytes(&self.config).expect("it is whole");
+        let weights = cpu::quantise(&config, &self.weights).expect("it is whole").into();
+        Self { weights, ..self }
     }
 }
 
@@ -103,19 +121,59 @@ fn check_states(name: &str, model: &Model, states: &States, device: &Device) {
         let pooled = pool(bert.forward(&input), &input.mask, pooling);
         near(&format!("{name}: {pooling:?}"), &floats(pooled), &expected.values, &whole_rows);
     }
-    let reduction = Reduction { pooling: Pooling::Mean, score: Score::Cosine };
-    let vectors = floats(model.tower(device).forward(&tokens, reduction, device));
+    let vectors = floats(model.tower(device).forward(&tokens, REDUCTION, device));
     near(&format!("{name}: unit vectors"), &vectors, &states.normalized.values, &whole_rows);
 }
 
 fn check_rows(name: &str, model: &Model, rows: &[Row], device: &Device) {
     let tower = model.tower(device);
-    let reduction = Reduction { pooling: Pooling::Mean, score: Score::Cosine };
     for row in rows {
         let seq = row.ids.len();
         let batch = TokenBatch { batch: 1, seq, ids: row.ids.clone(), segments: vec![0; seq], mask: vec![true; seq] };
-        let vector = floats(tower.forward(&batch, reduction, device));
+        let vector = floats(tower.forward(&batch, REDUCTION, device));
         near(&format!("{name}: {:?}", row.text), &vector, &row.normalized.values, &[true]);
+    }
+}
+
+/// The states' sequences without their padding, through the processor's own encoder.
+fn check_states_without_padding(name: &str, model: &Model, states: &States) {
+    let tower = cpu::Tower::from_bytes(model.bytes(), &model.tokens).expect("it is whole");
+    let real = |values: &[i32], mask: &[u8]| -> Vec<u32> {
+        values.iter().zip(mask).filter(|(_, real)| **real == 1).map(|(value, _)| *value as u32).collect()
+    };
+    let cut = |rows: &[Vec<i32>]| -> Vec<Vec<u32>> {
+        rows.iter().zip(&states.mask).map(|(row, mask)| real(row, mask)).collect()
+    };
+    let (ids, segments) = (cut(&states.ids), cut(&states.segments));
+    let sequences: Vec<_> = ids.iter().zip(&segments).map(|(ids, segments)| Sequence { ids, segments }).collect();
+    let (seq, last) = (states.ids[0].len(), states.hidden.last().expect("there are layers"));
+    let rows = tower.encoder().forward(&sequences, <[f32]>::to_vec);
+    for (at, (rows, ids)) in rows.iter().zip(&ids).enumerate() {
+        let expected = &last.values[at * seq * tower.dim()..][..ids.len() * tower.dim()];
+        near(&format!("{name}: sequence {at} without padding"), rows, expected, &[true]);
+    }
+    for (pooling, score, expected) in [
+        (Pooling::Mean, Score::Dot, &states.mean),
+        (Pooling::Cls, Score::Dot, &states.cls),
+        (Pooling::Mean, Score::Cosine, &states.normalized),
+    ] {
+        let vectors = tower.forward(&sequences, Reduction { pooling, score });
+        near(&format!("{name}: {pooling:?} {score:?} without padding"), &vectors, &expected.values, &[true]);
+    }
+}
+
+fn encoded(row: &Row) -> Encoded {
+    Encoded { ids: row.ids.iter().map(|id| *id as u32).collect(), cut: Cut::default() }
+}
+
+/// All rows in one call, of different lengths and in the order given; then each alone.
+fn check_encoder(name: &str, encoder: &Encoder, rows: &[Row]) {
+    let sequences: Vec<Encoded> = rows.iter().map(encoded).collect();
+    let together = encoder.encode(Side::Mention, &sequences.iter().collect::<Vec<_>>()).expect("the device works");
+    for ((row, sequence), together) in rows.iter().zip(&sequences).zip(together.chunks_exact(encoder.dim())) {
+        near(&format!("{name}: {:?} among others", row.text), together, &row.normalized.values, &[true]);
+        let alone = encoder.encode(Side::Entity, &[sequence]).expect("the device works");
+        near(&format!("{name}: {:?} alone", row.text), &alone, &row.normalized.values, &[true]);
     }
 }
 
@@ -127,6 +185,7 @@ fn tiny_models_give_the_states_of_pytorch_on_every_device() {
             let (model, name) = (Model::read(&golden.model), format!("{} on {device_name}", golden.model));
             check_states(&name, &model, golden.states.as_ref().expect("the tiny goldens have states"), &device);
             check_rows(&name, &model, &golden.rows, &device);
+            check_encoder(&name, &model.encoder(&device), &golden.rows);
         }
     }
 }
@@ -139,5 +198,33 @@ fn minilm_gives_the_vectors_of_pytorch_on_every_device() {
         // Software Vulkan is slow: three sentences say as much as sixteen.
         let rows = if at == 0 { &golden.rows[..] } else { &golden.rows[..3] };
         check_rows(&format!("MiniLM on {device_name}"), &model, rows, &device);
+        check_encoder(&format!("MiniLM on {device_name}"), &model.encoder(&device), rows);
+    }
+}
+
+#[test]
+fn sequences_without_padding_have_the_states_of_pytorch() {
+    for file in ["tiny.json", "tiny-cased.json"] {
+        let golden: Golden = golden(file);
+        let states = golden.states.as_ref().expect("the tiny goldens have states");
+        check_states_without_padding(&golden.model, &Model::read(&golden.model), states);
+    }
+}
+
+#[test]
+fn one_byte_a_weight_is_near_to_pytorch_on_every_device() {
+    for file in ["tiny.json", "tiny-cased.json", "minilm.json"] {
+        let golden: Golden = golden(file);
+        let model = Model::read(&golden.model).quantised();
+        for (at, (device_name, device)) in devices().into_iter().enumerate() {
+            let rows = if at == 0 { &golden.rows[..] } else { &golden.rows[..3] };
+            let sequences: Vec<Encoded> = rows.iter().map(encoded).collect();
+            let encoder = model.encoder(&device);
+            let found = encoder.encode(Side::Mention, &sequences.iter().collect::<Vec<_>>()).expect("the device works");
+            for (row, vector) in rows.iter().zip(found.chunks_exact(encoder.dim())) {
+                let cosine: f32 = vector.iter().zip(&row.normalized.values).map(|(a, b)| a * b).sum();
+                assert!(cosine > 0.98, "{} on {device_name}: {:?}: cosine {cosine}", golden.model, row.text);
+            }
+        }
     }
 }

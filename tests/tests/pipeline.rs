@@ -32,7 +32,7 @@ struct Row {
     links: Vec<(usize, usize, Option<String>)>,
 }
 
-fn recipe(table: &Table) -> Recipe {
+fn recipe(table: &Table, precision: Precision) -> Recipe {
     let mut kb = KnowledgeBase::new();
     for concept in &table.concepts {
         kb.push(concept.clone()).expect("the table's ids are unique");
@@ -48,6 +48,7 @@ fn recipe(table: &Table) -> Recipe {
             licence: "MIT OR Apache-2.0".into(),
             tied: true,
             reduction: Reduction { pooling: Pooling::Mean, score: Score::Cosine },
+            precision,
         },
         kb_info: KbInfo {
             name: "table".into(),
@@ -70,32 +71,36 @@ fn recipe(table: &Table) -> Recipe {
 #[test]
 fn the_table_is_linked_as_it_says_on_every_device() {
     let table: Table = serde_json::from_slice(&bytes("pipeline.json")).expect("the table has its form");
-    for (at, (name, device)) in devices().into_iter().enumerate() {
-        let device = OpenDevice { device, name, is_cpu: at == 0 };
-        let folder = tempfile::tempdir().expect("a folder");
-        let work = WorkFolder::beside(&folder.path().join("bundle"));
-        let built = build(recipe(&table), &device, &work).expect("it fits together");
-        let bundle = Bundle::read(built.parts).expect("what was built can be read");
-        let linker = Linker::new(bundle, device.device.clone()).expect("the encoder fits");
-        let options = LinkOptions::default();
-        for row in &table.rows {
-            let given =
-                row.spans.iter().map(|(start, end)| Detected { span: Span::new(*start, *end), origin: Origin::Given });
-            let mentions = spans::join(given.collect(), linker.detect(&row.text, &options));
-            let links = link(&linker, &device, &row.text, mentions, &options).expect("the spans fit");
-            let found: Vec<_> = links
-                .iter()
-                .map(|link| {
-                    let id = match link.decision {
-                        Decision::Linked { best } => {
-                            Some(linker.bundle().concepts.get(best.concept).expect("there").id)
-                        }
-                        Decision::Nil { .. } => None,
-                    };
-                    (link.span.start, link.span.end, id)
-                })
-                .collect();
-            assert_eq!(found, row.links, "{}: {:?}", device.name, row.text);
+    for (name, device) in devices() {
+        let device = OpenDevice { device, name };
+        for precision in [Precision::F32, Precision::Int8] {
+            check(&table, &device, precision);
         }
+    }
+}
+
+fn check(table: &Table, device: &OpenDevice, precision: Precision) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let work = WorkFolder::beside(&folder.path().join("bundle"));
+    let built = build(recipe(table, precision), device, &work).expect("it fits together");
+    let bundle = Bundle::read(built.parts).expect("what was built can be read");
+    let linker = Linker::new(bundle, &device.device).expect("the encoder fits");
+    let options = LinkOptions::default();
+    for row in &table.rows {
+        let given =
+            row.spans.iter().map(|(start, end)| Detected { span: Span::new(*start, *end), origin: Origin::Given });
+        let mentions = spans::join(given.collect(), linker.detect(&row.text, &options));
+        let links = link(&linker, &row.text, mentions, &options).expect("the spans fit");
+        let found: Vec<_> = links
+            .iter()
+            .map(|link| {
+                let id = match link.decision {
+                    Decision::Linked { best } => Some(linker.bundle().concepts.get(best.concept).expect("there").id),
+                    Decision::Nil { .. } => None,
+                };
+                (link.span.start, link.span.end, id)
+            })
+            .collect();
+        assert_eq!(found, row.links, "{}, {precision:?}: {:?}", device.name, row.text);
     }
 }

@@ -62,8 +62,6 @@ pub struct OpenDevice {
     pub device: Device,
     /// What a user calls it.
     pub name: String,
-    /// Whether it is the processor.
-    pub is_cpu: bool,
 }
 
 /// An adapter that wgpu found.
@@ -173,13 +171,13 @@ impl DeviceArgs {
             .memory_config(memory)
             .init()
             .map_err(|cause| Error::device(format!("starting {}", adapter.name)).caused_by(cause))?;
-        Ok(OpenDevice { device, name: format!("{} ({})", adapter.name, adapter.backend), is_cpu: false })
+        Ok(OpenDevice { device, name: format!("{} ({})", adapter.name, adapter.backend) })
     }
 }
 
 fn cpu() -> OpenDevice {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    OpenDevice { device: Device::flex(), name: format!("CPU, {cores} threads"), is_cpu: true }
+    OpenDevice { device: Device::flex(), name: format!("CPU, {cores} threads") }
 }
 
 #[cfg(feature = "cuda")]
@@ -190,7 +188,7 @@ fn cuda(number: usize) -> Result<OpenDevice> {
         device.sync().map(|()| device)
     });
     match opened {
-        Ok(Ok(device)) => Ok(OpenDevice { device, name: format!("CUDA device {number}"), is_cpu: false }),
+        Ok(Ok(device)) => Ok(OpenDevice { device, name: format!("CUDA device {number}") }),
         Ok(Err(cause)) => Err(Error::device(format!("starting CUDA device {number}")).caused_by(cause.to_string())),
         Err(_) => {
             Err(Error::device(format!("CUDA device {number} cannot be started; is the NVIDIA driver installed?")))

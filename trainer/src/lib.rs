@@ -4,7 +4,6 @@ pub mod bundles;
 pub mod commands;
 pub mod corpus;
 pub mod device;
-pub mod encode;
 pub mod evaluate;
 pub mod files;
 pub mod import;

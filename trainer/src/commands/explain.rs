@@ -1,8 +1,7 @@
 //! `pel explain`: one mention on its way to a decision.
 
 use super::link::link;
-use crate::device::{DeviceArgs, OpenDevice, Work};
-use crate::encode::{encode_batches, read_back};
+use crate::device::{DeviceArgs, Work};
 use crate::tables::table;
 use crate::{bundles, files};
 use clap::Args;
@@ -10,7 +9,7 @@ use pel_shared::biencoder::Side;
 use pel_shared::detect::{Detected, Origin};
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::kb::Concept;
-use pel_shared::linker::{Link, LinkOptions, Linker};
+use pel_shared::linker::{Link, LinkOptions, Linker, Prepared};
 use pel_shared::nil::Decision;
 use pel_shared::text::Span;
 use pel_shared::tokens::Encoded;
@@ -68,16 +67,16 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     };
     let span = span(args, &text)?;
     let opened = device.open(Work::Short)?;
-    let linker = Linker::new(bundles::open(&args.bundle)?, opened.device.clone())
-        .context(|| args.bundle.display().to_string())?;
+    let linker =
+        Linker::new(bundles::open(&args.bundle)?, &opened.device).context(|| args.bundle.display().to_string())?;
     let options = LinkOptions { k: args.k, threshold: args.threshold, ..LinkOptions::default() };
     let given = vec![Detected { span, origin: Origin::Given }];
-    let links = link(&linker, &opened, &text, given.clone(), &options)?;
+    let links = link(&linker, &text, given.clone(), &options)?;
     let link = links.first().ok_or_else(|| Error::input("no mention"))?;
-    let prepared = linker.prepare(&text, given, &options)?;
-    let ids = linker.sequences(&prepared).first().map_or(Vec::new(), |encoded| encoded.ids.clone());
+    let prepared = linker.prepare(&text, given)?;
+    let ids = prepared.sequences().first().map_or(Vec::new(), |encoded| encoded.ids.clone());
     let tokens: Vec<String> = ids.iter().map(|id| linker.bundle().tokens.token(*id)).collect();
-    let met = met(&linker, &opened, &prepared, link)?;
+    let met = met(&linker, &prepared, link)?;
     let threshold = args.threshold.or(linker.bundle().manifest.nil.threshold);
     if json {
         let said = serde_json::json!({
@@ -117,21 +116,17 @@ fn span(args: &ExplainArgs, text: &str) -> Result<Span> {
 }
 
 /// Encodes the texts of each candidate again, to say which of them met the mention.
-fn met(linker: &Linker, device: &OpenDevice, prepared: &pel_shared::linker::Prepared, link: &Link) -> Result<Vec<Met>> {
-    let Some(batch) = prepared.batches().first() else { return Ok(Vec::new()) };
-    let mention = read_back(linker.encode(prepared, batch))?;
+fn met(linker: &Linker, prepared: &Prepared, link: &Link) -> Result<Vec<Met>> {
+    let mention = linker.encode(prepared)?;
+    if mention.is_empty() {
+        return Ok(Vec::new());
+    }
     let (bundle, view) = (linker.bundle(), &linker.bundle().manifest.view);
-    let tower = linker.encoder().tower(Side::Entity);
     let mut all = Vec::new();
     for candidate in &link.candidates {
         let concept = bundle.concepts.get(candidate.concept)?;
         let rows = view.rows(&bundle.tokens, &concept)?;
-        let batches: Vec<&[Encoded]> = rows.chunks(16).collect();
-        let vectors = encode_batches(device, &batches, |rows| {
-            let batch = bundle.tokens.batch(&rows.iter().collect::<Vec<_>>());
-            tower.forward(&batch, bundle.manifest.encoder.reduction, &device.device)
-        })?;
-        let vectors = vectors.concat();
+        let vectors = linker.encoder().encode(Side::Entity, &rows.iter().collect::<Vec<_>>())?;
         let score = |vector: &[f32]| vector.iter().zip(&mention).map(|(a, b)| a * b).sum::<f32>();
         let scores: Vec<f32> = vectors.chunks_exact(mention.len()).map(score).collect();
         let best = (0..rows.len()).max_by(|a, b| scores[*a].total_cmp(&scores[*b]).then(b.cmp(a)));

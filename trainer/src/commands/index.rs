@@ -54,9 +54,13 @@ pub struct IndexArgs {
     /// How vectors are compared: cosine, or the dot product of raw vectors
     #[arg(long, value_enum, default_value = "cosine")]
     score: ScoreChoice,
-    /// How values are kept: one byte each, or four
+    /// How the values of vectors are kept: one byte each, or four
     #[arg(long, value_enum, default_value = "int8")]
     precision: PrecisionChoice,
+    /// How the encoder's weights are kept: four bytes each, or one: smaller, and faster on a processor, for slightly other
+    /// scores; concepts are encoded before, with what the encoder has
+    #[arg(long, value_enum, default_value = "f32")]
+    encoder_precision: PrecisionChoice,
     /// Build an HNSW graph for approximate search
     #[arg(long)]
     hnsw: bool,
@@ -147,6 +151,7 @@ pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
             licence: args.encoder_licence.clone(),
             tied: args.entity_encoder.is_none(),
             reduction: Reduction { pooling: args.pooling.into(), score: args.score.into() },
+            precision: args.encoder_precision.into(),
         },
         kb_info: KbInfo {
             name: args.kb_name.clone().unwrap_or_else(|| stem(&args.kb)),

@@ -73,7 +73,7 @@ fn print_manifest(bundle: &Bundle) {
         table.add_row([name.to_owned(), value]);
     };
     row("Written by", format!("{written_by}, bundle format {format}"));
-    row("Encoder", format!("{} ({towers}; licence: {})", encoder.name, encoder.licence));
+    row("Encoder", format!("{} ({towers}, {:?}; licence: {})", encoder.name, encoder.precision, encoder.licence));
     row(
         "Vectors",
         format!(

@@ -1,15 +1,16 @@
 //! `pel link`: notes in, linked mentions out.
 
-use crate::device::{DeviceArgs, OpenDevice, Work};
-use crate::encode::encode_batches;
+use crate::device::{DeviceArgs, Work};
 use crate::files::{io_error, write_whole};
 use crate::progress::Progress;
 use crate::render::{self, Format, LinkedNote};
 use crate::{bundles, interrupt, memory, spans};
 use clap::Args;
+use pel_shared::biencoder::Side;
 use pel_shared::detect::{DetectOptions, Detected};
 use pel_shared::error::{Context, Error, Result};
-use pel_shared::linker::{Link, LinkOptions, Linker};
+use pel_shared::linker::{Link, LinkOptions, Linker, Prepared};
+use rayon::prelude::*;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -63,45 +64,33 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let notes = notes(&args.inputs)?;
     let bundle = bundles::open(&args.bundle)?;
     let opened = device.open(Work::Short)?;
-    let linker = Linker::new(bundle, opened.device.clone()).context(|| args.bundle.display().to_string())?;
+    let linker = Linker::new(bundle, &opened.device).context(|| args.bundle.display().to_string())?;
     let options = LinkOptions {
         k: args.k,
         threshold: args.threshold,
         detect: DetectOptions { unknown_terms: !args.names_only, ..DetectOptions::default() },
-        ..LinkOptions::default()
     };
     let several = notes.len() > 1 || args.inputs.iter().any(|input| input.is_dir());
     if several && args.out.is_none() && format == Format::Html {
         return Err(Error::input("several notes make several HTML pages: choose a folder with --out"));
     }
+    let job = Job { args, linker, options, format, several };
     let mut progress = Progress::new("linking", notes.len() as u64, "notes");
-    for note in &notes {
+    for window in windows(&notes) {
         interrupt::check()?;
-        let link_one = || -> Result<()> {
-            let text = spans::note(&note.path)?;
-            let mentions = mentions(args, note, several, &text, &linker, &options)?;
-            let links = link(&linker, &opened, &text, mentions, &options)?;
-            let linked = LinkedNote { name: &note.name, text: &text, links: &links, linker: &linker };
-            let rendered = render::render(format, &linked)?;
-            match &args.out {
-                None => print(&rendered),
-                Some(out) => {
-                    let path =
-                        if several { out.join(format!("{}.{}", note.name, format.extension())) } else { out.clone() };
-                    write_whole(&path, |file| {
-                        file.write_all(rendered.as_bytes()).map_err(|cause| io_error("writing", &path, cause))
-                    })
-                }
-            }
-        };
-        link_one().context(|| note.path.display().to_string())?;
-        progress.advance(1);
+        job.run(window, &mut progress)?;
     }
     if let Some(bytes) = memory::peak().filter(|_| args.memory) {
         eprintln!("peak memory {bytes} bytes");
     }
     Ok(())
 }
+
+/// Notes and bytes that are linked together: enough to keep every thread busy, few enough to bound the memory.
+const WINDOW: (usize, u64) = (64, 4 << 20);
+
+/// Sequences that are encoded between two looks for Ctrl-C.
+const SEQUENCES: usize = 4096;
 
 /// A note to be read.
 struct Note {
@@ -139,23 +128,106 @@ fn notes(inputs: &[PathBuf]) -> Result<Vec<Note>> {
     Ok(notes)
 }
 
-fn mentions(
-    args: &LinkArgs,
-    note: &Note,
+/// Cuts the notes into windows. Standard input, whose size nobody knows, is one of its own; notes of one name are in
+/// different ones, for the last of them stays where their links are written.
+fn windows(notes: &[Note]) -> Vec<&[Note]> {
+    let size = |note: &Note| std::fs::metadata(&note.path).map_or(WINDOW.1, |metadata| metadata.len());
+    let (mut windows, mut first, mut bytes) = (Vec::new(), 0, 0);
+    for (at, note) in notes.iter().enumerate() {
+        bytes += size(note);
+        let full = at - first >= WINDOW.0 || bytes > WINDOW.1;
+        if at > first && (full || notes[first..at].iter().any(|other| other.name == note.name)) {
+            windows.push(&notes[first..at]);
+            (first, bytes) = (at, size(note));
+        }
+    }
+    windows.push(&notes[first..]);
+    windows
+}
+
+/// How notes are linked.
+struct Job<'a> {
+    args: &'a LinkArgs,
+    linker: Linker,
+    options: LinkOptions,
+    format: Format,
     several: bool,
-    text: &str,
-    linker: &Linker,
-    options: &LinkOptions,
-) -> Result<Vec<Detected>> {
-    let given = match &args.spans {
-        None => Vec::new(),
-        Some(path) => match spans_of(path, note, several)? {
-            Some(file) => spans::read(&file, text)?,
+}
+
+impl Job<'_> {
+    /// Links the notes of a window together; what comes before a note that fails is still written.
+    fn run(&self, window: &[Note], progress: &mut Progress) -> Result<()> {
+        let read = |note: &Note| self.read(note).context(|| note.path.display().to_string());
+        let (mut texts, mut prepared, mut failed) = (Vec::new(), Vec::new(), None);
+        for read in window.par_iter().map(read).collect::<Vec<_>>() {
+            match read {
+                Ok((text, mentions)) => {
+                    texts.push(text);
+                    prepared.push(mentions);
+                }
+                Err(error) => {
+                    failed = Some(error);
+                    break;
+                }
+            }
+        }
+        let links = self.link(window, prepared)?;
+        let write = |((note, text), links): ((&Note, &String), &Vec<Link>)| {
+            self.write(note, text, links).context(|| note.path.display().to_string())
+        };
+        let written: Vec<_> = window.par_iter().zip(&texts).zip(&links).map(write).collect();
+        for printed in written {
+            print(&printed?)?;
+            progress.advance(1);
+        }
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// Reads a note and prepares its mentions.
+    fn read(&self, note: &Note) -> Result<(String, Prepared)> {
+        let text = spans::note(&note.path)?;
+        let prepared = self.linker.prepare(&text, self.mentions(note, &text)?)?;
+        Ok((text, prepared))
+    }
+
+    fn mentions(&self, note: &Note, text: &str) -> Result<Vec<Detected>> {
+        let given = match &self.args.spans {
             None => Vec::new(),
-        },
-    };
-    let found = if args.spans_only { Vec::new() } else { linker.detect(text, options) };
-    Ok(spans::join(given, found))
+            Some(path) => match spans_of(path, note, self.several)? {
+                Some(file) => spans::read(&file, text)?,
+                None => Vec::new(),
+            },
+        };
+        let found = if self.args.spans_only { Vec::new() } else { self.linker.detect(text, &self.options) };
+        Ok(spans::join(given, found))
+    }
+
+    /// The links of each note.
+    fn link(&self, window: &[Note], prepared: Vec<Prepared>) -> Result<Vec<Vec<Link>>> {
+        let counts: Vec<usize> = prepared.iter().map(Prepared::mentions).collect();
+        let joined = Prepared::join(prepared);
+        let vectors = encode(&self.linker, &joined).context(|| match window {
+            [note] => note.path.display().to_string(),
+            notes => format!("{} and {} more", notes[0].path.display(), notes.len() - 1),
+        })?;
+        let mut links = self.linker.finish(&joined, &vectors, &self.options).into_iter();
+        Ok(counts.iter().map(|count| links.by_ref().take(*count).collect()).collect())
+    }
+
+    /// Writes the links of a note into its file; gives what is to be printed if there is none.
+    fn write(&self, note: &Note, text: &str, links: &[Link]) -> Result<String> {
+        let linked = LinkedNote { name: &note.name, text, links, linker: &self.linker };
+        let rendered = render::render(self.format, &linked)?;
+        let Some(out) = &self.args.out else { return Ok(rendered) };
+        let path = match self.several {
+            true => out.join(format!("{}.{}", note.name, self.format.extension())),
+            false => out.clone(),
+        };
+        write_whole(&path, |file| {
+            file.write_all(rendered.as_bytes()).map_err(|cause| io_error("writing", &path, cause))
+        })?;
+        Ok(String::new())
+    }
 }
 
 /// The file of spans for a note; `None` if a folder of spans has none for it.
@@ -172,20 +244,24 @@ fn spans_of(path: &Path, note: &Note, several: bool) -> Result<Option<PathBuf>> 
     Ok(candidates.into_iter().find(|path| path.is_file()))
 }
 
-/// The road of one text, natively.
+/// The road of one text.
 ///
 /// # Errors
 /// If a span does not fit or the device fails.
-pub fn link(
-    linker: &Linker,
-    device: &OpenDevice,
-    text: &str,
-    mentions: Vec<Detected>,
-    options: &LinkOptions,
-) -> Result<Vec<Link>> {
-    let prepared = linker.prepare(text, mentions, options)?;
-    let vectors = encode_batches(device, prepared.batches(), |batch| linker.encode(&prepared, batch))?;
+pub fn link(linker: &Linker, text: &str, mentions: Vec<Detected>, options: &LinkOptions) -> Result<Vec<Link>> {
+    let prepared = linker.prepare(text, mentions)?;
+    let vectors = linker.encode(&prepared)?;
     Ok(linker.finish(&prepared, &vectors, options))
+}
+
+/// As [`Linker::encode`], with a look for Ctrl-C now and then.
+fn encode(linker: &Linker, prepared: &Prepared) -> Result<Vec<f32>> {
+    let mut vectors = Vec::new();
+    for some in prepared.sequences().chunks(SEQUENCES) {
+        interrupt::check()?;
+        vectors.extend(linker.encoder().encode(Side::Mention, &some.iter().collect::<Vec<_>>())?);
+    }
+    Ok(vectors)
 }
 
 /// Prints to standard output; a reader that has gone away (`| head`) ends the command quietly.

@@ -3,10 +3,11 @@
 use super::{Dense, Query, Retriever};
 use crate::bundles;
 use crate::device::{DeviceArgs, OpenDevice, Work};
-use crate::encode::encode_batches;
+use crate::interrupt;
 use crate::kb_file::KbFile;
-use pel_shared::biencoder::{BiEncoder, Side};
+use pel_shared::biencoder::Side;
 use pel_shared::bundle::Bundle;
+use pel_shared::encoder::Encoder;
 use pel_shared::error::{Context, Result};
 use pel_shared::lexical::Ranked;
 use pel_shared::text::Mention;
@@ -18,9 +19,9 @@ use std::path::Path;
 const BATCH_TOKENS: usize = 2048;
 
 /// A bundle on a device.
-struct Encoder {
+struct Opened {
     bundle: Bundle,
-    encoder: BiEncoder,
+    encoder: Encoder,
     device: OpenDevice,
 }
 
@@ -33,10 +34,10 @@ pub fn open(path: &Path, device: &DeviceArgs) -> Result<Dense> {
     let device = device.open(Work::Long)?;
     let encoder = bundle.encoder(&device.device).context(|| path.display().to_string())?;
     let concepts = KbFile { kb: bundle.concepts.to_knowledge_base()?, blake3: bundle.manifest.kb.blake3.clone() };
-    Ok(Dense { concepts, retriever: Box::new(Encoder { bundle, encoder, device }) })
+    Ok(Dense { concepts, retriever: Box::new(Opened { bundle, encoder, device }) })
 }
 
-impl Retriever for Encoder {
+impl Retriever for Opened {
     fn name(&self) -> &str {
         "dense"
     }
@@ -90,20 +91,16 @@ impl Retriever for Encoder {
         let batches = by_length(&lengths, 256, BATCH_TOKENS);
         let mut found: Vec<Ranked> = vec![Vec::new(); queries.len()];
         for group in batches.chunks(2 * rayon::current_num_threads()) {
-            let vectors = encode_batches(&self.device, group, |batch| {
-                let rows: Vec<&Encoded> = batch.iter().map(|at| &sequences[*at]).collect();
-                let tower = self.encoder.tower(Side::Mention);
-                tower.forward(&bundle.tokens.batch(&rows), bundle.manifest.encoder.reduction, &self.device.device)
-            })?;
-            for (batch, vectors) in group.iter().zip(vectors) {
-                for (at, candidates) in batch.iter().zip(bundle.index.search(&vectors, k)) {
-                    let ranked: Ranked =
-                        candidates.iter().map(|candidate| (candidate.concept, candidate.score)).collect();
-                    for mention in &mentions[*at] {
-                        found[*mention] = ranked.clone();
-                    }
-                    done(mentions[*at].len())?;
+            interrupt::check()?;
+            let places: Vec<usize> = group.concat();
+            let rows: Vec<&Encoded> = places.iter().map(|at| &sequences[*at]).collect();
+            let vectors = self.encoder.encode(Side::Mention, &rows)?;
+            for (at, candidates) in places.iter().zip(bundle.index.search(&vectors, k)) {
+                let ranked: Ranked = candidates.iter().map(|candidate| (candidate.concept, candidate.score)).collect();
+                for mention in &mentions[*at] {
+                    found[*mention] = ranked.clone();
                 }
+                done(mentions[*at].len())?;
             }
         }
         Ok(found)

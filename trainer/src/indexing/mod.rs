@@ -6,11 +6,13 @@ pub use vectors::WorkFolder;
 
 use crate::device::OpenDevice;
 use bytes::Bytes;
-use pel_shared::biencoder::{BiEncoder, Tower, TowerBytes};
+use pel_shared::bert::BertConfig;
 use pel_shared::bundle::{EncoderInfo, FORMAT_VERSION, KbInfo, Manifest, Parts, ViewOptions, names};
 use pel_shared::concepts::ConceptTable;
 use pel_shared::container::Check;
+use pel_shared::cpu;
 use pel_shared::detect::Dictionary;
+use pel_shared::encoder::Encoder;
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::index::{HnswOptions, Index, IndexInfo, Precision};
 use pel_shared::kb::{ConceptId, KnowledgeBase};
@@ -73,7 +75,7 @@ pub fn build(recipe: Recipe, device: &OpenDevice, work: &WorkFolder) -> Result<B
     eprintln!("{} concepts, {} different texts, on {}", kb.len(), rows.sequences.len(), device.name);
     let reduction = info.reduction;
     let key = format!("{reduction:?} {:?} {}", parts.file_infos(), device.name);
-    let encoding = Encoding { encoder: &encoder, tokens: &tokens, reduction, device, batch_tokens };
+    let encoding = Encoding { encoder: &encoder, batch_tokens };
     let vectors = rows.spread(&vectors::vectors(&encoding, &rows.sequences, work, &key)?);
 
     let index_info = IndexInfo {
@@ -85,6 +87,13 @@ pub fn build(recipe: Recipe, device: &OpenDevice, work: &WorkFolder) -> Result<B
     };
     let index = Bytes::from(Index::build(&vectors, &rows.concepts, &index_info)?);
     let kept = measure(&vectors, &rows, &index_info, &index)?;
+    // After the concepts: their vectors are better from floats, and made only once.
+    for (config, weights) in [(names::CONFIG, names::WEIGHTS), (names::ENTITY_CONFIG, names::ENTITY_WEIGHTS)] {
+        if let (Precision::Int8, Some(floats)) = (info.precision, parts.0.get(weights)) {
+            let quantised = quantise(parts.get(config)?, floats).context(|| weights.into())?;
+            parts.0.insert(weights.into(), quantised);
+        }
+    }
     parts.0.insert(names::INDEX.into(), index);
     parts.0.insert(names::CONCEPTS.into(), ConceptTable::build(&kb)?.into());
     parts.0.insert(names::DICTIONARY.into(), Dictionary::build(kb.iter())?.into());
@@ -113,25 +122,24 @@ fn encoder(
     info: &EncoderInfo,
     view: &ViewOptions,
     device: &OpenDevice,
-) -> Result<BiEncoder> {
-    let tower = |config, weights, projection| -> Result<Tower> {
-        let projection = parts.0.get(projection).map(|bytes| &bytes[..]);
-        let bytes = TowerBytes { config: parts.get(config)?, weights: parts.get(weights)?, projection };
-        Tower::from_bytes(bytes, tokens, &device.device)
-    };
-    let mention = tower(names::CONFIG, names::WEIGHTS, names::PROJECTION)?;
-    let entity = match info.tied {
-        true => None,
-        false => {
-            let entity = tower(names::ENTITY_CONFIG, names::ENTITY_WEIGHTS, names::ENTITY_PROJECTION);
-            Some(entity.context(|| "the entity encoder".into())?)
-        }
-    };
-    let limit = mention.bert().max_positions();
+) -> Result<Encoder> {
+    if info.precision == Precision::F32 && cpu::is_quantised(parts.get(names::WEIGHTS)?)? {
+        return Err(Error::input("the encoder's weights are int8 already: choose --encoder-precision int8"));
+    }
+    let encoder = parts.encoder(tokens, info, &device.device)?;
+    let limit = encoder.max_positions();
     if [view.entity_tokens, view.mention_tokens, view.name_tokens].iter().any(|tokens| *tokens > limit) {
         return Err(Error::input(format!("the encoder reads at most {limit} tokens; choose shorter windows")));
     }
-    BiEncoder::new(mention, entity)
+    Ok(encoder)
+}
+
+/// Weights with one byte for each; those that have one already stay as they are.
+fn quantise(config: &[u8], weights: &Bytes) -> Result<Bytes> {
+    if cpu::is_quantised(weights)? {
+        return Ok(weights.clone());
+    }
+    Ok(cpu::quantise(&BertConfig::from_bytes(config)?, weights)?.into())
 }
 
 /// See [`Built::kept`].

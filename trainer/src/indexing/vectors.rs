@@ -1,11 +1,11 @@
 //! From concepts to vectors: token sequences, batches by length, and work that goes on where an earlier run stopped.
 
-use crate::device::OpenDevice;
-use crate::encode::encode_batches;
 use crate::files::io_error;
+use crate::interrupt;
 use crate::progress::Progress;
-use pel_shared::biencoder::{BiEncoder, Reduction, Side};
+use pel_shared::biencoder::Side;
 use pel_shared::bundle::ViewOptions;
+use pel_shared::encoder::Encoder;
 use pel_shared::error::{Context, Result};
 use pel_shared::kb::{ConceptId, KnowledgeBase};
 use pel_shared::tokens::{Encoded, Tokens, by_length};
@@ -50,7 +50,7 @@ pub fn rows(kb: &KnowledgeBase, tokens: &Tokens, view: &ViewOptions) -> Result<R
         Rows { concepts: Vec::new(), sequence_of: Vec::new(), sequences: Vec::new(), without_rows: Vec::new(), cut: 0 };
     let mut progress = Progress::new("tokenizing", kb.len() as u64, "concepts");
     for (id, concept) in kb.iter() {
-        crate::interrupt::check()?;
+        interrupt::check()?;
         let encoded = view.rows(tokens, concept).context(|| format!("the concept {}", concept.id))?;
         if encoded.is_empty() {
             rows.without_rows.push(id);
@@ -122,13 +122,7 @@ impl WorkFolder {
 /// What an encoding run needs to know.
 pub struct Encoding<'a> {
     /// The encoder.
-    pub encoder: &'a BiEncoder,
-    /// Its tokenizer.
-    pub tokens: &'a Tokens,
-    /// What is done with its output.
-    pub reduction: Reduction,
-    /// Where it runs.
-    pub device: &'a OpenDevice,
+    pub encoder: &'a Encoder,
     /// Tokens of one batch, padding included.
     pub batch_tokens: usize,
 }
@@ -142,8 +136,7 @@ pub struct Encoding<'a> {
 /// # Errors
 /// If the device or the work folder fails, or the user stops the work; what was done is kept.
 pub fn vectors(encoding: &Encoding<'_>, sequences: &[Encoded], work: &WorkFolder, key: &str) -> Result<Vec<f32>> {
-    let tower = encoding.encoder.tower(Side::Entity);
-    let dim = tower.dim();
+    let dim = encoding.encoder.dim();
     let lengths: Vec<usize> = sequences.iter().map(|sequence| sequence.ids.len()).collect();
     let batches = by_length(&lengths, 256, encoding.batch_tokens);
     let sizes: Vec<u64> = batches.iter().map(|batch| (batch.len() * dim * 4) as u64).collect();
@@ -157,14 +150,11 @@ pub fn vectors(encoding: &Encoding<'_>, sequences: &[Encoded], work: &WorkFolder
     progress.resume_at(batches[..done].iter().map(|batch| batch.len() as u64).sum());
     // A few batches for each thread at a time: what is lost by an interruption is small, and the threads end together.
     for group in batches[done..].chunks(2 * rayon::current_num_threads()) {
-        let found = encode_batches(encoding.device, group, |batch| {
-            let rows: Vec<&Encoded> = batch.iter().map(|at| &sequences[*at]).collect();
-            tower.forward(&encoding.tokens.batch(&rows), encoding.reduction, &encoding.device.device)
-        })?;
-        for (batch, vectors) in group.iter().zip(found) {
-            file.write_all(bytemuck::cast_slice(&vectors)).map_err(|cause| io_error("writing", &path, cause))?;
-            progress.advance(batch.len() as u64);
-        }
+        interrupt::check()?;
+        let rows: Vec<&Encoded> = group.iter().flatten().map(|at| &sequences[*at]).collect();
+        let found = encoding.encoder.encode(Side::Entity, &rows)?;
+        file.write_all(bytemuck::cast_slice(&found)).map_err(|cause| io_error("writing", &path, cause))?;
+        progress.advance(rows.len() as u64);
     }
     let failed = |cause| io_error("reading", &path, cause);
     file.flush().map_err(failed)?;

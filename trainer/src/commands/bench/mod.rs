@@ -1,0 +1,184 @@
+//! `pel bench`: what the encoder, the index, a cold start and a folder of notes cost on this machine.
+
+mod encode;
+mod notes;
+mod report;
+mod search;
+mod start;
+mod train;
+
+use crate::device::{DeviceArgs, Work};
+use crate::{bundles, interrupt, memory};
+use clap::Args;
+use pel_shared::error::{Error, Result};
+use report::Report;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// Measure encoding, searching, linking, memory and cold start on this machine
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  pel bench --bundle bundle\n\nbench/peers.py runs this command beside PyTorch, ONNX Runtime, \
+    FAISS and hnswlib, and prints the ratios."
+)]
+pub struct BenchArgs {
+    /// The bundle
+    #[arg(long)]
+    bundle: PathBuf,
+    /// Also measure the encoder of this bundle, for example the same one in int8
+    #[arg(long, value_name = "BUNDLE")]
+    int8_bundle: Option<PathBuf>,
+    /// Vectors to search: the bundle's own, and beyond them mixtures of two of them [default: as many as the bundle has]
+    #[arg(long)]
+    rows: Option<usize>,
+    /// Neighbours of an exact search
+    #[arg(short, long, default_value_t = 64)]
+    k: usize,
+    /// Queries of a search measurement, taken from the vectors
+    #[arg(long, default_value_t = 256)]
+    queries: usize,
+    /// Take the queries from a file instead (raw little-endian f32)
+    #[arg(long, value_name = "FILE", conflicts_with = "queries")]
+    queries_from: Option<PathBuf>,
+    /// Also search an HNSW graph, with so many nodes kept while searching; several numbers with commas are tried one after the other
+    #[arg(long, value_name = "EF", value_delimiter = ',')]
+    hnsw: Vec<usize>,
+    /// Vectors in the HNSW graph, the first ones [default: all]
+    #[arg(long, value_name = "ROWS")]
+    hnsw_rows: Option<usize>,
+    /// Neighbours of an HNSW search
+    #[arg(long, default_value_t = 10)]
+    hnsw_k: usize,
+    /// Keep HNSW graphs in this folder, and take them from it
+    #[arg(long, value_name = "FOLDER")]
+    cache: Option<PathBuf>,
+    /// Link the notes of this folder, and compare with what the encoder's figures promise
+    #[arg(long, value_name = "FOLDER", conflicts_with = "no_encode")]
+    notes: Option<PathBuf>,
+    /// The least time of one measurement, in seconds
+    #[arg(long, default_value_t = 0.5)]
+    seconds: f64,
+    /// Write the vectors that are searched (raw little-endian f32)
+    #[arg(long, value_name = "FILE")]
+    export_vectors: Option<PathBuf>,
+    /// Write which rows each search found (raw little-endian u32, k for each query), a file for each kind of search
+    #[arg(long, value_name = "FOLDER")]
+    export_found: Option<PathBuf>,
+    /// Also measure a training step: forward and backward of 16 texts of 64 tokens
+    #[arg(long)]
+    train: bool,
+    /// Leave out encoding
+    #[arg(long)]
+    no_encode: bool,
+    /// Leave out searching
+    #[arg(long)]
+    no_search: bool,
+}
+
+/// Runs `pel bench`.
+///
+/// # Errors
+/// If the bundle cannot be read, the device fails or a file cannot be read or written.
+pub fn run(args: &BenchArgs, device: &DeviceArgs, json: bool) -> Result<()> {
+    if args.k == 0 || args.hnsw_k == 0 || args.queries == 0 {
+        return Err(Error::input("expected at least one neighbour and one query"));
+    }
+    let (cold_start_ms, link_peak_bytes) = start::cold_start(args)?;
+    let bundle = bundles::open(&args.bundle)?;
+    let opened = device.open(Work::Long)?;
+    let encode = if args.no_encode { Vec::new() } else { encode::encode(args, &bundle, &opened)? };
+    let train = if args.train { train::train(args, &bundle, &opened)? } else { Vec::new() };
+    let notes = match &args.notes {
+        Some(folder) => Some(notes::notes(args, folder, &bundle, &encode)?),
+        None => None,
+    };
+    let search = search::search(args, &bundle)?;
+    let report = Report {
+        versions: serde_json::json!({"pel": env!("CARGO_PKG_VERSION"), "burn": "0.22.1"}),
+        device: opened.name.clone(),
+        threads: rayon::current_num_threads(),
+        bundle_bytes: bundle.manifest.files.values().map(|file| file.bytes).sum(),
+        cold_start_ms,
+        link_peak_bytes,
+        encode,
+        train,
+        notes,
+        search,
+        peak_bytes: memory::peak(),
+    };
+    if json {
+        let said = serde_json::to_string(&report).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
+        println!("{said}");
+    } else {
+        report.print();
+    }
+    Ok(())
+}
+
+/// The median time of a run in milliseconds, after one to warm up, over at least three runs and `seconds`; and how many
+/// runs that were.
+fn timed(seconds: f64, mut run: impl FnMut() -> Result<()>) -> Result<(f64, usize)> {
+    run()?;
+    let (mut times, end) = (Vec::new(), Instant::now() + Duration::from_secs_f64(seconds.clamp(0.0, 3600.0)));
+    while times.len() < 3 || Instant::now() < end {
+        interrupt::check()?;
+        let began = Instant::now();
+        run()?;
+        times.push(milliseconds(began));
+    }
+    Ok((median(&mut times), times.len()))
+}
+
+/// The higher median; NaN of nothing.
+fn median(times: &mut [f64]) -> f64 {
+    times.sort_unstable_by(f64::total_cmp);
+    times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+fn milliseconds(since: Instant) -> f64 {
+    since.elapsed().as_secs_f64() * 1000.0
+}
+
+/// SplitMix64 (Steele et al., 2014): enough for token ids and mixtures.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_the_middle() {
+        assert_eq!(median(&mut [3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(&mut [4.0, 1.0, 3.0, 2.0]), 3.0);
+        assert!(median(&mut []).is_nan());
+    }
+
+    #[test]
+    fn a_measurement_has_at_least_three_runs_after_the_first() -> Result<()> {
+        let mut runs = 0;
+        let (_, counted) = timed(0.0, || {
+            runs += 1;
+            Ok(())
+        })?;
+        assert_eq!((runs, counted), (4, 3));
+        Ok(())
+    }
+
+    /// The first numbers of SplitMix64 from seed 0, as its authors' C program prints them.
+    #[test]
+    fn the_random_numbers_are_splitmix64() {
+        let mut random = Random(0);
+        assert_eq!(random.next(), 0xe220_a839_7b1d_cdaf);
+        assert_eq!(random.next(), 0x6e78_9e6a_a1b9_65f4);
+    }
+}

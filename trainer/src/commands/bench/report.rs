@@ -1,0 +1,107 @@
+//! What `pel bench` says, for programs and for people.
+
+use super::encode::EncodeRow;
+use super::notes::NotesRow;
+use super::search::SearchRow;
+use super::train::TrainRow;
+use crate::tables::table;
+use serde::Serialize;
+
+/// The whole of a run; its JSON is read by `bench/peers.py`.
+#[derive(Serialize)]
+pub(super) struct Report {
+    pub versions: serde_json::Value,
+    pub device: String,
+    pub threads: usize,
+    pub bundle_bytes: u64,
+    /// `pel link` on a short note, from start to exit, the median of five.
+    pub cold_start_ms: f64,
+    /// The most memory that such a run held.
+    pub link_peak_bytes: Option<u64>,
+    pub encode: Vec<EncodeRow>,
+    pub train: Vec<TrainRow>,
+    pub notes: Option<NotesRow>,
+    pub search: Vec<SearchRow>,
+    /// The most memory that this run held.
+    pub peak_bytes: Option<u64>,
+}
+
+impl Report {
+    /// Prints tables.
+    pub fn print(&self) {
+        println!("{}, bundle {}", self.device, megabytes(self.bundle_bytes));
+        println!("cold start of `pel link` {:.0} ms, peak memory {}", self.cold_start_ms, peak(self.link_peak_bytes));
+        self.print_encode();
+        for row in &self.train {
+            println!(
+                "training step {} x {}: {:.0} ms, {:.1} buffers allocated a step",
+                row.batch, row.seq, row.median_ms, row.allocations
+            );
+        }
+        if let Some(notes) = &self.notes {
+            print_notes(notes);
+        }
+        self.print_search();
+        println!("peak memory of this run {}", peak(self.peak_bytes));
+    }
+
+    fn print_encode(&self) {
+        if self.encode.is_empty() {
+            return;
+        }
+        let mut table = table(["Encode", "Precision", "ms", "Texts/s", "Tokens/s"]);
+        for row in &self.encode {
+            table.add_row([
+                format!("{} x {}", row.batch, row.seq),
+                row.precision.to_owned(),
+                format!("{:.1}", row.median_ms),
+                format!("{:.0}", row.tokens_per_s() / row.seq as f64),
+                format!("{:.0}", row.tokens_per_s()),
+            ]);
+        }
+        println!("{table}");
+    }
+
+    fn print_search(&self) {
+        if self.search.is_empty() {
+            return;
+        }
+        let mut table = table(["Search", "Vectors", "Batch", "Queries/s", "Recall", "Index", "Built in"]);
+        for row in &self.search {
+            table.add_row([
+                row.ef.map_or_else(|| row.kind.to_owned(), |ef| format!("{}, ef {ef}", row.kind)),
+                format!("{} x {}", row.rows, row.dim),
+                row.batch.to_string(),
+                format!("{:.0}", row.queries_per_s),
+                format!("{:.4} @{}", row.recall, row.k),
+                megabytes(row.bytes as u64),
+                row.build_s.map_or_else(|| "cached".to_owned(), |seconds| format!("{seconds:.1} s")),
+            ]);
+        }
+        println!("{table}");
+    }
+}
+
+fn print_notes(row: &NotesRow) {
+    let (counts, ms) = (&row.counts, 1000.0);
+    println!(
+        "{} notes, {} mentions, {} sequences to encode, {} tokens: linked in {:.2} s, peak memory {}; the encoder promises \
+         {:.2} s, overhead {:.0} %",
+        counts.notes,
+        counts.mentions,
+        counts.sequences,
+        counts.tokens,
+        row.link_ms / ms,
+        peak(row.link_peak_bytes),
+        row.promised_ms / ms,
+        100.0 * row.overhead
+    );
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{:.1} MB", bytes as f64 / 1e6)
+}
+
+fn peak(bytes: Option<u64>) -> String {
+    bytes.map_or_else(|| "unknown".to_owned(), megabytes)
+}

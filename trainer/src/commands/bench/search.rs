@@ -1,0 +1,260 @@
+//! Searching: exactly and through HNSW, over the bundle's vectors or more of their kind.
+
+use super::{BenchArgs, Random, milliseconds, timed};
+use crate::files::{io_error, write_whole};
+use crate::{bundles, interrupt};
+use bytes::Bytes;
+use pel_shared::bundle::Bundle;
+use pel_shared::container::Check;
+use pel_shared::error::{Error, Result};
+use pel_shared::index::{HnswOptions, Index, IndexInfo, Precision};
+use pel_shared::kb::ConceptId;
+use pel_shared::score::{Candidate, Score};
+use serde::Serialize;
+use std::path::Path;
+use std::time::Instant;
+
+/// Queries that are searched at once.
+const BATCHES: [usize; 2] = [1, 64];
+
+/// The time of one kind of search.
+#[derive(Serialize)]
+pub(super) struct SearchRow {
+    pub kind: &'static str,
+    pub rows: usize,
+    pub dim: usize,
+    pub k: usize,
+    /// Nodes kept while searching a graph.
+    pub ef: Option<usize>,
+    pub batch: usize,
+    pub queries_per_s: f64,
+    /// The share of what the exact f32 search finds among the same rows.
+    pub recall: f64,
+    /// The index as it is kept, in the file and in memory.
+    pub bytes: usize,
+    /// Nothing if the index was taken from the cache.
+    pub build_s: Option<f64>,
+    /// The file with the rows that were found.
+    pub found: Option<String>,
+}
+
+/// What is searched for.
+struct Queries {
+    /// `[n, dim]`
+    values: Vec<f32>,
+    dim: usize,
+}
+
+/// An index with its name.
+struct Subject {
+    kind: &'static str,
+    index: Index,
+    bytes: usize,
+    build_s: Option<f64>,
+    k: usize,
+}
+
+/// What was found, a list for each query.
+type Lists = [Vec<Candidate>];
+
+/// Writes the vectors where that was asked for, and measures each kind of search unless that is left out.
+pub(super) fn search(args: &BenchArgs, bundle: &Bundle) -> Result<Vec<SearchRow>> {
+    if args.no_search && args.export_vectors.is_none() {
+        return Ok(Vec::new());
+    }
+    let (dim, score) = (bundle.index.info().dim, bundle.index.info().score);
+    let vectors = vectors(args, &bundle.index);
+    if let Some(path) = &args.export_vectors {
+        write(path, bytemuck::cast_slice(&vectors))?;
+    }
+    if args.no_search {
+        return Ok(Vec::new());
+    }
+    let queries = Queries { values: queries(args, &vectors, dim)?, dim };
+    let mut found = Vec::new();
+
+    let whole = |kind, precision| Subject::build(kind, &vectors, dim, precision, score, args.k);
+    let subject = whole("exact-f32", Precision::F32)?;
+    let exact = subject.index.search(&queries.values, args.k);
+    subject.measure(args, &queries, &exact, &mut found)?;
+    drop(subject);
+    whole("exact-int8", Precision::Int8)?.measure(args, &queries, &exact, &mut found)?;
+
+    if !args.hnsw.is_empty() {
+        let rows = args.hnsw_rows.unwrap_or(usize::MAX).min(vectors.len() / dim);
+        let vectors = &vectors[..rows * dim];
+        let oracle = Subject::build("exact-f32", vectors, dim, Precision::F32, score, args.hnsw_k)?;
+        let exact = oracle.index.search(&queries.values, args.hnsw_k);
+        drop(oracle);
+        for ef_search in &args.hnsw {
+            let hnsw = Some(HnswOptions { ef_search: *ef_search, ..HnswOptions::default() });
+            let info = IndexInfo { rows, dim, precision: bundle.index.info().precision, score, hnsw };
+            Subject::graph(args, vectors, &info)?.measure(args, &queries, &exact, &mut found)?;
+        }
+    }
+    Ok(found)
+}
+
+impl Subject {
+    fn build(
+        kind: &'static str,
+        vectors: &[f32],
+        dim: usize,
+        precision: Precision,
+        score: Score,
+        k: usize,
+    ) -> Result<Self> {
+        interrupt::check()?;
+        let began = Instant::now();
+        let bytes = built(vectors, &IndexInfo { rows: vectors.len() / dim, dim, precision, score, hnsw: None })?;
+        let build_s = Some(milliseconds(began) / 1000.0);
+        Ok(Self { kind, bytes: bytes.len(), index: Index::from_bytes(&bytes, Check::Trusted)?, build_s, k })
+    }
+
+    /// A graph from the cache, or built and put there.
+    fn graph(args: &BenchArgs, vectors: &[f32], info: &IndexInfo) -> Result<Self> {
+        interrupt::check()?;
+        let described = serde_json::to_vec(info).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
+        let mut name = blake3::Hasher::new();
+        name.update(&described).update(bytemuck::cast_slice(vectors));
+        let name = format!("{}.hnsw", &name.finalize().to_hex()[..16]);
+        let cached = args.cache.as_ref().map(|folder| folder.join(name));
+        let (bytes, build_s) = match &cached {
+            Some(path) if path.is_file() => (bundles::map(path)?, None),
+            _ => {
+                let began = Instant::now();
+                let bytes = built(vectors, info)?;
+                if let Some(path) = &cached {
+                    write(path, &bytes)?;
+                }
+                (bytes, Some(milliseconds(began) / 1000.0))
+            }
+        };
+        let index = Index::from_bytes(&bytes, Check::Trusted)?;
+        Ok(Self { kind: "hnsw", bytes: bytes.len(), index, build_s, k: args.hnsw_k })
+    }
+
+    fn measure(&self, args: &BenchArgs, queries: &Queries, exact: &Lists, rows: &mut Vec<SearchRow>) -> Result<()> {
+        let info = self.index.info();
+        let ef = info.hnsw.map(|options| options.ef_search);
+        let lists = self.index.search(&queries.values, self.k);
+        let recall = recall(&lists, exact);
+        let found = match &args.export_found {
+            None => None,
+            Some(folder) => {
+                let name = ef.map_or_else(|| format!("{}.u32", self.kind), |ef| format!("{}-{ef}.u32", self.kind));
+                write(&folder.join(&name), &found_rows(&lists, self.k))?;
+                Some(name)
+            }
+        };
+        for batch in BATCHES {
+            let batches: Vec<&[f32]> = queries.values.chunks(batch * queries.dim).collect();
+            let whole = batches.iter().filter(|part| part.len() == batch * queries.dim).count().max(1);
+            let searched = batches[0].len() / queries.dim;
+            let mut at = 0;
+            let (median_ms, _) = timed(args.seconds, || {
+                self.index.search(batches[at % whole], self.k);
+                at += 1;
+                Ok(())
+            })?;
+            rows.push(SearchRow {
+                kind: self.kind,
+                rows: info.rows,
+                dim: info.dim,
+                k: self.k,
+                ef,
+                batch,
+                queries_per_s: 1000.0 * searched as f64 / median_ms,
+                recall,
+                bytes: self.bytes,
+                build_s: self.build_s,
+                found: found.clone(),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// An index in which each row is a concept of its own.
+fn built(vectors: &[f32], info: &IndexInfo) -> Result<Bytes> {
+    let concepts: Vec<ConceptId> = (0..info.rows as u32).map(ConceptId).collect();
+    Ok(Index::build(vectors, &concepts, info)?.into())
+}
+
+/// The share of `exact` that is in `lists`; 1 of nothing.
+fn recall(lists: &Lists, exact: &Lists) -> f64 {
+    let hits = |(list, exact): (&Vec<Candidate>, &Vec<Candidate>)| {
+        exact.iter().filter(|right| list.iter().any(|one| one.concept == right.concept)).count()
+    };
+    let (hits, all) = (lists.iter().zip(exact).map(hits).sum::<usize>(), exact.iter().map(Vec::len).sum::<usize>());
+    if all == 0 { 1.0 } else { hits as f64 / all as f64 }
+}
+
+/// Little-endian row numbers, `[queries, k]`, the highest number where fewer were found.
+fn found_rows(lists: &Lists, k: usize) -> Vec<u8> {
+    let padded = |list: &Vec<Candidate>| {
+        let rows = list.iter().map(|candidate| candidate.concept.0).chain(std::iter::repeat(u32::MAX)).take(k);
+        rows.flat_map(u32::to_le_bytes).collect::<Vec<u8>>()
+    };
+    lists.iter().flat_map(padded).collect()
+}
+
+/// The bundle's own vectors; beyond them the normalised means of two of them, chosen with a fixed seed.
+fn vectors(args: &BenchArgs, index: &Index) -> Vec<f32> {
+    let own = index.info().rows;
+    let rows = args.rows.unwrap_or(own);
+    let mut vectors: Vec<f32> = (0..own.min(rows)).flat_map(|row| index.vector(row)).collect();
+    let mut random = Random(1);
+    for _ in own..rows {
+        let mut pick = || index.vector((random.next() % own as u64) as usize);
+        let mixed: Vec<f32> = pick().iter().zip(pick()).map(|(a, b)| a + b).collect();
+        let length = mixed.iter().map(|value| value * value).sum::<f32>().sqrt().max(1e-12);
+        vectors.extend(mixed.iter().map(|value| value / length));
+    }
+    vectors
+}
+
+/// The queries of the file, or rows at equal steps.
+fn queries(args: &BenchArgs, vectors: &[f32], dim: usize) -> Result<Vec<f32>> {
+    let Some(path) = &args.queries_from else {
+        let step = (vectors.len() / dim / args.queries).max(1);
+        return Ok(vectors.chunks_exact(dim).step_by(step).take(args.queries).flatten().copied().collect());
+    };
+    let bytes = std::fs::read(path).map_err(|cause| io_error("reading", path, cause))?;
+    if bytes.is_empty() || bytes.len() % (4 * dim) != 0 {
+        let (path, size) = (path.display(), bytes.len());
+        return Err(Error::input(format!("{path}: expected rows of {dim} f32 values, found {size} bytes")));
+    }
+    Ok(bytes.as_chunks::<4>().0.iter().map(|value| f32::from_le_bytes(*value)).collect())
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(|cause| io_error("making the folder", folder, cause))?;
+    }
+    write_whole(path, |file| file.write_all(bytes).map_err(|cause| io_error("writing", path, cause)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(concepts: &[u32]) -> Vec<Candidate> {
+        concepts.iter().map(|concept| Candidate { concept: ConceptId(*concept), score: 1.0 }).collect()
+    }
+
+    #[test]
+    fn recall_is_the_share_of_the_exact_lists() {
+        // Three of four: 1 and 2 of the first query, 7 of the second.
+        let (found, exact) = ([list(&[2, 1]), list(&[7, 9])], [list(&[1, 2]), list(&[8, 7])]);
+        assert_eq!(recall(&found, &exact), 0.75);
+        assert_eq!(recall(&exact, &exact), 1.0);
+        assert_eq!(recall(&[list(&[])], &[list(&[])]), 1.0);
+    }
+
+    #[test]
+    fn found_rows_are_padded() {
+        let bytes = found_rows(&[list(&[1]), list(&[2, 258])], 2);
+        assert_eq!(bytes, [1, 0, 0, 0, 255, 255, 255, 255, 2, 0, 0, 0, 2, 1, 0, 0]);
+    }
+}
