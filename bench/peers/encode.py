@@ -1,0 +1,123 @@
+"""PyTorch and ONNX Runtime as sentence encoders: token ids in, vectors of unit length out."""
+
+import hashlib
+import json
+import sys
+import warnings
+
+SHAPES = [(1, 32), (1, 128), (16, 64), (32, 128)]
+# Peer -> the precision of ours that does the same, and the ratio to stay below.
+PEERS = {"torch": ("f32", 1.2), "ort-fp32": ("f32", 1.2), "ort-int8": ("int8", 1.3)}
+
+
+def sentence_encoder(folder, attention):
+    """BertModel, masked mean and L2 norm as one module: what our encode step does."""
+    import torch
+    import transformers
+    from transformers import BertModel
+
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+
+    class Encoder(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.bert = BertModel.from_pretrained(folder, attn_implementation=attention, dtype=torch.float32,
+                                                  add_pooling_layer=False)
+
+        def forward(self, input_ids, attention_mask):
+            return torch.nn.functional.normalize(self.pooled(input_ids, attention_mask), dim=-1)
+
+        def pooled(self, input_ids, attention_mask):
+            last = self.bert(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
+            real = attention_mask.unsqueeze(-1).to(last.dtype)
+            return (last * real).sum(1) / real.sum(1)
+
+    return Encoder().eval()
+
+
+def use_threads(threads):
+    import torch
+
+    torch.set_num_threads(threads)
+    torch.set_num_interop_threads(1)
+
+
+def exported(folder, cache):
+    """Paths of the fp32 and the dynamically quantised int8 ONNX file; written once per model file and versions."""
+    import onnxruntime
+    import torch
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    stamp = hashlib.sha256((folder / "model.safetensors").read_bytes())
+    stamp.update(f"{torch.__version__} {onnxruntime.__version__} 1".encode())
+    cache.mkdir(parents=True, exist_ok=True)
+    fp32, int8 = (cache / f"{stamp.hexdigest()[:16]}.{kind}.onnx" for kind in ("fp32", "int8"))
+    if not fp32.exists():
+        example = (torch.ones(2, 8, dtype=torch.long), torch.ones(2, 8, dtype=torch.long))
+        axes = {"input_ids": {0: "batch", 1: "seq"}, "attention_mask": {0: "batch", 1: "seq"}, "vector": {0: "batch"}}
+        part = fp32.with_suffix(".part")
+        with warnings.catch_warnings():
+            # The exporter by tracing is the one that needs no further package, and it wants plain attention;
+            # encoders() checks what it wrote.
+            warnings.simplefilter("ignore")
+            torch.onnx.export(sentence_encoder(folder, "eager"), example, str(part),
+                              input_names=["input_ids", "attention_mask"], output_names=["vector"], dynamic_axes=axes,
+                              opset_version=17, dynamo=False)
+        part.rename(fp32)
+    if not int8.exists():
+        part = int8.with_suffix(".part")
+        quantize_dynamic(str(fp32), str(part), weight_type=QuantType.QInt8)
+        part.rename(int8)
+    return fp32, int8
+
+
+def encoders(options):
+    """Name -> function from (ids, mask) to vectors, and how far each lies from PyTorch (least cosine)."""
+    import numpy
+    import onnxruntime
+    import torch
+
+    # PyTorch's own choice of attention, which is its fastest.
+    encoder = sentence_encoder(options.model, "sdpa")
+    fp32, int8 = exported(options.model, options.cache)
+
+    def eager(ids, mask):
+        with torch.inference_mode():
+            return encoder(torch.from_numpy(ids), torch.from_numpy(mask)).numpy()
+
+    def session(path):
+        settings = onnxruntime.SessionOptions()
+        settings.intra_op_num_threads = options.threads
+        settings.inter_op_num_threads = 1
+        held = onnxruntime.InferenceSession(str(path), settings, providers=["CPUExecutionProvider"])
+        return lambda ids, mask: held.run(None, {"input_ids": ids, "attention_mask": mask})[0]
+
+    engines = {"torch": eager, "ort-fp32": session(fp32), "ort-int8": session(int8)}
+    highest = config(options)["vocab_size"]
+    ids = numpy.random.default_rng(7).integers(1000 if highest > 2000 else 20, highest, (4, 24))
+    mask = numpy.ones_like(ids)
+    mask[1:, 16:] = 0
+    base = eager(ids, mask)
+    closeness = {name: float((run(ids, mask) * base).sum(1).min()) for name, run in engines.items()}
+    if closeness["ort-fp32"] < 0.9999:
+        sys.exit(f"the exported encoder does not agree with PyTorch: cosine {closeness['ort-fp32']:.6f}")
+    return engines, closeness
+
+
+def config(options):
+    return json.loads((options.model / "config.json").read_text(encoding="utf-8"))
+
+
+def token_ids(options, batch, seq):
+    """Full rows of token ids, `[batch, seq]`, with their mask; the same ones each time."""
+    import numpy
+
+    highest = config(options)["vocab_size"]
+    ids = numpy.random.default_rng([batch, seq]).integers(min(1000, highest // 2), highest, (batch, seq))
+    return ids, numpy.ones_like(ids)
+
+
+def encode_cases(options):
+    longest = config(options)["max_position_embeddings"]
+    return [(shape, *token_ids(options, *shape)) for shape in SHAPES if shape[1] <= longest]

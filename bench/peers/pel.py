@@ -1,0 +1,74 @@
+"""Runs `pel bench` and reads what it prints. The names in its JSON that are used here:
+
+    threads, cold_start_ms, link_peak_bytes
+    encode  [{precision: f32 or int8, batch, seq, median_ms}]
+    train   [{batch, seq, median_ms, allocations, peak_bytes}], of one step after the first ones
+    search  [{kind, rows, dim, k, ef, batch, queries_per_s, recall, bytes, found: a file in the folder of --export-found}]
+    notes   {notes, mentions, sequences, tokens, link_ms, promised_ms, overhead}
+"""
+
+import json
+import os
+import shlex
+import statistics
+import subprocess
+import sys
+
+NEEDED = {
+    "encode": ("batch", "seq", "median_ms"),
+    "train": ("batch", "seq", "median_ms"),
+    "search": ("kind", "rows", "k", "batch", "queries_per_s", "recall", "bytes"),
+}
+
+
+def run_pel(options, *more, seconds=None):
+    """One run of `pel bench` with these further arguments, as what its JSON says."""
+    least = options.seconds if seconds is None else seconds
+    command = [str(options.pel), "bench", "--json", "--bundle", str(options.bundle), "--seconds", str(least), *shlex.split(options.pel_args),
+               *map(str, more)]
+    if options.int8_bundle:
+        command += ["--int8-bundle", str(options.int8_bundle)]
+    # Our threads are rayon's.
+    environment = dict(os.environ, RAYON_NUM_THREADS=str(options.threads))
+    done = subprocess.run(command, stdout=subprocess.PIPE, env=environment, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{shlex.join(command)} ended with {done.returncode}")
+    return parsed(done.stdout, shlex.join(command))
+
+
+def parsed(text, origin):
+    try:
+        value = json.loads(text)
+        for part, names in NEEDED.items():
+            for row in value.get(part) or []:
+                for name in names:
+                    row[name]
+        return value
+    except (json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
+        sys.exit(f"{origin}: not the output of `pel bench --json`: {error!r}")
+
+
+def encode_ms(runs):
+    """(precision, batch, seq) -> ms, the median over runs."""
+    return medians((((row.get("precision", "f32"), row["batch"], row["seq"]), row["median_ms"]) for row in rows(runs, "encode")))
+
+
+def train_ms(runs):
+    """(batch, seq) -> ms, the median over runs."""
+    return medians((((row["batch"], row["seq"]), row["median_ms"]) for row in rows(runs, "train")))
+
+
+def search_ms(runs):
+    """(kind, batch) -> ms a query, the median over runs."""
+    return medians((((row["kind"], row["batch"]), 1000 / row["queries_per_s"]) for row in rows(runs, "search")))
+
+
+def rows(runs, part):
+    return [row for run in runs for row in run.get(part) or []]
+
+
+def medians(pairs):
+    found = {}
+    for case, time in pairs:
+        found.setdefault(case, []).append(time)
+    return {case: statistics.median(times) for case, times in found.items()}

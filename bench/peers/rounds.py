@@ -1,0 +1,179 @@
+"""What is made ready once and measured in every round, and the ratios that come of it."""
+
+import statistics
+import sys
+
+from peers import encode, pel, search, train, web
+from peers.notes import make_notes
+from peers.report import Check, Comparison
+from peers.timing import timed
+
+PARTS = ["encode", "train", "search", "hnsw", "web", "notes"]
+
+
+class Run:
+    """Everything that is measured in each round, made ready once."""
+
+    def __init__(self, options, scratch):
+        self.options, self.scratch = options, scratch
+        # Case of a peer -> a function that does it once, the unit of its figure, and how many units one call has.
+        self.peers, self.times = {}, {}
+        self.pel_arguments, self.pel_runs, self.first = [], [], None
+        self.web_files, self.web_runs = None, []
+        self.notes, self.facts, self.checks = [], {}, []
+        if options.model:
+            self.ready_encoders()
+        if {"search", "hnsw"} & set(options.only) and (options.pel or options.vectors):
+            self.ready_search()
+        else:
+            self.pel_arguments += ["--no-search"]
+        if "notes" in options.only and options.pel:
+            folder = scratch / "notes"
+            self.notes.append(make_notes(folder, options.note_count, options.notes))
+            self.pel_arguments += ["--notes", folder]
+        elif "encode" not in options.only:
+            self.pel_arguments += ["--no-encode"]
+        if not self.peers and not options.pel and not self.web_files:
+            sys.exit("nothing to measure: give --model, --vectors or --pel")
+
+    def ready_encoders(self):
+        options = self.options
+        if "encode" in options.only:
+            engines, self.facts["cosine_to_torch"] = encode.encoders(options)
+            for shape, ids, mask in encode.encode_cases(options):
+                for name, engine in engines.items():
+                    self.peers["encode", name, *shape] = (lambda engine=engine, ids=ids, mask=mask: engine(ids, mask), 1)
+        if "train" in options.only and (step := train.training_step(options)):
+            self.peers["train", "torch", *train.SHAPE] = (step, 1)
+            self.notes.append(f"training step: {train.LOSS}")
+        if "web" in options.only:
+            if web.ready():
+                self.web_files = encode.exported(options.model, options.cache)
+            else:
+                self.notes.append("node or npm is missing: WebAssembly was not measured")
+
+    def ready_search(self):
+        import faiss
+
+        options = self.options
+        faiss.omp_set_num_threads(options.threads)
+        path = options.vectors
+        if path is None:
+            path = self.scratch / "vectors.f32"
+            pel.run_pel(options, "--no-encode", "--no-search", "--rows", options.rows, "--export-vectors", path)
+        vectors = search.read_vectors(path, options.dim, options.rows)
+        queries = search.make_queries(vectors, options.queries)
+        exact = search.Exact(vectors, queries, min(options.k, len(vectors)))
+        self.facts |= {"rows": len(vectors), "dim": options.dim, "k": options.k, "queries": options.queries}
+        # The graphs may have fewer vectors; then they have a judge of their own.
+        graph_rows = min(options.hnsw_rows or len(vectors), len(vectors))
+        near = search.Exact(vectors[:graph_rows], queries, search.HNSW_K) if "hnsw" in options.only else None
+        for batch in search.BATCHES if "search" in options.only else []:
+            self.peers["search", "faiss-flat", batch] = (search.in_turn(exact.search, queries, batch, options.k), batch)
+        if near:
+            graph = search.Graph(options, near)
+            self.facts["hnswlib"] = graph.facts
+            for batch in search.BATCHES:
+                self.peers["hnsw", "hnswlib", batch] = (search.in_turn(graph.search, queries, batch, search.HNSW_K), batch)
+            if graph_rows < len(vectors):
+                self.notes.append(f"HNSW was measured on {graph_rows} vectors, not on {len(vectors)}")
+        if not options.pel:
+            return
+        if options.vectors:
+            self.notes.append("the vectors are not pel's own: it searches others of the same number")
+        self.ready_our_search(exact, near, graph_rows)
+
+    def ready_our_search(self, exact, near, graph_rows):
+        """Lets pel search once, to see what it finds and how widely its graph must search."""
+        options, found = self.options, self.scratch / "found"
+        queries = self.scratch / "queries.f32"
+        exact.queries.tofile(queries)
+        same = ["--rows", len(exact.vectors), "--k", options.k, "--queries-from", queries]
+        graph = ["--hnsw-rows", graph_rows, "--hnsw-k", search.HNSW_K, "--cache", options.cache]
+        sweep = ["--hnsw", ",".join(map(str, search.EFS)), *graph] if near else []
+        # Only what is found matters here, not the time.
+        once = pel.run_pel(options, "--no-encode", *same, *sweep, "--export-found", found, seconds=0)
+        self.pel_arguments += same
+        judged = []
+        for row in once["search"]:
+            if row["batch"] != search.BATCHES[0]:
+                continue
+            judge = near if row["kind"] == "hnsw" else exact
+            recall = judge.recall(search.found_by_pel(found / row["found"], row["k"]))
+            judged.append(row | {"recall_by_faiss": recall})
+        self.facts["pel_found"] = judged
+        for row in judged:
+            if row["kind"] == "exact-int8":
+                self.checks.append(Check(f"recall@{row['k']} of the int8 search", row["recall_by_faiss"],
+                                         search.INT8_RECALL_TARGET, least=True))
+                self.checks.append(Check("memory of the int8 search by that of FAISS", row["bytes"] / exact.bytes,
+                                         search.INT8_MEMORY_TARGET))
+        graphs = [row for row in judged if row["kind"] == "hnsw"]
+        if graphs:
+            enough = [row for row in graphs if row["recall_by_faiss"] >= search.HNSW_RECALL] or graphs[-1:]
+            chosen = enough[0]
+            self.facts["pel_hnsw"] = chosen
+            self.pel_arguments += ["--hnsw", chosen["ef"], *graph]
+            self.checks.append(Check(f"recall@{chosen['k']} of our HNSW, ef {chosen['ef']}", chosen["recall_by_faiss"],
+                                     search.HNSW_RECALL, least=True))
+
+    def round(self):
+        options = self.options
+        if options.pel:
+            self.pel_runs.append(pel.run_pel(options, *self.pel_arguments))
+        for case, (once, units) in self.peers.items():
+            self.times.setdefault(case, []).append(1000 * timed(once, options.seconds) / units)
+        if self.web_files:
+            self.web_runs.append(web.run_web(options, *self.web_files))
+
+    def comparisons(self):
+        ours_encode, ours_train, ours_search = (
+            pel.encode_ms(self.pel_runs), pel.train_ms(self.pel_runs), pel.search_ms(self.pel_runs))
+        found = []
+        for (part, name, *case), times in self.times.items():
+            theirs = statistics.median(times)
+            if part == "encode":
+                precision, target = encode.PEERS[name]
+                size = f"{case[0]} x {case[1]}"
+                found.append(Comparison(f"encode {precision}, {size}", "ms", ours_encode.get((precision, *case)), name, theirs, target))
+            elif part == "train":
+                found.append(Comparison(f"training step, {case[0]} x {case[1]}", "ms", ours_train.get(tuple(case)), name, theirs,
+                                        train.TARGET))
+            elif part == "hnsw":
+                found.append(Comparison(f"HNSW, {case[0]} at a time", "ms a query", ours_search.get(("hnsw", *case)), name, theirs,
+                                        search.HNSW_TARGET))
+            else:
+                for kind, target in (("exact-f32", None), ("exact-int8", search.INT8_TARGET)):
+                    found.append(Comparison(f"{kind}, {case[0]} at a time", "ms a query", ours_search.get((kind, *case)), name,
+                                            theirs, target))
+        return found + self.web_comparisons()
+
+    def web_comparisons(self):
+        ms = pel.medians(((row["engine"], row["batch"], row["seq"]), row["median_ms"]) for run in self.web_runs for row in run)
+        return [Comparison(f"WebAssembly {ours.removeprefix('pel-')}, {batch} x {seq}", "ms", ms.get((ours, batch, seq)), peer,
+                           ms[peer, batch, seq])
+                for peer, ours in web.PEERS.items() for batch, seq in web.SHAPES if (peer, batch, seq) in ms]
+
+    def all_checks(self):
+        checks = list(self.checks)
+        if "hnswlib" in self.facts:
+            facts = self.facts["hnswlib"]
+            self.notes.append(f"hnswlib: ef {facts['ef']}, recall@{facts['k']} {facts['recall']:.4f}, {facts['bytes'] / 1e6:.0f} MB")
+        if not self.pel_runs or "notes" not in self.options.only:
+            return checks
+        checks.append(Check("cold start of `pel link`, ms", statistics.median(run["cold_start_ms"] for run in self.pel_runs), 300))
+        rows = [run["notes"] for run in self.pel_runs if run.get("notes")]
+        if rows:
+            row = sorted(rows, key=lambda row: row["link_ms"])[len(rows) // 2]
+            checks.append(Check(f"`pel link` over {row['notes']} notes, {row['tokens']} tokens to encode, s", row["link_ms"] / 1000))
+            checks.append(Check("the encoder's figures promise, s", row["promised_ms"] / 1000))
+            checks.append(Check("overhead, %", 100 * (row["link_ms"] / row["promised_ms"] - 1)))
+        return checks
+
+    def raw(self):
+        return {
+            **self.facts,
+            "peers_ms": [{"part": part, "engine": name, "case": case, "rounds": times}
+                         for (part, name, *case), times in self.times.items()],
+            "web": self.web_runs, "pel": self.pel_runs,
+        }

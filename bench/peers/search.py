@@ -1,0 +1,131 @@
+"""FAISS and hnswlib over the vectors that pel searches, and who finds how much.
+
+Recall is measured here for everyone alike: pel writes the rows that it found, and a row counts if its exact f32 score is
+at least that of the last neighbour which FAISS's exact search finds among the same vectors.
+"""
+
+import hashlib
+import itertools
+import sys
+import time
+
+BATCHES = [1, 64]
+# Time of ours by FAISS's exact search, memory of ours by its, and what int8 may lose.
+INT8_TARGET, INT8_MEMORY_TARGET, INT8_RECALL_TARGET = 0.5, 0.26, 0.995
+# Time of our graph by hnswlib's, where both find this share of the ten nearest.
+HNSW_TARGET, HNSW_RECALL, HNSW_K = 2.0, 0.95, 10
+# Nodes kept while searching, that are tried.
+EFS = [10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512]
+
+
+def read_vectors(path, dim, rows):
+    import numpy
+
+    size = path.stat().st_size
+    if size == 0 or size % (4 * dim):
+        sys.exit(f"{path}: {size} bytes are no whole number of rows of {dim} f32 values; see --dim")
+    return numpy.fromfile(path, dtype="<f4", count=-1 if rows is None else rows * dim).reshape(-1, dim)
+
+
+def make_queries(vectors, count):
+    """Rows with noise: near to something, as a mention's vector is to a name's, but to none exactly; of unit length."""
+    import numpy
+
+    random = numpy.random.default_rng(3)
+    chosen = vectors[random.integers(0, len(vectors), count)]
+    noise = random.standard_normal(chosen.shape, dtype="float32")
+    noise *= 0.5 * numpy.linalg.norm(chosen, axis=1, keepdims=True) / numpy.linalg.norm(noise, axis=1, keepdims=True)
+    made = chosen + noise
+    return numpy.ascontiguousarray(made / numpy.linalg.norm(made, axis=1, keepdims=True), dtype="<f4")
+
+
+class Exact:
+    """FAISS's exact f32 search: peer of our exact searches and judge of all recall."""
+
+    def __init__(self, vectors, queries, k):
+        import faiss
+
+        self.vectors, self.queries = vectors, queries
+        self.index = faiss.IndexFlatIP(vectors.shape[1])
+        self.index.add(vectors)
+        self.bytes = int(vectors.nbytes)
+        self.worst = self.scores(self.search(queries, k)).min(1)
+
+    def search(self, queries, k):
+        return self.index.search(queries, k)[1]
+
+    def scores(self, found):
+        """`[n, k]` row numbers -> their exact scores, in the same arithmetic for all; no row scores minus infinity."""
+        import numpy
+
+        known = (found >= 0) & (found < len(self.vectors))
+        scores = numpy.einsum("nd,nkd->nk", self.queries, self.vectors[numpy.where(known, found, 0)])
+        return numpy.where(known, scores, -numpy.inf)
+
+    def recall(self, found):
+        """The share of the exact neighbours that `found`, `[n, k]`, holds; equal scores are equally good."""
+        import numpy
+
+        good = self.scores(found) >= self.worst[:, None] - 1e-7
+        hits = sum(len(numpy.unique(row[keep])) for row, keep in zip(found, good))
+        return hits / found.size
+
+
+def hnswlib_index(options, vectors):
+    """The graph from the cache, or built and put there, and the seconds that building took (none from the cache)."""
+    import hnswlib
+
+    m, ef_construction = options.hnsw
+    stamp = hashlib.blake2b(vectors.data, digest_size=8)
+    stamp.update(f"hnswlib {m} {ef_construction}".encode())
+    path = options.cache / f"{stamp.hexdigest()}.hnswlib"
+    graph = hnswlib.Index(space="ip", dim=vectors.shape[1])
+    if path.exists():
+        graph.load_index(str(path), max_elements=len(vectors))
+        return graph, path.stat().st_size, None
+    graph.init_index(max_elements=len(vectors), M=m, ef_construction=ef_construction, random_seed=1)
+    start = time.perf_counter()
+    for first in range(0, len(vectors), 10_000):
+        graph.add_items(vectors[first:first + 10_000], num_threads=options.threads)
+        print(f"\rhnswlib: {min(first + 10_000, len(vectors))} of {len(vectors)} vectors", end="", file=sys.stderr, flush=True)
+    built = time.perf_counter() - start
+    print(f", built in {built:.0f} s", file=sys.stderr)
+    options.cache.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part")
+    graph.save_index(str(part))
+    part.rename(path)
+    return graph, path.stat().st_size, built
+
+
+class Graph:
+    """hnswlib, searching as widely as it needs to for the recall wanted."""
+
+    def __init__(self, options, exact):
+        self.threads = options.threads
+        self.index, size, built = hnswlib_index(options, exact.vectors)
+        for self.ef in EFS:
+            self.index.set_ef(self.ef)
+            recall = exact.recall(self.search(exact.queries, HNSW_K).astype("int64"))
+            if recall >= HNSW_RECALL:
+                break
+        m, ef_construction = options.hnsw
+        self.facts = {"rows": len(exact.vectors), "k": HNSW_K, "m": m, "ef_construction": ef_construction, "ef": self.ef,
+                      "recall": recall, "bytes": size, "build_s": built}
+
+    def search(self, queries, k):
+        return self.index.knn_query(queries, k=k, num_threads=self.threads)[0]
+
+
+def found_by_pel(path, k):
+    """What `pel bench --export-found` wrote: `[n, k]`, -1 where nothing was found."""
+    import numpy
+
+    found = numpy.fromfile(path, dtype="<u4").astype("int64").reshape(-1, k)
+    return numpy.where(found == 0xFFFF_FFFF, -1, found)
+
+
+def in_turn(search, queries, batch, k):
+    """A function that searches the next `batch` queries each time."""
+    last = max(len(queries) - batch, 0)
+    parts = itertools.cycle([queries[start:start + batch] for start in range(0, last + 1, batch)])
+    return lambda: search(next(parts), k)

@@ -1,0 +1,36 @@
+"""ONNX Runtime Web, and pel's WebAssembly, in Node on one thread: web/bench.mjs runs both."""
+
+import json
+import pathlib
+import shlex
+import shutil
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent.parent / "web"
+SHAPES = [(1, 32), (16, 64)]
+# Peer -> ours that does the same.
+PEERS = {"ort-web-fp32": "pel-f32", "ort-web-int8": "pel-int8"}
+
+
+def ready():
+    """Whether Node is there; fetches ONNX Runtime Web the first time."""
+    if not shutil.which("node") or not shutil.which("npm"):
+        return False
+    if not (HERE / "node_modules" / ".package-lock.json").exists():
+        subprocess.run(["npm", "ci", "--no-audit", "--no-fund", "--loglevel=error"], cwd=HERE, stdout=sys.stderr, check=True)
+    return True
+
+
+def run_web(options, fp32, int8):
+    """One run: rows of {engine, batch, seq, median_ms, runs, cosine_to_first}."""
+    command = ["node", str(HERE / "bench.mjs"), "--onnx", f"ort-web-fp32={fp32}", "--onnx", f"ort-web-int8={int8}",
+               "--shapes", ",".join(f"{batch}x{seq}" for batch, seq in SHAPES), "--seconds", str(options.seconds)]
+    if options.web_package:
+        command += ["--pel", str(options.web_package), "--model", f"pel-f32={options.model}"]
+        if options.int8_model:
+            command += ["--model", f"pel-int8={options.int8_model}"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{shlex.join(command)} ended with {done.returncode}")
+    return json.loads(done.stdout)["web"]
