@@ -1,5 +1,8 @@
 //! PEL in a web page: a wasm-bindgen shell. All arithmetic is in `pel-shared`.
 
+#[cfg(feature = "bench")]
+mod bench;
+
 use wasm_bindgen::prelude::wasm_bindgen;
 
 /// The version of PEL, for example `0.1.0`: what a page shows and what a bug report should name.

@@ -1,0 +1,45 @@
+//! The encoder alone, for `bench/web`, which compares it with ONNX Runtime Web.
+
+use bytes::Bytes;
+use pel_shared::bert::{BertConfig, Weights};
+use pel_shared::biencoder::{Pooling, Reduction};
+use pel_shared::cpu::{Sequence, Tower};
+use pel_shared::score::Score;
+use wasm_bindgen::prelude::{JsError, wasm_bindgen};
+
+/// An encoder with mean pooling and unit vectors.
+#[wasm_bindgen]
+#[derive(Debug)]
+pub struct BenchEncoder {
+    tower: Tower,
+}
+
+#[wasm_bindgen]
+impl BenchEncoder {
+    /// Builds the encoder from `config.json` and `model.safetensors`.
+    ///
+    /// # Errors
+    /// If they do not fit together.
+    #[wasm_bindgen(constructor)]
+    pub fn new(config: &[u8], weights: Vec<u8>) -> Result<BenchEncoder, JsError> {
+        let build = || {
+            let (config, file) = (BertConfig::from_bytes(config)?, Bytes::from(weights));
+            let mut weights = Weights::within(&file)?;
+            let tower = Tower::from_weights(&config, &mut weights)?;
+            weights.finish()?;
+            Ok(tower)
+        };
+        build().map(|tower| Self { tower }).map_err(|cause: pel_shared::error::Error| JsError::new(&cause.to_string()))
+    }
+
+    /// # Shapes
+    /// ids `[batch, seq]` -> `[batch, dim]`
+    #[must_use]
+    pub fn encode(&self, ids: &[i32], batch: usize, seq: usize) -> Vec<f32> {
+        let ids: Vec<u32> = ids.iter().map(|id| id.unsigned_abs()).collect();
+        let segments = vec![0; seq];
+        let sequences: Vec<_> =
+            ids.chunks_exact(seq).take(batch).map(|ids| Sequence { ids, segments: &segments }).collect();
+        self.tower.forward(&sequences, Reduction { pooling: Pooling::Mean, score: Score::Cosine })
+    }
+}
