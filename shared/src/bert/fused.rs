@@ -125,6 +125,7 @@ pub struct Call {
     /// Heads, activation, ε, dropout.
     pub options: Options,
     /// Compute the layer again on the way back instead of keeping what it computed: less memory, a third more time.
+    #[cfg_attr(not(feature = "autodiff"), allow(dead_code))]
     pub recompute: bool,
 }
 

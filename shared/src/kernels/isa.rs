@@ -58,10 +58,12 @@ pub trait Flavour {
 pub struct Base;
 
 /// [`Isa::Avx2`]: 16 registers of 8 lanes.
+#[cfg(target_arch = "x86_64")]
 #[derive(Debug)]
 pub struct Avx2;
 
 /// [`Isa::Avx512`]: 32 registers of 16 lanes.
+#[cfg(target_arch = "x86_64")]
 #[derive(Debug)]
 pub struct Avx512;
 
@@ -69,10 +71,12 @@ impl Flavour for Base {
     const FUSED: bool = cfg!(target_arch = "aarch64");
 }
 
+#[cfg(target_arch = "x86_64")]
 impl Flavour for Avx2 {
     const FUSED: bool = true;
 }
 
+#[cfg(target_arch = "x86_64")]
 impl Flavour for Avx512 {
     const FUSED: bool = true;
 }

@@ -382,3 +382,6 @@ impl Work for DropOut<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -119,14 +119,10 @@ fn tile<V: Vector, const R: usize, const P: usize>(
     let mut values = [[[0.0f32; LANES]; P]; R];
     match start {
         Start::Zero => {}
-        Start::Bias(bias) => {
-            values[0].as_flattened_mut()[..right - left].copy_from_slice(&bias[left..right]);
-            let row = values[0];
-            values.fill(row);
-        }
+        Start::Bias(bias) => values.fill(read(&bias[left..right])),
         Start::Sum => {
             for (r, values) in values.iter_mut().enumerate() {
-                values.as_flattened_mut()[..right - left].copy_from_slice(&out.row(row + r)[left..right]);
+                *values = read(&out.row(row + r)[left..right]);
             }
         }
     }
@@ -159,8 +155,10 @@ fn tile<V: Vector, const R: usize, const P: usize>(
     }
     for (r, values) in values.iter().enumerate() {
         let to = &mut out.row(row + r)[left..right];
-        if let Ok(to) = <&mut [[f32; LANES]; P]>::try_from(to.as_chunks_mut::<LANES>().0) {
-            *to = *values;
+        if to.len() == P * LANES
+            && let Ok(whole) = <&mut [Lane; P]>::try_from(to.as_chunks_mut::<LANES>().0)
+        {
+            *whole = *values;
         } else {
             to.copy_from_slice(&values.as_flattened()[..to.len()]);
         }
@@ -175,6 +173,20 @@ fn panel_row<V: Vector, const P: usize>(panels: &[&[Lane]; P], at: usize) -> [V:
         b[p] = V::load(&panels[p][at]);
     }
     b
+}
+
+/// The values, with zeros behind them.
+#[inline(always)]
+fn read<const P: usize>(from: &[f32]) -> [Lane; P] {
+    // Whole panels are copied by a few instructions, a part of one by a call.
+    if let Ok(whole) = <&[Lane; P]>::try_from(from.as_chunks::<LANES>().0)
+        && from.len() == P * LANES
+    {
+        return *whole;
+    }
+    let mut values = [[0.0; LANES]; P];
+    values.as_flattened_mut()[..from.len()].copy_from_slice(from);
+    values
 }
 
 #[inline(always)]

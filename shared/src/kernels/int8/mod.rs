@@ -21,6 +21,13 @@ use super::matrix::MatrixMut;
 /// Rows of B that one step takes.
 pub const GROUP: usize = 4;
 
+/// A code of an activation. Wasm without relaxed SIMD multiplies numbers of 16 bits, and has them so from the start.
+#[cfg(not(all(target_arch = "wasm32", target_feature = "simd128", not(target_feature = "relaxed-simd"))))]
+type Code = u8;
+/// A code of an activation. Wasm without relaxed SIMD multiplies numbers of 16 bits, and has them so from the start.
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128", not(target_feature = "relaxed-simd")))]
+type Code = i16;
+
 /// The highest code of an activation.
 const LEVELS: f32 = 127.0;
 
@@ -81,7 +88,7 @@ pub struct Weights<'a> {
 /// Quantised activations.
 #[derive(Clone, Debug, Default)]
 pub struct Codes {
-    codes: Vec<u8>,
+    codes: Vec<Code>,
     rows: Vec<Row>,
     groups: usize,
 }
@@ -149,7 +156,7 @@ impl Codes {
         with(isa, Quantise { rows, width, to: self });
     }
 
-    fn row(&self, row: usize) -> &[[u8; GROUP]] {
+    fn row(&self, row: usize) -> &[[Code; GROUP]] {
         let width = self.groups * GROUP;
         self.codes[row * width..(row + 1) * width].as_chunks().0
     }
@@ -175,7 +182,7 @@ impl Work for Quantise<'_> {
             for (code, value) in codes.iter_mut().zip(row) {
                 // Adding it rounds to a whole number, which then stands in the lowest bits.
                 const ROUND: f32 = 12_582_912.0;
-                *code = (((*value - low) * inverse + ROUND).to_bits() & 0x7f) as u8;
+                *code = (((*value - low) * inverse + ROUND).to_bits() & 0x7f) as Code;
             }
             codes[self.width..].fill(0);
             self.to.rows.push(Row { low: if finite { low } else { f32::NAN }, step });

@@ -3,24 +3,26 @@
 // A loop over rows and panels by number is unrolled into registers; one over iterators is not always.
 #![allow(clippy::needless_range_loop)]
 
-use super::{Codes, GROUP, Weights};
+use super::{Code, Codes, GROUP, Weights};
 use crate::kernels::lanes::LANES;
 use crate::kernels::matrix::MatrixMut;
 
 /// A way to add up products of bytes; its functions must be `#[inline(always)]`.
 pub trait Dot {
-    /// Sixteen sums.
+    /// The sums of one part of a panel's columns.
     type Sums: Copy;
+    /// Parts that a panel's columns are worked on in, where there are few registers.
+    const PARTS: usize = 1;
     /// Rows of the register tile, at most eight.
     const ROWS: usize;
     /// Panels of the register tile, at most three.
     const PANELS: usize;
     /// Sums of nothing.
     fn zero() -> Self::Sums;
-    /// Adds four products to each sum; codes of activations are at most 127.
-    fn add(sums: Self::Sums, row: [u8; GROUP], columns: &[i8; LANES * GROUP]) -> Self::Sums;
-    /// The sums in order.
-    fn lanes(sums: Self::Sums) -> [i32; LANES];
+    /// Adds four products to each sum of a part; codes of activations are at most 127.
+    fn add(sums: Self::Sums, row: &[Code; GROUP], columns: &[i8; LANES * GROUP], part: usize) -> Self::Sums;
+    /// Puts the sums of a part into their places.
+    fn lanes(sums: Self::Sums, part: usize, to: &mut [i32; LANES]);
 }
 
 /// Plain Rust.
@@ -37,7 +39,7 @@ impl Dot for Plain {
     }
 
     #[inline(always)]
-    fn add(mut sums: Self::Sums, row: [u8; GROUP], columns: &[i8; LANES * GROUP]) -> Self::Sums {
+    fn add(mut sums: Self::Sums, row: &[Code; GROUP], columns: &[i8; LANES * GROUP], _: usize) -> Self::Sums {
         for lane in 0..LANES {
             for at in 0..GROUP {
                 sums[lane] += i32::from(row[at]) * i32::from(columns[lane * GROUP + at]);
@@ -47,8 +49,8 @@ impl Dot for Plain {
     }
 
     #[inline(always)]
-    fn lanes(sums: Self::Sums) -> [i32; LANES] {
-        sums
+    fn lanes(sums: Self::Sums, _: usize, to: &mut [i32; LANES]) {
+        *to = sums;
     }
 }
 
@@ -104,22 +106,30 @@ fn tile<D: Dot, const R: usize, const P: usize>(
         return;
     }
     let size = a.groups * LANES * GROUP;
-    let rows: [&[[u8; GROUP]]; R] = std::array::from_fn(|r| &a.row(row + r)[..a.groups]);
+    let rows: [&[[Code; GROUP]]; R] = std::array::from_fn(|r| &a.row(row + r)[..a.groups]);
     let panels: [&[[i8; LANES * GROUP]]; P] =
         std::array::from_fn(|p| &weights.panels[(first + p) * size..][..size].as_chunks().0[..a.groups]);
-    let mut sums = [[D::zero(); P]; R];
-    for at in 0..a.groups {
+    let mut lanes = [[[0; LANES]; P]; R];
+    for part in 0..D::PARTS {
+        let mut sums = [[D::zero(); P]; R];
+        for at in 0..a.groups {
+            for r in 0..R {
+                let codes = &rows[r][at];
+                for p in 0..P {
+                    sums[r][p] = D::add(sums[r][p], codes, &panels[p][at], part);
+                }
+            }
+        }
         for r in 0..R {
-            let codes = rows[r][at];
             for p in 0..P {
-                sums[r][p] = D::add(sums[r][p], codes, &panels[p][at]);
+                D::lanes(sums[r][p], part, &mut lanes[r][p]);
             }
         }
     }
     for r in 0..R {
         let codes = a.rows[row + r];
         for p in 0..P {
-            let lanes = D::lanes(sums[r][p]);
+            let lanes = &lanes[r][p];
             let left = (first + p) * LANES;
             let right = out.cols().min(left + LANES);
             let to = &mut out.row(row + r)[left..right];

@@ -3,7 +3,7 @@
 #![allow(unsafe_code)]
 
 use super::tile::{Dot, run};
-use super::{Codes, Dots, GROUP, Weights};
+use super::{Code, Codes, Dots, GROUP, Weights};
 use crate::kernels::lanes::LANES;
 use crate::kernels::matrix::MatrixMut;
 use std::arch::x86_64::*;
@@ -70,11 +70,11 @@ impl Dot for Avx2 {
     }
 
     #[inline(always)]
-    fn add(sums: Self::Sums, row: [u8; GROUP], columns: &[i8; LANES * GROUP]) -> Self::Sums {
+    fn add(sums: Self::Sums, row: &[Code; GROUP], columns: &[i8; LANES * GROUP], _: usize) -> Self::Sums {
         let columns = halves(columns);
         // SAFETY: called only where AVX2 is there. Two products are at most 2 * 127 * 127, which 16 bits hold.
         unsafe {
-            let row = _mm256_set1_epi32(i32::from_le_bytes(row));
+            let row = _mm256_set1_epi32(i32::from_le_bytes(*row));
             let ones = _mm256_set1_epi16(1);
             let pairs = [_mm256_maddubs_epi16(row, columns[0]), _mm256_maddubs_epi16(row, columns[1])];
             [
@@ -85,8 +85,8 @@ impl Dot for Avx2 {
     }
 
     #[inline(always)]
-    fn lanes(sums: Self::Sums) -> [i32; LANES] {
-        joined(sums)
+    fn lanes(sums: Self::Sums, _: usize, to: &mut [i32; LANES]) {
+        *to = joined(sums);
     }
 }
 
@@ -101,18 +101,18 @@ impl Dot for AvxVnni {
     }
 
     #[inline(always)]
-    fn add(sums: Self::Sums, row: [u8; GROUP], columns: &[i8; LANES * GROUP]) -> Self::Sums {
+    fn add(sums: Self::Sums, row: &[Code; GROUP], columns: &[i8; LANES * GROUP], _: usize) -> Self::Sums {
         let columns = halves(columns);
         // SAFETY: called only where AVX-VNNI is there.
         unsafe {
-            let row = _mm256_set1_epi32(i32::from_le_bytes(row));
+            let row = _mm256_set1_epi32(i32::from_le_bytes(*row));
             [_mm256_dpbusd_avx_epi32(sums[0], row, columns[0]), _mm256_dpbusd_avx_epi32(sums[1], row, columns[1])]
         }
     }
 
     #[inline(always)]
-    fn lanes(sums: Self::Sums) -> [i32; LANES] {
-        joined(sums)
+    fn lanes(sums: Self::Sums, _: usize, to: &mut [i32; LANES]) {
+        *to = joined(sums);
     }
 }
 
@@ -128,17 +128,17 @@ impl Dot for Avx512Vnni {
     }
 
     #[inline(always)]
-    fn add(sums: Self::Sums, row: [u8; GROUP], columns: &[i8; LANES * GROUP]) -> Self::Sums {
+    fn add(sums: Self::Sums, row: &[Code; GROUP], columns: &[i8; LANES * GROUP], _: usize) -> Self::Sums {
         // SAFETY: called only where AVX-512 VNNI is there; 64 bytes are one load, an unaligned one.
         unsafe {
             let columns = _mm512_loadu_si512(columns.as_ptr().cast());
-            _mm512_dpbusd_epi32(sums, _mm512_set1_epi32(i32::from_le_bytes(row)), columns)
+            _mm512_dpbusd_epi32(sums, _mm512_set1_epi32(i32::from_le_bytes(*row)), columns)
         }
     }
 
     #[inline(always)]
-    fn lanes(sums: Self::Sums) -> [i32; LANES] {
+    fn lanes(sums: Self::Sums, _: usize, to: &mut [i32; LANES]) {
         // SAFETY: both are sixteen integers of 32 bits.
-        unsafe { std::mem::transmute::<__m512i, [i32; LANES]>(sums) }
+        *to = unsafe { std::mem::transmute::<__m512i, [i32; LANES]>(sums) };
     }
 }

@@ -1,6 +1,7 @@
 //! `pel bench`: what the encoder, the index, a cold start and a folder of notes cost on this machine.
 
 mod encode;
+mod kernels;
 mod notes;
 mod report;
 mod search;
@@ -67,6 +68,9 @@ pub struct BenchArgs {
     /// Also measure a training step: forward and backward of 16 texts of 64 tokens
     #[arg(long)]
     train: bool,
+    /// Also measure each kernel with each set of instructions that this processor has
+    #[arg(long)]
+    kernels: bool,
     /// Leave out encoding
     #[arg(long)]
     no_encode: bool,
@@ -87,6 +91,7 @@ pub fn run(args: &BenchArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let bundle = bundles::open(&args.bundle)?;
     let opened = device.open(Work::Long)?;
     let encode = if args.no_encode { Vec::new() } else { encode::encode(args, &bundle, &opened)? };
+    let kernels = if args.kernels { kernels::kernels(args.seconds)? } else { Vec::new() };
     let train = if args.train { train::train(args, &bundle, &opened)? } else { Vec::new() };
     let notes = match &args.notes {
         Some(folder) => Some(notes::notes(args, folder, &bundle, &encode)?),
@@ -102,6 +107,7 @@ pub fn run(args: &BenchArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         link_peak_bytes,
         encode,
         train,
+        kernels,
         notes,
         search,
         peak_bytes: memory::peak(),

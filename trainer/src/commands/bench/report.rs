@@ -1,6 +1,7 @@
 //! What `pel bench` says, for programs and for people.
 
 use super::encode::EncodeRow;
+use super::kernels::KernelRow;
 use super::notes::NotesRow;
 use super::search::SearchRow;
 use super::train::TrainRow;
@@ -20,6 +21,7 @@ pub(super) struct Report {
     pub link_peak_bytes: Option<u64>,
     pub encode: Vec<EncodeRow>,
     pub train: Vec<TrainRow>,
+    pub kernels: Vec<KernelRow>,
     pub notes: Option<NotesRow>,
     pub search: Vec<SearchRow>,
     /// The most memory that this run held.
@@ -32,6 +34,14 @@ impl Report {
         println!("{}, bundle {}", self.device, megabytes(self.bundle_bytes));
         println!("cold start of `pel link` {:.0} ms, peak memory {}", self.cold_start_ms, peak(self.link_peak_bytes));
         self.print_encode();
+        if !self.kernels.is_empty() {
+            let mut table = table(["Kernel, one thread", "Instructions", "µs", "Gain"]);
+            for row in &self.kernels {
+                let (time, gain) = (format!("{:.1}", row.median_us), format!("{:.1}", row.gain));
+                table.add_row([row.kernel.to_owned(), row.instructions.clone(), time, gain]);
+            }
+            println!("{table}");
+        }
         for row in &self.train {
             println!(
                 "training step {} x {}: {:.0} ms, {:.1} buffers allocated a step",

@@ -86,10 +86,12 @@ pub(super) fn search(args: &BenchArgs, bundle: &Bundle) -> Result<Vec<SearchRow>
         let oracle = Subject::build("exact-f32", vectors, dim, Precision::F32, score, args.hnsw_k)?;
         let exact = oracle.index.search(&queries.values, args.hnsw_k);
         drop(oracle);
+        let hnsw = Some(HnswOptions::default());
+        let info = IndexInfo { rows, dim, precision: Precision::Int8, score, hnsw };
+        let mut subject = Subject::graph(args, vectors, &info)?;
         for ef_search in &args.hnsw {
-            let hnsw = Some(HnswOptions { ef_search: *ef_search, ..HnswOptions::default() });
-            let info = IndexInfo { rows, dim, precision: bundle.index.info().precision, score, hnsw };
-            Subject::graph(args, vectors, &info)?.measure(args, &queries, &exact, &mut found)?;
+            subject.index.set_ef_search(*ef_search)?;
+            subject.measure(args, &queries, &exact, &mut found)?;
         }
     }
     Ok(found)
