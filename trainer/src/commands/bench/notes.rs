@@ -71,7 +71,9 @@ pub(super) fn notes(args: &BenchArgs, folder: &Path, bundle: &Bundle, encode: &[
     let arguments =
         [folder.as_os_str(), "--format".as_ref(), "jsonl".as_ref(), "--out".as_ref(), out.path().as_os_str()];
     let (link_ms, link_peak_bytes) = start::link(&args.bundle, &arguments)?;
-    let best = encode.iter().map(EncodeRow::tokens_per_s).fold(f64::NAN, f64::max);
+    // The rows of a second bundle come after those of this one, in another precision.
+    let own = encode.iter().take_while(|row| row.precision == encode[0].precision);
+    let best = own.map(EncodeRow::tokens_per_s).fold(f64::NAN, f64::max);
     let promised_ms = 1000.0 * counts.tokens as f64 / best;
     Ok(NotesRow { counts, link_ms, link_peak_bytes, promised_ms, overhead: link_ms / promised_ms - 1.0 })
 }
