@@ -38,7 +38,7 @@ impl<'a> Weights<'a> {
         Ok(Self { left, file: None })
     }
 
-    /// As [`Weights::from_bytes`]; what is taken as [`Numbers`] stays in the file.
+    /// As [`Weights::from_bytes`]; what is taken as `Numbers` stays in the file.
     ///
     /// # Errors
     /// As [`Weights::from_bytes`].
