@@ -2,8 +2,8 @@
 
 use crate::container::{self, Check, Container, Format};
 use crate::error::{Error, Result};
-use crate::index::Numbers;
 use crate::kb::{Concept, ConceptId, KnowledgeBase};
+use crate::numbers::Numbers;
 use bytes::Bytes;
 
 const FORMAT: Format = Format { magic: b"PELCNCPT", version: 1, name: "concept table" };

@@ -12,11 +12,11 @@ mod vectors;
 
 pub use hnsw::HnswOptions;
 pub use top::best_per_concept;
-pub use vectors::Numbers;
 
 use crate::container::{self, Check, Container, Format};
 use crate::error::{Error, Result};
 use crate::kb::ConceptId;
+use crate::numbers::Numbers;
 use crate::score::{Candidate, Score};
 use bytes::Bytes;
 use hnsw::Graph;

@@ -2,38 +2,8 @@
 
 use crate::error::Result;
 use crate::kernels::{self, Hit, QueriesF32, QueriesI8, QueryI8, Road, Scratch};
-use bytes::Bytes;
+use crate::numbers::Numbers;
 use std::ops::Range;
-
-#[cfg(target_endian = "big")]
-compile_error!("index files are little-endian and used where they lie");
-
-/// Numbers inside a file; copied once if they are not aligned for their type.
-#[derive(Clone, Debug)]
-pub enum Numbers<T> {
-    /// They lie in the file.
-    Within(Bytes),
-    /// They were copied.
-    Copied(Vec<T>),
-}
-
-impl<T: bytemuck::AnyBitPattern> Numbers<T> {
-    /// Takes whole numbers; bytes that are no whole number at the end are dropped.
-    pub fn new(bytes: Bytes) -> Self {
-        match bytemuck::try_cast_slice::<u8, T>(&bytes) {
-            Ok(_) => Self::Within(bytes),
-            Err(_) => Self::Copied(bytes.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect()),
-        }
-    }
-
-    /// The numbers.
-    pub fn get(&self) -> &[T] {
-        match self {
-            Self::Within(bytes) => bytemuck::try_cast_slice(bytes).unwrap_or_default(),
-            Self::Copied(numbers) => numbers,
-        }
-    }
-}
 
 /// `[rows, dim]` vectors.
 #[derive(Clone, Debug)]
@@ -298,17 +268,6 @@ mod tests {
         assert!(quantise(&[1.0, f32::NAN], &mut codes).is_nan());
         assert!(quantise(&[f32::NEG_INFINITY, 2.0], &mut codes).is_nan());
         assert_eq!(codes, [0; 6]);
-    }
-
-    #[test]
-    fn numbers_are_read_wherever_they_lie() {
-        let floats = [1.5f32, -2.0, 3.25];
-        let mut shifted = vec![0u8];
-        shifted.extend_from_slice(bytemuck::cast_slice(&floats));
-        for (bytes, from) in [(bytemuck::cast_slice(&floats).to_vec(), 0), (shifted, 1)] {
-            let numbers = Numbers::<f32>::new(Bytes::from(bytes).slice(from..));
-            assert_eq!(numbers.get(), floats);
-        }
     }
 
     proptest! {

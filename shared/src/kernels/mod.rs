@@ -4,6 +4,7 @@
 //! vector loop add in nearly the same order; results may differ in the last bits between processors.
 
 mod dots;
+mod dropout;
 pub mod gemm;
 pub mod int8;
 mod isa;
@@ -13,6 +14,7 @@ mod parallel;
 pub mod rows;
 
 pub use dots::{Hit, QueriesF32, QueriesI8, QueryI8, Road, Scratch, dot_f32, dot_i8};
+pub use dropout::drop_out;
 pub use isa::Isa;
 pub use lanes::LANES;
 pub use parallel::{for_each, for_each_chunk, on_one_thread, threads};

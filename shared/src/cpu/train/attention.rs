@@ -2,10 +2,10 @@
 
 use super::{Options, Site};
 use crate::cpu::attention::{Heads, sized};
-use crate::kernels::Isa;
 use crate::kernels::gemm::{Start, gemm, pack, packed_len};
 use crate::kernels::matrix::{Matrix, MatrixMut};
-use crate::kernels::rows::{drop_out, softmax_backward};
+use crate::kernels::rows::softmax_backward;
+use crate::kernels::{Isa, drop_out};
 
 /// Buffers of one thread.
 #[derive(Debug, Default)]

@@ -5,8 +5,8 @@ use super::forward::pack_all;
 use super::{Buffer, Group, LINEARS, Options, Params, Saved, Site, cut, groups, part};
 use crate::kernels::gemm::{Start, gemm, pack, packed_len};
 use crate::kernels::matrix::{Matrix, MatrixMut};
-use crate::kernels::rows::{activate, activate_backward, add, add_rows, drop_out, layer_norm, layer_norm_backward};
-use crate::kernels::{Isa, LANES, for_each, threads};
+use crate::kernels::rows::{activate, activate_backward, add, add_rows, layer_norm, layer_norm_backward};
+use crate::kernels::{Isa, LANES, drop_out, for_each, threads};
 
 /// Rows whose products are added to a weight's gradient at a time: they stay in the cache meanwhile.
 const BLOCK: usize = 256;

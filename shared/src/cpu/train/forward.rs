@@ -4,8 +4,8 @@ use super::attention::{self, Scratch};
 use super::{Buffer, Group, LINEARS, Options, Params, Site, cut, groups, part};
 use crate::kernels::gemm::{Start, gemm, pack, packed_len};
 use crate::kernels::matrix::{Matrix, MatrixMut};
-use crate::kernels::rows::{activate, add, drop_out, layer_norm};
-use crate::kernels::{Isa, for_each};
+use crate::kernels::rows::{activate, add, layer_norm};
+use crate::kernels::{Isa, drop_out, for_each};
 
 /// What [`super::backward`] needs; the rest is computed again there.
 #[derive(Debug)]

@@ -243,12 +243,12 @@ mod tests {
     #[test]
     fn dropout_drops_its_share_and_the_same_places_again() {
         let mut values = vec![1.0; 100_000];
-        crate::kernels::rows::drop_out(crate::kernels::Isa::best(), 0.1, 3, &mut values);
+        crate::kernels::drop_out(crate::kernels::Isa::best(), 0.1, 3, &mut values);
         let dropped = values.iter().filter(|value| **value == 0.0).count();
         assert!((9_600..10_400).contains(&dropped), "{dropped}");
         assert!(values.iter().all(|value| *value == 0.0 || (*value - 1.0 / 0.9).abs() < 1e-6));
         let mut again = vec![1.0; 100_000];
-        crate::kernels::rows::drop_out(crate::kernels::Isa::Base, 0.1, 3, &mut again);
+        crate::kernels::drop_out(crate::kernels::Isa::Base, 0.1, 3, &mut again);
         assert_eq!(values, again);
     }
 }
