@@ -38,7 +38,7 @@ fn batch(
 ) -> Vec<Vec<Candidate>> {
     let (count, prepared) = (queries.len() / dim, vectors.queries(queries, dim));
     // Where scores can be told apart more finely afterwards, some more are taken.
-    let taken = if vectors.has_finer_scores() { k.saturating_add(k / 4 + 16) } else { k };
+    let taken = vectors.taken(k);
     // Each worker takes the next chunk until there is none, so that a busy core does not hold up the others.
     let next = AtomicUsize::new(0);
     let workers = vec![(); kernels::threads().min(chunks.len())];

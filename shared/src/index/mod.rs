@@ -23,7 +23,7 @@ use hnsw::Graph;
 use serde::{Deserialize, Serialize};
 use vectors::Vectors;
 
-const FORMAT: Format = Format { magic: b"PELINDEX", version: 1, name: "index" };
+const FORMAT: Format = Format { magic: b"PELINDEX", version: 2, name: "index" };
 
 /// How a value is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,15 +80,15 @@ impl Index {
         let mut sections: Vec<(&str, &[u8])> = vec![("concepts", bytemuck::cast_slice(&concepts))];
         sections.extend(bodies.iter().map(|(name, body)| (*name, body.as_slice())));
         let graph = match info.hnsw {
-            None => Vec::new(),
+            None => None,
             Some(options) => {
                 let plain = container::write(FORMAT, info, &sections)?;
                 let vectors = read_vectors(&Container::read(FORMAT, &Bytes::from(plain), Check::Trusted)?, info)?;
-                hnsw::build(&vectors, dim, options)?
+                Some(hnsw::sections(&vectors, dim, options)?)
             }
         };
-        if info.hnsw.is_some() {
-            sections.push(("graph", &graph));
+        if let Some(graph) = &graph {
+            sections.extend(hnsw::SECTIONS.into_iter().zip(graph.iter().map(Vec::as_slice)));
         }
         container::write(FORMAT, info, &sections)
     }
@@ -110,7 +110,10 @@ impl Index {
         let vectors = read_vectors(&container, &info)?;
         let graph = match info.hnsw {
             None => None,
-            Some(_) => Some(Graph::from_bytes(&container.section("graph")?, vectors.clone(), info.rows)?),
+            Some(_) => {
+                let [links, entries, upper] = hnsw::SECTIONS.map(|name| container.section(name));
+                Some(Graph::new([links?, entries?, upper?], info.rows)?)
+            }
         };
         Ok(Self { info, vectors, concepts, graph })
     }
@@ -120,16 +123,11 @@ impl Index {
         &self.info
     }
 
-    /// Searches the graph, if there is one, with so many nodes kept; costs a copy of the graph.
-    ///
-    /// # Errors
-    /// If the graph cannot be copied.
-    pub fn set_ef_search(&mut self, ef_search: usize) -> Result<()> {
-        if let (Some(graph), Some(options)) = (&mut self.graph, &mut self.info.hnsw) {
-            graph.set_ef_search(ef_search)?;
+    /// Searches the graph, if there is one, with so many nodes kept from now on.
+    pub fn set_ef_search(&mut self, ef_search: usize) {
+        if let Some(options) = &mut self.info.hnsw {
             options.ef_search = ef_search;
         }
-        Ok(())
     }
 
     /// The vector of a row, as the index keeps it.
@@ -153,25 +151,24 @@ impl Index {
     /// # Panics
     /// If the queries are no whole number of vectors.
     pub fn search(&self, queries: &[f32], k: usize) -> Vec<Vec<Candidate>> {
-        match &self.graph {
-            None => self.search_exact(queries, k),
-            Some(graph) => {
-                let queries: Vec<&[f32]> = self.split(queries).collect();
-                graph.search(&queries, self.concepts.get(), k)
+        match (&self.graph, self.info.hnsw) {
+            (Some(graph), Some(options)) => {
+                self.check(queries);
+                let rows = hnsw::Rows { vectors: &self.vectors, dim: self.info.dim, concepts: self.concepts.get() };
+                graph.search(rows, queries, k, options.ef_search)
             }
+            _ => self.search_exact(queries, k),
         }
     }
 
     /// As [`Index::search`], but always over every row.
     pub fn search_exact(&self, queries: &[f32], k: usize) -> Vec<Vec<Candidate>> {
-        assert!(queries.len().is_multiple_of(self.info.dim), "{} values are no whole number of queries", queries.len());
+        self.check(queries);
         exact::search(&self.vectors, self.info.dim, self.concepts.get(), queries, k)
     }
 
-    fn split<'a>(&self, queries: &'a [f32]) -> impl Iterator<Item = &'a [f32]> {
-        let dim = self.info.dim;
-        assert!(queries.len().is_multiple_of(dim), "queries of {dim} values cannot make {} values", queries.len());
-        queries.chunks_exact(dim)
+    fn check(&self, queries: &[f32]) {
+        assert!(queries.len().is_multiple_of(self.info.dim), "{} values are no whole number of queries", queries.len());
     }
 }
 

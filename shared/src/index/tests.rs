@@ -123,8 +123,112 @@ fn the_nodes_kept_while_searching_can_be_changed() {
     let mut index = index(&vectors, &concepts, &info(400, 8, Precision::Int8, Score::Dot, Some(options)));
     let query = random(8, 1);
     assert_eq!(index.search(&query, 50)[0].len(), 10);
-    index.set_ef_search(50).expect("a graph");
+    index.set_ef_search(50);
     assert_eq!(index.search(&query, 50)[0].len(), 50);
+}
+
+#[test]
+fn a_graph_answers_alike_in_every_batch_and_again() {
+    let (rows, dim) = (900, 12);
+    let vectors = random(rows * dim, 11);
+    let concepts: Vec<u32> = (0..rows as u32).map(|row| row / 3).collect();
+    for precision in [Precision::F32, Precision::Int8] {
+        let hnsw = Some(HnswOptions { ef_search: 40, ..HnswOptions::default() });
+        let index = index(&vectors, &concepts, &info(rows, dim, precision, Score::Dot, hnsw));
+        // More searches than there are numbers for the marks.
+        let queries = random(600 * dim, 12);
+        let together = index.search(&queries, 7);
+        for (query, found) in queries.chunks_exact(dim).zip(&together) {
+            assert_eq!(&index.search(query, 7)[0], found, "{precision:?}");
+        }
+    }
+}
+
+#[test]
+fn every_row_of_a_graph_finds_itself() {
+    let (rows, dim) = (3000, 16);
+    let mut vectors = random(rows * dim, 13);
+    for vector in vectors.chunks_exact_mut(dim) {
+        let norm = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
+        vector.iter_mut().for_each(|value| *value /= norm);
+    }
+    let concepts: Vec<u32> = (0..rows as u32).collect();
+    let hnsw = Some(HnswOptions::default());
+    let index = index(&vectors, &concepts, &info(rows, dim, Precision::Int8, Score::Cosine, hnsw));
+    let found = index.search(&vectors, 1);
+    let lost: Vec<usize> = (0..rows).filter(|row| found[*row][0].concept.0 != *row as u32).collect();
+    assert!(lost.is_empty(), "{lost:?}");
+}
+
+#[test]
+fn many_rows_in_one_place_do_not_hold_up_a_search() {
+    let (rows, dim) = (600, 8);
+    let mut vectors = random(rows * dim, 21);
+    let place = vectors[..dim].to_vec();
+    vectors[..50 * dim].chunks_exact_mut(dim).for_each(|vector| vector.copy_from_slice(&place));
+    let concepts: Vec<u32> = (0..rows as u32).collect();
+    let options = HnswOptions { ef_search: 150, ..HnswOptions::default() };
+    let index = index(&vectors, &concepts, &info(rows, dim, Precision::F32, Score::Dot, Some(options)));
+    let mut queries = random(20 * dim, 22);
+    queries.extend(&place);
+    for (found, exact) in index.search(&queries, 60).iter().zip(index.search_exact(&queries, 60)) {
+        let hits = found.iter().filter(|candidate| exact.contains(candidate)).count();
+        assert!(hits >= 57, "{hits} of 60 (seeds 21 and 22)");
+    }
+}
+
+#[test]
+fn graphs_of_no_row_and_of_few_are_searched() {
+    for rows in [0u32, 1, 2, 40] {
+        let concepts: Vec<u32> = (0..rows).collect();
+        let hnsw = Some(HnswOptions::default());
+        let index =
+            index(&random(rows as usize * 4, 1), &concepts, &info(rows as usize, 4, Precision::Int8, Score::Dot, hnsw));
+        let query = random(4, 2);
+        assert_eq!(index.search(&query, 50), index.search_exact(&query, 50), "{rows} rows");
+    }
+}
+
+#[test]
+fn broken_rows_and_queries_go_through_a_graph() {
+    let mut vectors = random(200 * 8, 4);
+    vectors[3 * 8] = f32::NAN;
+    vectors[5 * 8 + 7] = f32::INFINITY;
+    let concepts: Vec<u32> = (0..200).collect();
+    for precision in [Precision::F32, Precision::Int8] {
+        let hnsw = Some(HnswOptions::default());
+        let index = index(&vectors, &concepts, &info(200, 8, precision, Score::Dot, hnsw));
+        assert!(!names(&index.search(&random(8, 2), 50)[0]).contains(&3), "{precision:?}");
+        assert_eq!(index.search(&[f32::NAN; 8], 5)[0].len(), 5, "{precision:?}");
+    }
+}
+
+#[test]
+fn a_graph_whose_links_lead_nowhere_is_refused() {
+    // So many rows have an upper layer.
+    let vectors = random(1100 * 8, 3);
+    let rows: Vec<_> = (0..1100).map(ConceptId).collect();
+    let info = info(1100, 8, Precision::Int8, Score::Dot, Some(HnswOptions::default()));
+    let bytes = Index::build(&vectors, &rows, &info).expect("sizes agree");
+    let whole = Container::<IndexInfo>::read(FORMAT, &Bytes::from(bytes), Check::Checksums).expect("whole");
+    for name in hnsw::SECTIONS {
+        let bodies: Vec<(&str, Vec<u8>)> = ["concepts", "codes", "scales"]
+            .into_iter()
+            .chain(hnsw::SECTIONS)
+            .map(|section| {
+                let mut body = whole.section(section).expect("there").to_vec();
+                if section == name {
+                    // The second number: in `graph.upper` the first is no link.
+                    body[4..8].copy_from_slice(&1100u32.to_le_bytes());
+                }
+                (section, body)
+            })
+            .collect();
+        let sections: Vec<(&str, &[u8])> = bodies.iter().map(|(name, body)| (*name, body.as_slice())).collect();
+        let bytes = container::write(FORMAT, &info, &sections).expect("written");
+        let said = Index::from_bytes(&Bytes::from(bytes), Check::Trusted).err().map(|error| error.to_string());
+        assert!(said.as_ref().is_some_and(|said| said.contains("a link leads to 1100")), "{name}: {said:?}");
+    }
 }
 
 #[test]

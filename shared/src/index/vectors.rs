@@ -37,6 +37,8 @@ pub enum Query {
         rest: QueryI8,
         /// value = code × scale, of the rest
         rest_scale: f32,
+        /// Of the codes.
+        length: f32,
     },
 }
 
@@ -77,7 +79,8 @@ impl Vectors {
                 let scale = quantise(vector, &mut codes);
                 let mut rest_codes = Vec::with_capacity(vector.len());
                 let rest_scale = quantise(&rest(vector, &codes, scale), &mut rest_codes);
-                Query::Int8 { codes: QueryI8::new(codes), scale, rest: QueryI8::new(rest_codes), rest_scale }
+                let (length, codes, rest) = (length(&codes), QueryI8::new(codes), QueryI8::new(rest_codes));
+                Query::Int8 { codes, scale, rest, rest_scale, length }
             }
         }
     }
@@ -132,14 +135,39 @@ impl Vectors {
         }
     }
 
-    /// The similarity of a query and one row, as [`Vectors::hits`] has it; allocates nothing.
-    pub fn near(&self, query: &Query, row: usize) -> f32 {
+    /// The similarities of a query with some rows, as [`Vectors::hits`] has them; allocates nothing.
+    ///
+    /// # Shapes
+    /// rows `[n]`, out `[n]`
+    ///
+    /// # Panics
+    /// If there is no such row, or the sizes disagree.
+    pub fn near(&self, query: &Query, rows: &[u32], out: &mut [f32]) {
         match (self, query) {
-            (Self::F32 { values }, Query::F32(query)) => one_f32(query, at(values.get(), row, query.len())),
+            (Self::F32 { values }, Query::F32(query)) => kernels::dot_f32_at(query, values.get(), rows, out),
             (Self::Int8 { codes, scales }, Query::Int8 { codes: query, scale, .. }) => {
-                query.dot(at(codes.get(), row, query.codes().len())) as f32 * scales.get()[row] * scale
+                let (codes, scales, mut sums) = (codes.get(), scales.get(), [0; 64]);
+                for (rows, out) in rows.chunks(sums.len()).zip(out.chunks_mut(sums.len())) {
+                    let sums = &mut sums[..rows.len()];
+                    query.dots_at(codes, rows, sums);
+                    for ((out, sum), row) in out.iter_mut().zip(sums).zip(rows) {
+                        *out = *sum as f32 * scales[*row as usize] * scale;
+                    }
+                }
             }
             _ => unreachable!("a query is made by the vectors that it is scored with"),
+        }
+    }
+
+    /// Says that a row will be wanted soon.
+    #[inline]
+    pub fn prefetch(&self, row: u32, dim: usize) {
+        match self {
+            Self::F32 { values } => kernels::prefetch(at(values.get(), row as usize, dim)),
+            Self::Int8 { codes, scales } => {
+                kernels::prefetch(at(codes.get(), row as usize, dim));
+                kernels::prefetch(at(scales.get(), row as usize, 1));
+            }
         }
     }
 
@@ -148,25 +176,37 @@ impl Vectors {
         matches!(self, Self::Int8 { .. })
     }
 
+    /// How many rows are to be taken by [`Vectors::near`] so that the best k by [`Vectors::score`] are among them.
+    pub fn taken(&self, k: usize) -> usize {
+        if self.has_finer_scores() { k.saturating_add(k / 4 + 16) } else { k }
+    }
+
     /// The similarity of a query and one row as it is reported. For quantised vectors it knows the query to about 15 bits;
     /// it never exceeds the product of the lengths, and a vector that has the row's codes is the row.
     pub fn score(&self, query: &Query, row: usize) -> f32 {
         match (self, query) {
-            (Self::F32 { .. }, Query::F32(_)) => self.near(query, row),
-            (Self::Int8 { codes, scales }, Query::Int8 { codes: query, scale, rest, rest_scale }) => {
+            (Self::F32 { values }, Query::F32(query)) => one_f32(query, at(values.get(), row, query.len())),
+            (
+                Self::Int8 { codes, scales },
+                Query::Int8 { codes: query, scale, rest, rest_scale, length: query_length },
+            ) => {
                 let (row, row_scale) = (at(codes.get(), row, query.codes().len()), scales.get()[row]);
                 let coarse = query.dot(row) as f32 * row_scale * scale;
                 if query.codes() == row {
                     return coarse;
                 }
                 let score = coarse + rest.dot(row) as f32 * row_scale * rest_scale;
-                let length = |codes: &[i8]| codes.iter().map(|code| f32::from(*code).powi(2)).sum::<f32>().sqrt();
-                let most = length(row) * row_scale * length(query.codes()) * scale;
+                let most = length(row) * row_scale * query_length * scale;
                 if score > most { most } else { score }
             }
             _ => unreachable!("a query is made by the vectors that it is scored with"),
         }
     }
+}
+
+/// The length of a row of codes; their squares add up exactly.
+fn length(codes: &[i8]) -> f32 {
+    (codes.iter().map(|code| i32::from(*code).pow(2)).sum::<i32>() as f32).sqrt()
 }
 
 /// What codes leave of a vector, but for its part along them: a vector's similarity with itself stays what its codes say.

@@ -31,6 +31,40 @@ pub fn one_i8(query: &[i8], sum: i32, row: &[i8]) -> i32 {
     unsafe { inner(query, row) }.wrapping_sub(sum.wrapping_mul(128))
 }
 
+/// See [`super::QueryI8::dots_at`]. Call only on [`super::Kind::Avx512`].
+pub fn dot_i8_at(query: &[i8], sum: i32, rows: &[i8], numbers: &[u32], out: &mut [i32]) {
+    #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+    fn inner(query: &[i8], sum: i32, rows: &[i8], numbers: &[u32], out: &mut [i32]) {
+        let dim = query.len();
+        for (numbers, out) in numbers.chunks(16).zip(out.chunks_mut(16)) {
+            let mut sums = [_mm512_setzero_si512(); 16];
+            for (number, sum) in numbers.iter().zip(&mut sums) {
+                *sum = row_i8(query, &rows[*number as usize * dim..][..dim]);
+            }
+            finished_i8(sums, sum, out);
+        }
+    }
+    // SAFETY: the road says that the processor has the instructions.
+    unsafe { inner(query, sum, rows, numbers, out) }
+}
+
+/// See [`super::dot_f32_at`]. Call only on [`super::Kind::Avx512`].
+pub fn dot_f32_at(query: &[f32], rows: &[f32], numbers: &[u32], out: &mut [f32]) {
+    #[target_feature(enable = "avx512f")]
+    fn inner(query: &[f32], rows: &[f32], numbers: &[u32], out: &mut [f32]) {
+        let dim = query.len();
+        for (numbers, out) in numbers.chunks(16).zip(out.chunks_mut(16)) {
+            let mut sums = [_mm512_setzero_ps(); 16];
+            for (number, sum) in numbers.iter().zip(&mut sums) {
+                *sum = row_f32(query, &rows[*number as usize * dim..][..dim]);
+            }
+            out.copy_from_slice(&lanes_of(reduced_f32(sums))[..out.len()]);
+        }
+    }
+    // SAFETY: the road says that the processor has the instructions.
+    unsafe { inner(query, rows, numbers, out) }
+}
+
 /// See [`pick::across`]. Call only on [`super::Kind::Avx512`].
 pub fn across_i8(
     sums: &[i32],
@@ -122,22 +156,29 @@ fn dots_f32(query: &[f32], rows: &[f32], out: &mut [f32]) {
     for (rows, out) in rows.chunks(16 * dim).zip(out.chunks_mut(16)) {
         let mut sums = [_mm512_setzero_ps(); 16];
         for (row, sum) in rows.chunks_exact(dim).zip(&mut sums) {
-            let mut at = 0;
-            while at < dim {
-                let mask = tail(dim - at);
-                // SAFETY: the mask keeps the loads within the `dim` values of the query and of the row.
-                let (q, r) = unsafe {
-                    (
-                        _mm512_maskz_loadu_ps(mask, query.as_ptr().add(at)),
-                        _mm512_maskz_loadu_ps(mask, row.as_ptr().add(at)),
-                    )
-                };
-                *sum = _mm512_fmadd_ps(q, r, *sum);
-                at += 16;
-            }
+            *sum = row_f32(query, row);
         }
         out.copy_from_slice(&lanes_of(reduced_f32(sums))[..out.len()]);
     }
+}
+
+/// The sixteen partial sums of `query · row`.
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn row_f32(query: &[f32], row: &[f32]) -> __m512 {
+    let dim = query.len();
+    assert_eq!(row.len(), dim);
+    let (mut sum, mut at) = (_mm512_setzero_ps(), 0);
+    while at < dim {
+        let mask = tail(dim - at);
+        // SAFETY: the mask keeps the loads within the `dim` values of the query and of the row.
+        let (q, r) = unsafe {
+            (_mm512_maskz_loadu_ps(mask, query.as_ptr().add(at)), _mm512_maskz_loadu_ps(mask, row.as_ptr().add(at)))
+        };
+        sum = _mm512_fmadd_ps(q, r, sum);
+        at += 16;
+    }
+    sum
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
@@ -153,12 +194,19 @@ fn dots_i8(query: &[i8], sum: i32, rows: &[i8], out: &mut [i32]) {
         for (row, sum) in rows.chunks_exact(dim).zip(&mut sums) {
             *sum = row_i8(query, row);
         }
-        let mut all = [0i32; 16];
-        let sums = _mm512_sub_epi32(reduced_i32(sums), _mm512_set1_epi32(excess));
-        // SAFETY: sixteen integers fit into the array.
-        unsafe { _mm512_storeu_si512(all.as_mut_ptr().cast(), sums) };
-        out.copy_from_slice(&all[..out.len()]);
+        finished_i8(sums, sum, out);
     }
+}
+
+/// Up to sixteen products of their partial sums; `sum` is the sum of the query's codes.
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn finished_i8(sums: [__m512i; 16], sum: i32, out: &mut [i32]) {
+    let mut all = [0i32; 16];
+    let sums = _mm512_sub_epi32(reduced_i32(sums), _mm512_set1_epi32(sum.wrapping_mul(128)));
+    // SAFETY: sixteen integers fit into the array.
+    unsafe { _mm512_storeu_si512(all.as_mut_ptr().cast(), sums) };
+    out.copy_from_slice(&all[..out.len()]);
 }
 
 /// The sixteen partial sums of `query · (row + 128)`.

@@ -10,6 +10,7 @@ mod avx2;
 mod avx512;
 #[cfg(target_arch = "x86_64")]
 mod avx512_panel;
+mod gather;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod pick;
@@ -20,6 +21,7 @@ mod tests;
 #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
 mod wasm;
 
+pub use gather::{dot_f32_at, prefetch};
 pub use pick::Hit;
 pub use queries::{QueriesF32, QueriesI8, QueryI8, Scratch};
 

@@ -1,5 +1,6 @@
 //! Queries in the form that the loops want, made once and held against many rows.
 
+use super::gather;
 use super::pick::{self, Hit};
 #[cfg(target_arch = "x86_64")]
 use super::{Kind, avx2, avx512, avx512_panel};
@@ -41,6 +42,17 @@ impl QueryI8 {
     #[inline]
     pub fn dot(&self, row: &[i8]) -> i32 {
         self.road.dot_i8(&self.codes, self.sum, row)
+    }
+
+    /// The dot products with the rows of these numbers.
+    ///
+    /// # Shapes
+    /// rows `[n, dim]`, numbers `[m]` below n, out `[m]`
+    ///
+    /// # Panics
+    /// If the sizes disagree or there is no such row.
+    pub fn dots_at(&self, rows: &[i8], numbers: &[u32], out: &mut [i32]) {
+        gather::i8_at(self.road, &self.codes, self.sum, rows, numbers, out);
     }
 }
 

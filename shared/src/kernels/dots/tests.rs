@@ -47,6 +47,12 @@ fn a_dot_product_by_hand() {
 }
 
 #[test]
+#[should_panic]
+fn a_row_that_is_not_there_is_not_read() {
+    QueryI8::new(vec![1; 3]).dots_at(&[1; 6], &[2], &mut [0]);
+}
+
+#[test]
 fn extremes_do_not_overflow() {
     for road in Road::all() {
         for (query, row) in [(-127, 127), (127, 127), (-127, -127), (127, -127), (-128, -128), (-128, 127)] {
@@ -148,6 +154,22 @@ proptest! {
                 let of_batch: Vec<f32> = fast.iter().skip(query).step_by(queries).copied().collect();
                 prop_assert_eq!(&alone, &of_batch, "{:?}", road);
                 prop_assert_eq!(f32_on(road, values, &r[..dim])[0], alone[0], "{:?}", road);
+            }
+        }
+    }
+
+    #[test]
+    fn rows_by_number_are_as_in_order(dim in 1usize..200, numbers in prop::collection::vec(0u32..40, 0..40), seed in any::<u64>()) {
+        let codes: Vec<i8> = (0..41 * dim as u64).map(|at| (seed.wrapping_mul(at * 2 + 1) >> 32) as i8).collect();
+        let floats: Vec<f32> = codes.iter().map(|code| f32::from(*code) / 100.0).collect();
+        for road in Road::all() {
+            let (mut ints, mut sums) = (vec![0; numbers.len()], vec![0.0; numbers.len()]);
+            gather::i8_at(road, &codes[..dim], sum(&codes[..dim]), &codes[dim..], &numbers, &mut ints);
+            gather::f32_at(road, &floats[..dim], &floats[dim..], &numbers, &mut sums);
+            let (all_ints, all_sums) = (i8_on(road, &codes[..dim], &codes[dim..]), f32_on(road, &floats[..dim], &floats[dim..]));
+            for (at, number) in numbers.iter().enumerate() {
+                prop_assert_eq!(ints[at], all_ints[*number as usize]);
+                prop_assert_eq!(sums[at], all_sums[*number as usize]);
             }
         }
     }

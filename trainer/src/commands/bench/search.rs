@@ -90,7 +90,7 @@ pub(super) fn search(args: &BenchArgs, bundle: &Bundle) -> Result<Vec<SearchRow>
         let info = IndexInfo { rows, dim, precision: Precision::Int8, score, hnsw };
         let mut subject = Subject::graph(args, vectors, &info)?;
         for ef_search in &args.hnsw {
-            subject.index.set_ef_search(*ef_search)?;
+            subject.index.set_ef_search(*ef_search);
             subject.measure(args, &queries, &exact, &mut found)?;
         }
     }
@@ -121,19 +121,24 @@ impl Subject {
         name.update(&described).update(bytemuck::cast_slice(vectors));
         let name = format!("{}.hnsw", &name.finalize().to_hex()[..16]);
         let cached = args.cache.as_ref().map(|folder| folder.join(name));
-        let (bytes, build_s) = match &cached {
-            Some(path) if path.is_file() => (bundles::map(path)?, None),
-            _ => {
+        // One that an earlier version wrote is built anew.
+        let kept = match &cached {
+            Some(path) if path.is_file() => bundles::map(path).and_then(|bytes| opened(bytes, None)).ok(),
+            _ => None,
+        };
+        let (index, bytes, build_s) = match kept {
+            Some(kept) => kept,
+            None => {
                 let began = Instant::now();
                 let bytes = built(vectors, info)?;
+                let build_s = milliseconds(began) / 1000.0;
                 if let Some(path) = &cached {
                     write(path, &bytes)?;
                 }
-                (bytes, Some(milliseconds(began) / 1000.0))
+                opened(bytes, Some(build_s))?
             }
         };
-        let index = Index::from_bytes(&bytes, Check::Trusted)?;
-        Ok(Self { kind: "hnsw", bytes: bytes.len(), index, build_s, k: args.hnsw_k })
+        Ok(Self { kind: "hnsw", bytes, index, build_s, k: args.hnsw_k })
     }
 
     fn measure(&self, args: &BenchArgs, queries: &Queries, exact: &Lists, rows: &mut Vec<SearchRow>) -> Result<()> {
@@ -175,6 +180,11 @@ impl Subject {
         }
         Ok(())
     }
+}
+
+/// An index, how large it is, and how long it took.
+fn opened(bytes: Bytes, build_s: Option<f64>) -> Result<(Index, usize, Option<f64>)> {
+    Ok((Index::from_bytes(&bytes, Check::Trusted)?, bytes.len(), build_s))
 }
 
 /// An index in which each row is a concept of its own.

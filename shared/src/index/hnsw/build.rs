@@ -1,0 +1,175 @@
+//! Building a graph: `instant-distance` inserts the rows, then their links are completed.
+//!
+//! The crate chooses a row's links anew whenever one is added, not only when there are too many: most rows keep eight or
+//! nine, and many a row that names another is not named by it. Here each link gets its counterpart as long as there is room.
+
+use super::HnswOptions;
+use super::links::{MOST_ROWS, UPPER_WIDTH, WIDTH};
+use super::mirror::{Mirror, NONE};
+use crate::error::{Error, Result};
+use crate::index::vectors::{Rows, Vectors};
+use crate::kernels;
+use instant_distance::{Builder, Heuristic, Point};
+use serde::Serialize;
+
+/// Rows whose links are chosen at a time.
+const CHUNK: usize = 256;
+
+/// What the rows of a graph under construction share.
+struct Space<'a> {
+    rows: Rows<'a>,
+    /// For each row the extra coordinate.
+    extra: Vec<f32>,
+    /// For each row its squared length, extra coordinate included.
+    length: f32,
+}
+
+/// A row of a graph under construction.
+#[derive(Clone, Serialize)]
+struct Inserted<'a> {
+    row: u32,
+    #[serde(skip)]
+    space: &'a Space<'a>,
+}
+
+impl Point for Inserted<'_> {
+    fn distance(&self, other: &Self) -> f32 {
+        let distance = 2.0 * (self.space.length - self.space.similarity(self.row, other.row));
+        // NaN would break the order of the search.
+        if distance.is_nan() { f32::MAX } else { distance }
+    }
+}
+
+impl<'a> Space<'a> {
+    fn new(rows: Rows<'a>) -> Self {
+        let squares: Vec<f32> = (0..rows.len()).map(|row| rows.pair(row, row)).collect();
+        let length = squares.iter().copied().filter(|square| square.is_finite()).fold(0.0f32, f32::max);
+        let extra = squares.iter().map(|square| (length - square).max(0.0).sqrt()).collect();
+        Self { rows, extra, length }
+    }
+
+    /// The dot product, extra coordinates included: `length` of a row with itself, less with any other.
+    fn similarity(&self, a: u32, b: u32) -> f32 {
+        let (a, b) = (a as usize, b as usize);
+        self.rows.pair(a, b) + self.extra[a] * self.extra[b]
+    }
+}
+
+/// The bodies of [`super::SECTIONS`] for a graph over vectors.
+///
+/// # Errors
+/// If there are too many rows, or `instant-distance` writes something else than was expected.
+pub fn sections(vectors: &Vectors, dim: usize, options: HnswOptions) -> Result<[Vec<u8>; 3]> {
+    let space = Space::new(Rows::new(vectors, dim));
+    let rows = space.rows.len();
+    if rows > MOST_ROWS {
+        return Err(Error::artifact(format!("an HNSW graph has {MOST_ROWS} rows at most, not {rows}")));
+    }
+    let graph = inserted(&space, options)?;
+    let entries = &graph.points[..graph.layers.first().map_or(rows.min(1), Vec::len)];
+    let mut upper = Vec::new();
+    for layer in &graph.layers {
+        upper.push(layer.len() as u32);
+        for (rank, links) in layer.iter().enumerate() {
+            upper.extend(filled::<UPPER_WIDTH>(rank as u32, links));
+        }
+    }
+    let links = completed(&space, lists(&graph));
+    Ok([
+        bytemuck::cast_slice(&links).to_vec(),
+        bytemuck::cast_slice(entries).to_vec(),
+        bytemuck::cast_slice(&upper).to_vec(),
+    ])
+}
+
+/// Inserts every row, on one thread: with several, the same seed would not give the same graph.
+fn inserted(space: &Space, options: HnswOptions) -> Result<Mirror> {
+    let rows = (0..space.rows.len() as u32).map(|row| Inserted { row, space }).collect();
+    // Links that were not chosen would fill every row up to 64, which takes five times as long to build. With the crate's
+    // own share of 1 / ln M there would be many layers, each a detour.
+    let builder = Builder::default()
+        .ef_construction(options.ef_construction)
+        .select_heuristic(Some(Heuristic { extend_candidates: false, keep_pruned: false }))
+        .ml(1.0 / 32.0)
+        .seed(options.seed);
+    Mirror::of(&kernels::on_one_thread(|| builder.build_hnsw(rows).0))
+}
+
+/// For each row the rows to which the crate has linked it.
+fn lists(graph: &Mirror) -> Vec<Vec<u32>> {
+    let mut lists = vec![Vec::new(); graph.points.len()];
+    for (row, links) in graph.points.iter().zip(&graph.zero) {
+        let links = links.0.iter().take_while(|link| **link != NONE);
+        lists[*row as usize] = links.map(|link| graph.points[*link as usize]).collect();
+    }
+    lists
+}
+
+/// Gives each link its counterpart and chooses each row's links among what it then has.
+fn completed(space: &Space, mut lists: Vec<Vec<u32>>) -> Vec<[u32; WIDTH]> {
+    let own: Vec<usize> = lists.iter().map(Vec::len).collect();
+    for (row, own_links) in own.iter().enumerate() {
+        for at in 0..*own_links {
+            let other = lists[row][at] as usize;
+            if !lists[other][..own[other]].contains(&(row as u32)) {
+                lists[other].push(row as u32);
+            }
+        }
+    }
+    let chunks = kernels::for_each_chunk(&lists, CHUNK, |chunk, lists| {
+        let rows = lists.iter().enumerate().map(|(at, list)| ((chunk * CHUNK + at) as u32, list));
+        rows.map(|(row, list)| filled(row, &chosen(space, row, list))).collect::<Vec<_>>()
+    });
+    chunks.into_iter().flatten().collect()
+}
+
+/// The links of a row, [`WIDTH`] at most: nearest first, but none that is nearer to one of them than to the row; where there
+/// are fewer, the nearest of the others. Of rows that stand in one place one is taken, so that the links lead out of it.
+/// Equally near are those in order of their numbers from the row's on, so that such rows link to different ones.
+fn chosen(space: &Space, row: u32, list: &[u32]) -> Vec<u32> {
+    let count = space.rows.len() as u32;
+    let from_here = |other: u32| if other > row { other - row } else { count - row + other };
+    let mut near: Vec<(f32, u32)> = list.iter().map(|other| (space.similarity(row, *other), *other)).collect();
+    near.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(from_here(a.1).cmp(&from_here(b.1))));
+    let (mut links, mut others) = (Vec::with_capacity(WIDTH), Vec::new());
+    for (similarity, other) in near {
+        let beside = |link: &u32| {
+            let between = space.similarity(*link, other);
+            between > similarity || between >= space.length
+        };
+        if links.len() == WIDTH {
+            break;
+        }
+        if links.iter().any(beside) { others.push(other) } else { links.push(other) }
+    }
+    let room = WIDTH - links.len();
+    links.extend(others.into_iter().take(room));
+    links
+}
+
+/// Links up to the crate's mark of none, the places that are left filled with `own`.
+fn filled<const N: usize>(own: u32, links: &[u32]) -> [u32; N] {
+    let mut filled = [own; N];
+    filled.iter_mut().zip(links).take_while(|(_, link)| **link != NONE).for_each(|(place, link)| *place = *link);
+    filled
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::numbers::Numbers;
+
+    #[test]
+    fn links_are_chosen_by_hand() {
+        // Row 0 stands at 0, rows 1 and 2 at 1, row 3 at 2, row 4 at -3, on a line that is bent to a circle.
+        let points: Vec<f32> =
+            [0.0f32, 1.0, 1.0, 2.0, -3.0].iter().flat_map(|x| [(x / 9.0).sin(), (x / 9.0).cos()]).collect();
+        let vectors = Vectors::F32 { values: Numbers::Copied(points) };
+        let space = Space::new(Rows::new(&vectors, 2));
+        // 2 stands where 1 stands, and 3 is nearer to 1 than to 0: they come after 4, nearest first.
+        assert_eq!(chosen(&space, 0, &[4, 3, 2, 1]), [1, 4, 2, 3]);
+        // From 2 on the numbers are 3, 4, 0, 1.
+        assert_eq!(chosen(&space, 2, &[0, 1, 3])[0], 1);
+        assert_eq!(completed(&space, vec![vec![1], vec![], vec![1], vec![1], vec![0]])[1][..4], [2, 3, 0, 1]);
+    }
+}

@@ -1,0 +1,198 @@
+//! The links of a graph as they lie in the file, used there.
+//!
+//! ```text
+//! graph.links    the lowest layer: for each row WIDTH rows to which it is linked
+//! graph.entries  the rows that stand in upper layers, highest layer first: a row's place here is its rank
+//! graph.upper    for each upper layer, lowest first: how many rows it has, which are the first so many ranks, and for each
+//!                of them UPPER_WIDTH ranks
+//! ```
+//!
+//! All numbers are u32. Where there are fewer links, the places that are left hold the row itself.
+
+use crate::error::{Error, Result};
+use crate::kernels;
+use crate::numbers::Numbers;
+use bytes::Bytes;
+use std::ops::Range;
+
+/// Links of a row in the lowest layer at most: one line of the cache. Most have nine or ten; with room for 32 a search
+/// needs as many comparisons for the same recall.
+pub const WIDTH: usize = 16;
+
+/// Links of a row in an upper layer at most.
+pub const UPPER_WIDTH: usize = 32;
+
+/// Rows that a graph can have: a row's number has 31 bits in [`super::walk::Near`].
+pub const MOST_ROWS: usize = 1 << 31;
+
+/// The sections' names, in the order of [`Links::new`].
+pub const SECTIONS: [&str; 3] = ["graph.links", "graph.entries", "graph.upper"];
+
+/// The links of a graph.
+#[derive(Debug)]
+pub struct Links {
+    rows: usize,
+    lowest: Numbers<u32>,
+    entries: Numbers<u32>,
+    upper: Numbers<u32>,
+    /// Where the links of each upper layer lie in `upper`, lowest first.
+    layers: Vec<Range<usize>>,
+}
+
+impl Links {
+    /// Reads a graph over `rows` rows.
+    ///
+    /// # Errors
+    /// If a size is wrong or a link leads to nothing.
+    pub fn new(sections: [Bytes; 3], rows: usize) -> Result<Self> {
+        let [lowest, entries, upper] = sections.map(numbers);
+        let (lowest, entries, upper) = (lowest?, entries?, upper?);
+        if rows > MOST_ROWS || lowest.get().len() != rows * WIDTH {
+            let (links, most) = (lowest.get().len(), MOST_ROWS);
+            return Err(wrong(&format!(
+                "{rows} rows (of {most} at most) need {WIDTH} links each, found {links} in all"
+            )));
+        }
+        if entries.get().is_empty() != (rows == 0) {
+            return Err(wrong(&format!("{} of {rows} rows stand in upper layers", entries.get().len())));
+        }
+        check(lowest.get(), rows)?;
+        check(entries.get(), rows)?;
+        let (mut layers, mut at, mut most) = (Vec::new(), 0, entries.get().len());
+        while let Some(nodes) = upper.get().get(at) {
+            let nodes = *nodes as usize;
+            if nodes == 0 || nodes > most {
+                return Err(wrong(&format!("an upper layer has {nodes} rows, expected 1 to {most}")));
+            }
+            let range = at + 1..(at + 1).saturating_add(nodes.saturating_mul(UPPER_WIDTH));
+            check(upper.get().get(range.clone()).ok_or_else(|| wrong("an upper layer is cut short"))?, nodes)?;
+            (most, at) = (nodes, range.end);
+            layers.push(range);
+        }
+        Ok(Self { rows, lowest, entries, upper, layers })
+    }
+
+    /// How many rows there are.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The rank from which every search starts.
+    pub fn first(&self) -> Option<u32> {
+        (self.rows > 0).then_some(0)
+    }
+
+    /// The row of a rank.
+    pub fn row_of(&self, rank: u32) -> u32 {
+        self.entries.get()[rank as usize]
+    }
+
+    /// The upper layers, highest first.
+    pub fn upper(&self) -> impl Iterator<Item = usize> + use<> {
+        (0..self.layers.len()).rev()
+    }
+
+    /// The ranks to which a rank is linked in an upper layer.
+    pub fn of_upper(&self, layer: usize, rank: u32) -> &[u32] {
+        let links = &self.upper.get()[self.layers[layer].clone()];
+        until(rank, &links[rank as usize * UPPER_WIDTH..][..UPPER_WIDTH])
+    }
+
+    /// The rows to which a row is linked in the lowest layer.
+    pub fn of(&self, row: u32) -> &[u32] {
+        until(row, &self.lowest.get()[row as usize * WIDTH..][..WIDTH])
+    }
+
+    /// Says that the links of a row will be wanted soon.
+    pub fn prefetch(&self, row: u32) {
+        kernels::prefetch(&self.lowest.get()[row as usize * WIDTH..][..WIDTH]);
+    }
+}
+
+fn until(own: u32, links: &[u32]) -> &[u32] {
+    &links[..links.iter().position(|link| *link == own).unwrap_or(links.len())]
+}
+
+fn numbers(bytes: Bytes) -> Result<Numbers<u32>> {
+    if bytes.len().is_multiple_of(4) { Ok(Numbers::new(bytes)) } else { Err(wrong("a section ends within a number")) }
+}
+
+/// Checks that every link leads to one of the first `count`.
+fn check(links: &[u32], count: usize) -> Result<()> {
+    match links.iter().copied().max() {
+        Some(most) if most as usize >= count => {
+            Err(wrong(&format!("a link leads to {most}, expected less than {count}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn wrong(what: &str) -> Error {
+    Error::artifact(format!("the HNSW graph: {what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn bytes(numbers: &[u32]) -> Bytes {
+        Bytes::copy_from_slice(bytemuck::cast_slice(numbers))
+    }
+
+    fn padded<const N: usize>(own: u32, links: &[u32]) -> [u32; N] {
+        std::array::from_fn(|at| links.get(at).copied().unwrap_or(own))
+    }
+
+    /// Three rows in a line, 1 - 0 - 2; the upper layer has the rows 2 and 0, the topmost row 2.
+    fn line() -> [Vec<u32>; 3] {
+        let lowest = [padded::<WIDTH>(0, &[1, 2]), padded(1, &[0]), padded(2, &[0])].concat();
+        let upper = [vec![2], padded::<UPPER_WIDTH>(0, &[1]).to_vec(), padded::<UPPER_WIDTH>(1, &[0]).to_vec()];
+        let topmost = [vec![1], padded::<UPPER_WIDTH>(0, &[]).to_vec()];
+        [lowest, vec![2, 0], [upper.concat(), topmost.concat()].concat()]
+    }
+
+    #[test]
+    fn links_are_read_without_the_places_that_are_left() {
+        let links = Links::new(line().map(|numbers| bytes(&numbers)), 3).expect("a graph");
+        assert_eq!([links.of(0), links.of(1), links.of(2)], [&[1, 2][..], &[0], &[0]]);
+        assert_eq!(links.upper().collect::<Vec<_>>(), [1, 0]);
+        assert_eq!((links.of_upper(0, 0), links.of_upper(0, 1)), (&[1][..], &[0][..]));
+        assert!(links.of_upper(1, 0).is_empty());
+        assert_eq!((links.row_of(0), links.row_of(1)), (2, 0));
+    }
+
+    #[test]
+    fn nothing_is_a_graph_over_no_rows() {
+        assert_eq!(Links::new([Bytes::new(), Bytes::new(), Bytes::new()], 0).expect("empty").first(), None);
+        assert!(Links::new([Bytes::new(), Bytes::new(), Bytes::new()], 1).is_err());
+    }
+
+    #[test]
+    fn every_cut_is_refused() {
+        for section in 0..3 {
+            let whole = line().map(|numbers| bytes(&numbers));
+            for length in 0..whole[section].len() {
+                // The topmost layer may be missing, and so may all.
+                if section == 2 && [0, 4 + 8 * UPPER_WIDTH].contains(&length) {
+                    continue;
+                }
+                let mut cut = whole.clone();
+                cut[section] = whole[section].slice(..length);
+                let refused = Links::new(cut, 3).is_err();
+                // A row that is no entry is missed by the layer that has it.
+                assert!(refused, "section {section}, {length} bytes");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_link_leads_to_nothing(section in 0usize..3, at in any::<prop::sample::Index>(), wrong in 3u32..) {
+            let mut graph = line();
+            let at = at.index(graph[section].len());
+            graph[section][at] = wrong;
+            prop_assert!(Links::new(graph.map(|numbers| bytes(&numbers)), 3).is_err());
+        }
+    }
+}

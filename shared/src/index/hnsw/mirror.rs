@@ -1,0 +1,63 @@
+//! What `instant-distance` keeps, read from its serialised form: the crate shows a graph's links in no other way.
+
+use super::links::UPPER_WIDTH;
+use crate::error::{Error, Result};
+use instant_distance::{Hnsw, Point};
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use std::fmt;
+
+/// The crate's mark of no link; the links of a row come first.
+pub const NONE: u32 = u32::MAX;
+
+/// Links of a row in the crate's lowest layer.
+const LOWEST_WIDTH: usize = 64;
+
+/// A graph. A row's place in `points` is its rank; links are ranks.
+#[derive(Deserialize)]
+pub struct Mirror {
+    #[allow(dead_code)] // it comes first in the encoding
+    ef_search: usize,
+    /// The row of each rank.
+    pub points: Vec<u32>,
+    /// The lowest layer.
+    pub zero: Vec<LowestLinks>,
+    /// The upper layers, lowest first.
+    pub layers: Vec<Vec<[u32; UPPER_WIDTH]>>,
+}
+
+/// Links of a row in the lowest layer, nearest first, then [`NONE`].
+pub struct LowestLinks(pub [u32; LOWEST_WIDTH]);
+
+impl Mirror {
+    /// Reads a graph whose points are serialised as their rows.
+    ///
+    /// # Errors
+    /// If the crate's form is another one than expected.
+    pub fn of<P: Point + Serialize>(hnsw: &Hnsw<P>) -> Result<Self> {
+        let failed = |cause| Error::artifact("reading the HNSW graph that was built").caused_by(cause);
+        postcard::from_bytes(&postcard::to_stdvec(hnsw).map_err(failed)?).map_err(failed)
+    }
+}
+
+impl<'de> Deserialize<'de> for LowestLinks {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        struct Read;
+        impl<'de> Visitor<'de> for Read {
+            type Value = LowestLinks;
+
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                write!(f, "{LOWEST_WIDTH} links")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> std::result::Result<LowestLinks, A::Error> {
+                let mut links = [NONE; LOWEST_WIDTH];
+                for (at, link) in links.iter_mut().enumerate() {
+                    *link = seq.next_element()?.ok_or_else(|| serde::de::Error::invalid_length(at, &self))?;
+                }
+                Ok(LowestLinks(links))
+            }
+        }
+        deserializer.deserialize_tuple(LOWEST_WIDTH, Read)
+    }
+}

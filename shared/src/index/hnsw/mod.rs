@@ -1,0 +1,113 @@
+//! Approximate search through a graph (HNSW; Malkov and Yashunin, 2016; BLINK, section 5.2.2).
+//!
+//! The graph knows rows only; vectors stay where the index keeps them. HNSW wants a distance, so a raw dot product is
+//! reduced to one by an extra coordinate that makes all rows equally long: with M the longest norm, a row x gets
+//! e = √(M² - |x|²) and a query gets 0; then |x' - q'|² = M² + |q|² - 2 q·x falls as the dot product rises. Unit vectors
+//! need no such coordinate.
+
+mod build;
+mod links;
+mod mirror;
+mod walk;
+
+pub use build::sections;
+pub use links::SECTIONS;
+
+use super::top::best_per_concept;
+use super::vectors::Vectors;
+use crate::error::Result;
+use crate::kb::ConceptId;
+use crate::kernels;
+use crate::score::Candidate;
+use bytes::Bytes;
+use links::Links;
+use serde::{Deserialize, Serialize};
+use std::sync::Mutex;
+use walk::{Ground, Walk};
+
+/// How the graph is built and searched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HnswOptions {
+    /// Nodes kept while a node is inserted.
+    pub ef_construction: usize,
+    /// Nodes kept while searching, unless [`super::Index::set_ef_search`] says another number. At most so many rows are
+    /// found.
+    pub ef_search: usize,
+    /// Seed of the layers.
+    pub seed: u64,
+}
+
+impl Default for HnswOptions {
+    fn default() -> Self {
+        Self { ef_construction: 100, ef_search: 100, seed: 0 }
+    }
+}
+
+/// The rows of an index.
+#[derive(Clone, Copy)]
+pub struct Rows<'a> {
+    /// `[rows, dim]`
+    pub vectors: &'a Vectors,
+    /// Values of a row.
+    pub dim: usize,
+    /// `[rows]`
+    pub concepts: &'a [u32],
+}
+
+/// A graph over the rows of an index.
+pub struct Graph {
+    links: Links,
+    /// What walks remember, kept for the next ones.
+    idle: Mutex<Vec<Walk>>,
+}
+
+impl Graph {
+    /// Reads a graph over `rows` rows from the sections of [`SECTIONS`].
+    ///
+    /// # Errors
+    /// If they are no such graph.
+    pub fn new(sections: [Bytes; 3], rows: usize) -> Result<Self> {
+        Ok(Self { links: Links::new(sections, rows)?, idle: Mutex::default() })
+    }
+
+    /// The best k concepts for each query among the `ef` rows that are kept while searching, with their scores as the exact
+    /// search has them; ties in concept order.
+    ///
+    /// # Shapes
+    /// queries `[n, dim]`, concepts `[rows]` -> n lists
+    pub fn search(&self, on: Rows, queries: &[f32], k: usize, ef: usize) -> Vec<Vec<Candidate>> {
+        let queries: Vec<&[f32]> = queries.chunks_exact(on.dim).collect();
+        let share = queries.len().div_ceil(4 * kernels::threads()).max(1);
+        let found = kernels::for_each_chunk(&queries, share, |_, queries| {
+            let mut walk = self.idle.lock().ok().and_then(|mut idle| idle.pop()).unwrap_or_default();
+            let found: Vec<_> = queries.iter().map(|query| self.find(on, query, &mut walk, k, ef)).collect();
+            if let Ok(mut idle) = self.idle.lock() {
+                idle.push(walk);
+            }
+            found
+        });
+        found.into_iter().flatten().collect()
+    }
+
+    fn find(&self, on: Rows, query: &[f32], walk: &mut Walk, k: usize, ef: usize) -> Vec<Candidate> {
+        let Rows { vectors, dim, concepts } = on;
+        let query = vectors.query(query);
+        // As in the exact search, only some more than are asked for are told apart by the finer score.
+        let taken = vectors.taken(k);
+        let mut found: Vec<(u32, u32)> = Vec::new();
+        for near in walk.nearest(Ground { links: &self.links, vectors, dim }, &query, ef) {
+            if found.len() == taken {
+                break;
+            }
+            let concept = concepts[near.row() as usize];
+            if !found.iter().any(|(other, _)| *other == concept) {
+                found.push((concept, near.row()));
+            }
+        }
+        let scored = found.into_iter().map(|(concept, row)| {
+            // No score is -0, as in the exact search.
+            Candidate { concept: ConceptId(concept), score: vectors.score(&query, row as usize) + 0.0 }
+        });
+        best_per_concept(scored.collect(), k)
+    }
+}
