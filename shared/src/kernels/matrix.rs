@@ -34,8 +34,11 @@ impl<'a> Matrix<'a> {
     /// # Panics
     /// If the last number lies outside.
     pub fn strided(data: &'a [f32], rows: usize, cols: usize, row_stride: usize, col_stride: usize) -> Self {
-        let last = rows.saturating_sub(1) * row_stride + cols.saturating_sub(1) * col_stride;
-        assert!(rows * cols == 0 || last < data.len(), "{rows} x {cols} values do not lie in {}", data.len());
+        let down = rows.saturating_sub(1).checked_mul(row_stride);
+        let across = cols.saturating_sub(1).checked_mul(col_stride);
+        let last = down.zip(across).and_then(|(down, across)| down.checked_add(across));
+        let inside = rows == 0 || cols == 0 || last.is_some_and(|last| last < data.len());
+        assert!(inside, "{rows} x {cols} values do not lie in {}", data.len());
         Self { data, rows, cols, row_stride, col_stride }
     }
 
@@ -75,7 +78,8 @@ impl<'a> MatrixMut<'a> {
     /// # Panics
     /// If the numbers are too few.
     pub fn new(data: &'a mut [f32], rows: usize, cols: usize) -> Self {
-        assert!(rows * cols <= data.len(), "{rows} x {cols} values do not lie in {}", data.len());
+        let inside = rows.checked_mul(cols).is_some_and(|count| count <= data.len());
+        assert!(inside, "{rows} x {cols} values do not lie in {}", data.len());
         Self { first: data.as_mut_ptr(), rows, cols, stride: cols, life: PhantomData }
     }
 

@@ -10,7 +10,7 @@ use std::arch::x86_64::*;
 
 /// See [`super::gemm`].
 pub fn avx2(a: &Codes, weights: Weights<'_>, out: MatrixMut<'_>) {
-    #[target_feature(enable = "avx2,fma")]
+    #[target_feature(enable = "avx2")]
     fn compiled(a: &Codes, weights: Weights<'_>, out: MatrixMut<'_>) {
         run::<Avx2>(a, weights, out);
     }
@@ -21,7 +21,7 @@ pub fn avx2(a: &Codes, weights: Weights<'_>, out: MatrixMut<'_>) {
 
 /// See [`super::gemm`].
 pub fn avx_vnni(a: &Codes, weights: Weights<'_>, out: MatrixMut<'_>) {
-    #[target_feature(enable = "avx2,fma,avxvnni")]
+    #[target_feature(enable = "avx2,avxvnni")]
     fn compiled(a: &Codes, weights: Weights<'_>, out: MatrixMut<'_>) {
         run::<AvxVnni>(a, weights, out);
     }
