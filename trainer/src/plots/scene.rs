@@ -1,0 +1,288 @@
+//! The layout of a chart: every line, marker and word, with its place.
+
+use super::Chart;
+use super::font::Typeface;
+use super::scale::{Scale, Tick};
+use super::trace::{Place, inside, is_inside, thinned};
+
+/// The size of a chart. Places are in these units from the top left, y downwards.
+pub(super) const SIZE: (f64, f64) = (960.0, 540.0);
+
+/// Red, green, blue.
+pub(super) type Colour = [u8; 3];
+
+const INK: Colour = [0x22, 0x22, 0x22];
+const GREY: Colour = [0x55, 0x55, 0x55];
+const GRID: Colour = [0xdd, 0xdd, 0xdd];
+const PAPER: Colour = [0xff, 0xff, 0xff];
+
+/// Okabe and Ito's colours, which the colour-blind can tell apart, without the yellow that paper swallows.
+const COLOURS: [Colour; 7] = [
+    [0x00, 0x72, 0xb2],
+    [0xd5, 0x5e, 0x00],
+    [0x00, 0x9e, 0x73],
+    [0xcc, 0x79, 0xa7],
+    [0x00, 0x00, 0x00],
+    [0xe6, 0x9f, 0x00],
+    [0x56, 0xb4, 0xe9],
+];
+/// Drawn and skipped lengths. With five markers there are twenty pairs before one comes again.
+const DASHES: [&[f64]; 4] = [&[], &[9.0, 4.0], &[2.5, 2.5], &[10.0, 3.0, 2.5, 3.0]];
+const MARKERS: usize = 5;
+
+const TITLE: f64 = 20.0;
+const LABEL: f64 = 15.0;
+const NUMBER: f64 = 13.0;
+const LEGEND_ROW: f64 = 22.0;
+const LEGEND_ROWS: usize = 5;
+const SWATCH: f64 = 36.0;
+const X_TICKS: usize = 10;
+const Y_TICKS: usize = 6;
+/// Up to so many points each gets its marker; otherwise one every `MARKER_STEP`.
+const MARKED_POINTS: usize = 40;
+const MARKER_STEP: f64 = 120.0;
+/// A curve that goes up and down by so many widths of the frame is drawn as noise.
+const NOISE: f64 = 25.0;
+
+/// Something to draw; later shapes cover earlier ones.
+pub(super) enum Shape {
+    /// Straight lines through points.
+    Path { points: Vec<Place>, closed: bool, fill: Option<Colour>, stroke: Option<Stroke> },
+    /// A line of text whose anchor lies on the base line.
+    Text { text: String, at: Place, size: f64, anchor: Anchor, colour: Colour, upwards: bool },
+}
+
+/// How a line is drawn.
+pub(super) struct Stroke {
+    pub colour: Colour,
+    pub width: f64,
+    /// Drawn and skipped lengths; empty for a solid line.
+    pub dash: &'static [f64],
+}
+
+/// Which point of a text its place is.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+/// A chart laid out.
+pub(super) struct Scene {
+    pub title: String,
+    pub shapes: Vec<Shape>,
+}
+
+/// Where the curves are drawn.
+struct Frame {
+    left: f64,
+    right: f64,
+    top: f64,
+    bottom: f64,
+}
+
+impl Frame {
+    fn x(&self, place: f64) -> f64 {
+        self.left + place * (self.right - self.left)
+    }
+
+    fn y(&self, place: f64) -> f64 {
+        self.bottom - place * (self.bottom - self.top)
+    }
+}
+
+/// Lays a chart out.
+pub(super) fn lay_out(chart: &Chart, typeface: &Typeface) -> Scene {
+    let points = || chart.series.iter().flat_map(|series| series.points.iter().copied());
+    let xs = points().filter(|(_, y)| y.is_finite()).map(|(x, _)| x);
+    let x_scale =
+        Scale::asked(chart.x_range, chart.log_x).unwrap_or_else(|| Scale::of(xs, chart.log_x).rounded(X_TICKS, 0.03));
+    let shown = |x: f64| x_scale.place(x).is_some_and(|place| (0.0..=1.0).contains(&place));
+    let ys = points().filter(|&(x, _)| shown(x)).map(|(_, y)| y);
+    let y_scale =
+        Scale::asked(chart.y_range, false).unwrap_or_else(|| Scale::of(ys, false).to_zero().rounded(Y_TICKS, 1.0));
+
+    let mut shapes = Vec::new();
+    let y_ticks = y_scale.ticks(Y_TICKS);
+    let widest = |ticks: &[Tick]| ticks.iter().map(|tick| typeface.width(&tick.label, NUMBER)).fold(0.0, f64::max);
+    let left = 24.0 + LABEL + widest(&y_ticks) + 8.0;
+    let right = SIZE.0 - 28.0;
+    let title = clean(&chart.title);
+    let mut top = 16.0;
+    if !title.is_empty() {
+        top += TITLE;
+        let text = typeface.fitted(&title, TITLE, right - left);
+        shapes.push(Shape::Text {
+            text,
+            at: (left, top),
+            size: TITLE,
+            anchor: Anchor::Start,
+            colour: INK,
+            upwards: false,
+        });
+        top += 10.0;
+    }
+    top += legend(chart, typeface, (left, right), top, &mut shapes) + 12.0;
+    let frame = Frame { left, right, top, bottom: SIZE.1 - 64.0 };
+
+    let mut most = X_TICKS;
+    let mut x_ticks = x_scale.ticks(most);
+    // Numbers need air between them.
+    while most > 3 && (widest(&x_ticks) + 22.0) * x_ticks.len() as f64 > right - left {
+        most -= 1;
+        x_ticks = x_scale.ticks(most);
+    }
+    axes(chart, typeface, &frame, &x_ticks, &y_ticks, &mut shapes);
+    curves(chart, &frame, &x_scale, &y_scale, &mut shapes);
+    Scene { title, shapes }
+}
+
+/// The names with their lines, in rows from `top`; gives back the height.
+fn legend(chart: &Chart, typeface: &Typeface, (left, right): (f64, f64), top: f64, shapes: &mut Vec<Shape>) -> f64 {
+    let (mut x, mut row) = (left, 0);
+    for (at, series) in chart.series.iter().enumerate() {
+        let mut name = clean(&series.name);
+        if !series.points.iter().any(|(x, y)| x.is_finite() && y.is_finite()) {
+            name += " (no points)";
+        }
+        let name = typeface.fitted(&name, LABEL, right - left - SWATCH - 8.0);
+        let width = SWATCH + 8.0 + typeface.width(&name, LABEL);
+        if x > left && x + width > right {
+            (x, row) = (left, row + 1);
+        }
+        let middle = top + LEGEND_ROW * (row as f64 + 0.5);
+        let words = |x, text| Shape::Text {
+            text,
+            at: (x, middle + 5.0),
+            size: LABEL,
+            anchor: Anchor::Start,
+            colour: INK,
+            upwards: false,
+        };
+        if row == LEGEND_ROWS {
+            shapes.push(words(left, format!("and {} more", chart.series.len() - at)));
+            break;
+        }
+        shapes.push(line(vec![(x, middle), (x + SWATCH, middle)], at, false));
+        shapes.push(marker((x + SWATCH / 2.0, middle), at));
+        shapes.push(words(x + SWATCH + 8.0, name));
+        x += width + 28.0;
+    }
+    if chart.series.is_empty() { 0.0 } else { LEGEND_ROW * (row as f64 + 1.0) }
+}
+
+/// Grid, numbers, axes and what they are called.
+fn axes(
+    chart: &Chart,
+    typeface: &Typeface,
+    frame: &Frame,
+    x_ticks: &[Tick],
+    y_ticks: &[Tick],
+    shapes: &mut Vec<Shape>,
+) {
+    let straight = |from: Place, to: Place, colour: Colour| Shape::Path {
+        points: vec![from, to],
+        closed: false,
+        fill: None,
+        stroke: Some(Stroke { colour, width: 1.0, dash: &[] }),
+    };
+    let words = |text: String, at: Place, size: f64, anchor: Anchor, upwards: bool| {
+        let colour = if size == NUMBER { GREY } else { INK };
+        Shape::Text { text, at, size, anchor, colour, upwards }
+    };
+    for tick in y_ticks {
+        let y = frame.y(tick.at);
+        shapes.push(straight((frame.left, y), (frame.right, y), GRID));
+        shapes.push(words(tick.label.clone(), (frame.left - 8.0, y + 4.5), NUMBER, Anchor::End, false));
+    }
+    for tick in x_ticks {
+        let x = frame.x(tick.at);
+        shapes.push(straight((x, frame.top), (x, frame.bottom), GRID));
+        shapes.push(straight((x, frame.bottom), (x, frame.bottom + 5.0), GREY));
+        // The last number may be wide: it stays on the paper.
+        let half = typeface.width(&tick.label, NUMBER) / 2.0;
+        let at = (x.min(SIZE.0 - 4.0 - half), frame.bottom + 20.0);
+        shapes.push(words(tick.label.clone(), at, NUMBER, Anchor::Middle, false));
+    }
+    shapes.push(straight((frame.left, frame.top), (frame.left, frame.bottom), GREY));
+    shapes.push(straight((frame.left, frame.bottom), (frame.right, frame.bottom), GREY));
+    let (middle, height) = ((frame.left + frame.right) / 2.0, frame.bottom - frame.top);
+    let text = typeface.fitted(&clean(&chart.x), LABEL, frame.right - frame.left);
+    shapes.push(words(text, (middle, SIZE.1 - 16.0), LABEL, Anchor::Middle, false));
+    let text = typeface.fitted(&clean(&chart.y), LABEL, height);
+    shapes.push(words(text, (12.0 + LABEL, frame.top + height / 2.0), LABEL, Anchor::Middle, true));
+}
+
+/// All lines, then all markers.
+fn curves(chart: &Chart, frame: &Frame, x_scale: &Scale, y_scale: &Scale, shapes: &mut Vec<Shape>) {
+    let on_paper = |(x, y): Place| (frame.x(x), frame.y(y));
+    let mut markers = Vec::new();
+    let mut empty = true;
+    for (at, series) in chart.series.iter().enumerate() {
+        let places = series.points.iter().map(|&(x, y)| Some((x_scale.place(x)?, y_scale.place(y)?)));
+        let parts = inside(places.clone()).into_iter().map(|part| part.into_iter().map(on_paper).collect::<Vec<_>>());
+        let parts: Vec<_> = parts.map(|part| thinned(&part, 0.5)).collect();
+        empty &= parts.is_empty();
+        let climbed = |part: &Vec<Place>| part.windows(2).map(|pair| (pair[1].1 - pair[0].1).abs()).sum::<f64>();
+        let noisy = parts.iter().map(climbed).sum::<f64>() > NOISE * (frame.right - frame.left);
+        for part in parts {
+            if let [alone] = part[..] {
+                markers.push(marker(alone, at));
+            } else {
+                shapes.push(line(part, at, noisy));
+            }
+        }
+        let seen: Vec<Place> = places.flatten().filter(|&place| is_inside(place)).map(on_paper).collect();
+        let step = if seen.len() <= MARKED_POINTS { 0.0 } else { MARKER_STEP };
+        // Each series begins at another place, so that markers of curves that run together do not lie on each other.
+        let mut left = step * at as f64 / chart.series.len() as f64;
+        let mut last = seen.first().map_or(0.0, |place| place.0);
+        for place in seen {
+            // Along x only: a noisy curve is far longer than it is wide.
+            if (place.0 - last).abs() >= left {
+                markers.push(marker(place, at));
+                (last, left) = (place.0, step);
+            }
+        }
+    }
+    if empty {
+        let at = ((frame.left + frame.right) / 2.0, (frame.top + frame.bottom) / 2.0);
+        let text = "no points".to_owned();
+        shapes.push(Shape::Text { text, at, size: LABEL, anchor: Anchor::Middle, colour: GREY, upwards: false });
+    }
+    shapes.append(&mut markers);
+}
+
+/// A piece of the curve of series `at`; noise is pale and thin, so that its mean can be seen over it.
+fn line(points: Vec<Place>, at: usize, noisy: bool) -> Shape {
+    let (colour, dash) = (COLOURS[at % COLOURS.len()], DASHES[at % DASHES.len()]);
+    let stroke = if noisy {
+        Stroke { colour: colour.map(|part| 0xff - (0xff - part) / 2), width: 1.0, dash: &[] }
+    } else {
+        Stroke { colour, width: 2.0, dash }
+    };
+    Shape::Path { points, closed: false, fill: None, stroke: Some(stroke) }
+}
+
+/// The marker of series `at`: circle, square, triangle, diamond or triangle on its tip, of about the same area.
+fn marker((x, y): Place, at: usize) -> Shape {
+    let (corners, radius, turn) =
+        [(16, 4.2, 0.0), (4, 5.3, 0.125), (3, 6.2, 0.75), (4, 5.8, 0.0), (3, 6.2, 0.25)][at % MARKERS];
+    let corner = |n: usize| {
+        let angle = (n as f64 / f64::from(corners) + turn) * std::f64::consts::TAU;
+        (x + radius * angle.cos(), y + radius * angle.sin())
+    };
+    Shape::Path {
+        points: (0..corners as usize).map(corner).collect(),
+        closed: true,
+        fill: Some(COLOURS[at % COLOURS.len()]),
+        stroke: Some(Stroke { colour: PAPER, width: 1.0, dash: &[] }),
+    }
+}
+
+/// Text in one line, without the characters that XML forbids.
+fn clean(text: &str) -> String {
+    let one_line = text.replace(|letter: char| letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}'), " ");
+    one_line.trim().to_owned()
+}
