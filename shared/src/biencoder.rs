@@ -1,6 +1,6 @@
 //! The bi-encoder: two towers, one for mentions and one for entities, each reduced to one vector (BLINK section 4.1).
 
-use crate::bert::{Bert, BertConfig, BertInput, check_vocabulary};
+use crate::bert::{Bert, BertConfig, BertInput, Exported, Pass, check_vocabulary};
 use crate::error::{Context, Error, Result};
 use crate::score::Score;
 use crate::tokens::{TokenBatch, Tokens};
@@ -91,13 +91,33 @@ impl Tower {
         self.projection.as_ref().map_or(self.hidden, |linear| linear.weight.dims()[1])
     }
 
+    /// The tower's weights and its projection, as [`TowerBytes`] has them.
+    ///
+    /// # Errors
+    /// If the device does not give its tensors.
+    pub fn to_safetensors(&self) -> Result<(Vec<u8>, Option<Vec<u8>>)> {
+        let projection = self.projection.as_ref().map(|linear| {
+            let mut all = Exported::default();
+            all.linear("", linear)?;
+            all.into_bytes()
+        });
+        Ok((self.bert.to_safetensors()?, projection.transpose()?))
+    }
+
     /// Encodes and reduces a batch.
     ///
     /// # Shapes
     /// `[batch, seq]` -> `[batch, dim]`
     pub fn forward(&self, batch: &TokenBatch, reduction: Reduction, device: &Device) -> Tensor<2> {
-        let input = BertInput::new(batch, device);
-        self.reduce(self.bert.forward(&input), &input.mask, reduction)
+        self.forward_pass(&BertInput::new(batch, device), reduction, &Pass::default())
+    }
+
+    /// As [`Tower::forward`], in training.
+    ///
+    /// # Shapes
+    /// `[batch, seq]` -> `[batch, dim]`
+    pub fn forward_pass(&self, input: &BertInput, reduction: Reduction, pass: &Pass) -> Tensor<2> {
+        self.reduce(self.bert.forward(input, pass), &input.mask, reduction)
     }
 
     /// Reduces the last layer's output to one vector a row.

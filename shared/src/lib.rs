@@ -2,6 +2,8 @@
 //!
 //! The rooms in the order of the pipeline; a room uses lower ones only.
 
+#[cfg(feature = "autodiff")]
+pub mod adversary;
 pub mod bert;
 pub mod biencoder;
 pub mod bundle;
@@ -16,6 +18,7 @@ pub mod kb;
 pub mod kernels;
 pub mod lexical;
 pub mod linker;
+pub mod loss;
 pub mod metrics;
 pub mod nil;
 mod numbers;

@@ -2,7 +2,7 @@
 
 use burn::tensor::{Device, Tensor};
 use bytes::Bytes;
-use pel_shared::bert::{Bert, BertConfig, BertInput};
+use pel_shared::bert::{Bert, BertConfig, BertInput, Pass};
 use pel_shared::biencoder::{Pooling, Reduction, Side, Tower, TowerBytes, pool};
 use pel_shared::cpu::{self, Sequence};
 use pel_shared::encoder::Encoder;
@@ -108,17 +108,17 @@ fn check_states(name: &str, model: &Model, states: &States, device: &Device) {
     near(&format!("{name}: embedding sum"), &floats(bert.embedding_sum(&input)), &states.embedding_sum.values, &mask);
     let last = states.hidden.last().expect("there are layers");
     for (k, expected) in states.hidden.iter().enumerate() {
-        let hidden = bert.hidden_at(&input, k);
+        let hidden = bert.hidden_at(&input, k, &Pass::default());
         near(&format!("{name}: layer {k}"), &floats(hidden.clone()), &expected.values, &mask);
         // Entered at any layer, the forward pass ends at the same place.
-        let entered = bert.forward_from_layer(hidden, &input.mask, k);
+        let entered = bert.forward_from_layer(hidden, &input.mask, k, &Pass::default());
         near(&format!("{name}: entered at {k}"), &floats(entered), &last.values, &mask);
     }
     assert_eq!(states.hidden.len(), bert.depth() + 1);
-    let entered = bert.forward_from_sum(bert.embedding_sum(&input), &input.mask);
+    let entered = bert.forward_from_sum(bert.embedding_sum(&input), &input.mask, &Pass::default());
     near(&format!("{name}: entered at the sum"), &floats(entered), &last.values, &mask);
     for (pooling, expected) in [(Pooling::Mean, &states.mean), (Pooling::Cls, &states.cls)] {
-        let pooled = pool(bert.forward(&input), &input.mask, pooling);
+        let pooled = pool(bert.forward(&input, &Pass::default()), &input.mask, pooling);
         near(&format!("{name}: {pooling:?}"), &floats(pooled), &expected.values, &whole_rows);
     }
     let vectors = floats(model.tower(device).forward(&tokens, REDUCTION, device));

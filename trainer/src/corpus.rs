@@ -144,6 +144,21 @@ impl Corpus {
     }
 }
 
+/// All documents of a corpus, whatever their split.
+///
+/// # Errors
+/// If the file is missing or cannot be read, or a line is no document.
+pub fn documents(folder: &Path) -> Result<Vec<Document>> {
+    let mut all = Vec::new();
+    for_each_line(&find(folder, "documents")?, |_, line| {
+        if !line.trim().is_empty() {
+            all.push(record(line)?);
+        }
+        Ok(())
+    })?;
+    Ok(all)
+}
+
 /// The bytes and the text between two code points of a text; `None` if there is no such place or nothing in it.
 pub fn span_of<'a>(text: &'a str, offsets: &Offsets<'a>, start: usize, end: usize) -> Option<(Span, &'a str)> {
     let span = Span::new(offsets.byte_of_code_point(start)?, offsets.byte_of_code_point(end)?);

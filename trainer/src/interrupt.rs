@@ -24,5 +24,40 @@ pub fn listen() -> Result<()> {
 /// # Errors
 /// [`Error::interrupted`].
 pub fn check() -> Result<()> {
+    #[cfg(test)]
+    testing::check()?;
     if ASKED.load(Ordering::Relaxed) { Err(Error::interrupted()) } else { Ok(()) }
+}
+
+#[cfg(test)]
+pub use testing::{die_after, live};
+
+/// Deaths on demand.
+#[cfg(test)]
+mod testing {
+    use super::{Error, Result};
+    use std::cell::Cell;
+
+    thread_local!(static LEFT: Cell<usize> = const { Cell::new(usize::MAX) });
+
+    /// Fails the check after so many more on this thread, and all after it, as if the process were gone.
+    pub fn die_after(checks: usize) {
+        LEFT.set(checks);
+    }
+
+    /// Ends that.
+    pub fn live() {
+        LEFT.set(usize::MAX);
+    }
+
+    pub(super) fn check() -> Result<()> {
+        match LEFT.get() {
+            usize::MAX => Ok(()),
+            0 => Err(Error::input("killed by a test")),
+            left => {
+                LEFT.set(left - 1);
+                Ok(())
+            }
+        }
+    }
 }

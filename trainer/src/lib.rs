@@ -2,16 +2,21 @@
 
 pub mod bundles;
 pub mod commands;
+pub mod compact;
 pub mod corpus;
 pub mod device;
 pub mod evaluate;
+pub mod experiment;
 pub mod files;
 pub mod import;
 pub mod indexing;
 pub mod interrupt;
 pub mod kb_file;
 pub mod memory;
+pub mod plots;
 pub mod progress;
 pub mod render;
 pub mod spans;
+pub mod split;
 pub mod tables;
+pub mod train;

@@ -26,12 +26,19 @@ const EXIT_CODES: &str = "Exit codes: 0 done; 2 wrong options; 3 something in yo
 #[derive(Subcommand)]
 enum Command {
     Link(commands::link::LinkArgs),
+    Train(commands::train::TrainArgs),
+    Pretrain(commands::train::PretrainArgs),
+    Compact(pel_trainer::compact::CompactArgs),
+    Experiment(pel_trainer::experiment::ExperimentArgs),
     Index(commands::index::IndexArgs),
+    Export(commands::export::ExportArgs),
     Pack(commands::index::PackArgs),
     Inspect(commands::inspect::InspectArgs),
     Explain(commands::explain::ExplainArgs),
     Import(pel_trainer::import::ImportArgs),
     Evaluate(pel_trainer::evaluate::EvaluateArgs),
+    Calibrate(commands::calibrate::CalibrateArgs),
+    Split(commands::split::SplitArgs),
     Bench(commands::bench::BenchArgs),
     /// List the processors and GPUs that an encoder can run on
     Devices,
@@ -66,12 +73,19 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
     let (device, json) = (&cli.device, cli.json);
     match &cli.command {
         Command::Link(args) => commands::link::run(args, device, json)?,
+        Command::Train(args) => commands::train::train(args, device, json)?,
+        Command::Compact(args) => pel_trainer::compact::run(args, device, json)?,
+        Command::Experiment(args) => pel_trainer::experiment::run(args, device, json)?,
+        Command::Pretrain(args) => commands::train::pretrain(args, device, json)?,
         Command::Index(args) => commands::index::run(args, device, json)?,
+        Command::Export(args) => commands::export::run(args, json)?,
         Command::Pack(args) => commands::index::pack(args)?,
         Command::Inspect(args) => commands::inspect::run(args, json)?,
         Command::Explain(args) => commands::explain::run(args, device, json)?,
         Command::Import(args) => pel_trainer::import::run(args, json)?,
         Command::Evaluate(args) => evaluate::run(args, json, |bundle| evaluate::dense::open(bundle, device))?,
+        Command::Calibrate(args) => commands::calibrate::run(args, device, json)?,
+        Command::Split(args) => commands::split::run(args, json)?,
         Command::Bench(args) => commands::bench::run(args, device, json)?,
         Command::Devices => commands::devices::run(json)?,
     }

@@ -1,8 +1,10 @@
 //! One transformer layer: self-attention and feed-forward, each followed by residual and LayerNorm.
 
 use super::config::{Activation, BertConfig};
+use super::dropout::drop_out;
 use super::fused::{self, Call};
 use super::weights::Weights;
+use super::{Dropout, Pass};
 use crate::cpu::train::Options;
 use crate::error::Result;
 use burn::module::{Module, Param};
@@ -41,14 +43,14 @@ impl Padding {
 /// Layer N of `encoder.layer.N`.
 #[derive(Module, Debug)]
 pub struct Layer {
-    query: Linear,
-    key: Linear,
-    value: Linear,
-    attended: Linear,
-    attended_norm: LayerNorm,
-    wide: Linear,
-    narrow: Linear,
-    norm: LayerNorm,
+    pub(super) query: Linear,
+    pub(super) key: Linear,
+    pub(super) value: Linear,
+    pub(super) attended: Linear,
+    pub(super) attended_norm: LayerNorm,
+    pub(super) wide: Linear,
+    pub(super) narrow: Linear,
+    pub(super) norm: LayerNorm,
     heads: usize,
     #[module(skip)]
     activation: Activation,
@@ -87,15 +89,15 @@ impl Layer {
 
     /// # Shapes
     /// `[batch, seq, hidden]` -> `[batch, seq, hidden]`
-    pub fn forward(&self, hidden: Tensor<3>, padding: &Padding) -> Tensor<3> {
+    pub fn forward(&self, hidden: Tensor<3>, padding: &Padding, pass: &Pass) -> Tensor<3> {
         match padding {
-            Padding::Lengths(lengths) => self.fused(hidden, lengths),
-            Padding::Mask(mask) => self.composed(hidden, mask),
+            Padding::Lengths(lengths) => self.fused(hidden, lengths, pass),
+            Padding::Mask(mask) => self.composed(hidden, mask, pass.dropout),
         }
     }
 
     /// One operation, forward and backward.
-    fn fused(&self, hidden: Tensor<3>, lengths: &[usize]) -> Tensor<3> {
+    fn fused(&self, hidden: Tensor<3>, lengths: &[usize], pass: &Pass) -> Tensor<3> {
         let linears = [&self.query, &self.key, &self.value, &self.attended, &self.wide, &self.narrow];
         let (device, seq) = (hidden.device(), hidden.dims()[1]);
         let bias = |linear: &Linear| match &linear.bias {
@@ -108,8 +110,8 @@ impl Layer {
         };
         let norms = [norm(&self.attended_norm), norm(&self.norm)];
         let (heads, activation, epsilon) = (self.heads, self.activation, self.epsilon);
-        let options = Options { heads, activation, epsilon, dropout: None };
-        let call = Call { lengths: lengths.to_vec(), seq, options, recompute: false };
+        let options = Options { heads, activation, epsilon, dropout: pass.dropout };
+        let call = Call { lengths: lengths.to_vec(), seq, options, recompute: pass.recompute };
         fused::layer(hidden, linears.map(|linear| linear.weight.val()), linears.map(bias), norms, call)
     }
 
@@ -117,8 +119,10 @@ impl Layer {
     ///
     /// # Shapes
     /// padding `[batch, 1, 1, seq]` (`true` = padding)
-    fn composed(&self, hidden: Tensor<3>, padding: &Tensor<4, Bool>) -> Tensor<3> {
-        let attended = self.attended.forward(self.attend(hidden.clone(), padding));
+    fn composed(&self, hidden: Tensor<3>, padding: &Tensor<4, Bool>, dropout: Option<Dropout>) -> Tensor<3> {
+        let of = |site: u64| dropout.map(|dropout| dropout.part(site));
+        let attended = self.attended.forward(self.attend(hidden.clone(), padding, of(1)));
+        let attended = drop_out(attended, of(2));
         let hidden = self.attended_norm.forward(hidden + attended);
         let wide = self.wide.forward(hidden.clone()); // [batch, seq, intermediate]
         let wide = match self.activation {
@@ -126,18 +130,25 @@ impl Layer {
             Activation::GeluTanh => activation::gelu_approximate(wide),
             Activation::Relu => activation::relu(wide),
         };
-        self.norm.forward(hidden + self.narrow.forward(wide))
+        self.norm.forward(hidden + drop_out(self.narrow.forward(wide), of(3)))
     }
 
-    fn attend(&self, hidden: Tensor<3>, padding: &Tensor<4, Bool>) -> Tensor<3> {
+    fn attend(&self, hidden: Tensor<3>, padding: &Tensor<4, Bool>, dropout: Option<Dropout>) -> Tensor<3> {
         let [batch, seq, width] = hidden.dims();
         let split = |linear: &Linear| {
             let all = linear.forward(hidden.clone());
             all.reshape([batch, seq, self.heads, width / self.heads]).swap_dims(1, 2) // [batch, heads, seq, head]
         };
         let padding = padding.clone().expand([batch, self.heads, seq, seq]);
-        let options = AttentionModuleOptions::default();
-        let mixed = attention(split(&self.query), split(&self.key), split(&self.value), Some(padding), None, options);
+        let [query, key, value] = [&self.query, &self.key, &self.value].map(split);
+        let mixed = match dropout {
+            None => attention(query, key, value, Some(padding), None, AttentionModuleOptions::default()),
+            Some(_) => {
+                let scores = query.matmul(key.swap_dims(2, 3)) / ((width / self.heads) as f32).sqrt();
+                let shares = activation::softmax(scores.mask_fill(padding, f32::MIN), 3);
+                drop_out(shares, dropout).matmul(value)
+            }
+        };
         mixed.swap_dims(1, 2).reshape([batch, seq, width])
     }
 }
@@ -220,7 +231,7 @@ mod tests {
         let composed = Padding::Mask(Box::new(mask.equal_elem(0.0).reshape([batch, 1, 1, seq])));
         let run = |padding: &Padding| {
             let x = Tensor::<3>::from_data(x.clone().into_data(), &device).require_grad();
-            let out = layer.forward(x.clone(), padding) * real.clone();
+            let out = layer.forward(x.clone(), padding, &Pass::default()) * real.clone();
             let grads = (out.clone() * factors.clone()).sum().backward();
             (floats(out), floats(x.grad(&grads).expect("asked for")), gradients(&layer, &grads))
         };

@@ -6,11 +6,15 @@
 //! | [`Bert::hidden_at`] then [`Bert::forward_from_layer`] | the output of layer K; K = 0 is the embedding layer's, after LayerNorm | the learned transformation (T-Biencoder) |
 
 mod config;
+mod dropout;
+mod export;
 mod fused;
 mod layer;
 mod weights;
 
+pub use crate::cpu::train::Dropout;
 pub use config::{Activation, BertConfig};
+pub use export::Exported;
 pub use weights::Weights;
 
 use crate::error::{Error, Result};
@@ -19,6 +23,7 @@ use burn::module::{Module, Param};
 use burn::nn::{Embedding, LayerNorm};
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use layer::{Layer, Padding, layer_norm};
+use std::ops::Range;
 
 /// The encoder. Weights and sizes are those of a Hugging Face `BertModel`.
 #[derive(Module, Debug)]
@@ -29,6 +34,23 @@ pub struct Bert {
     norm: LayerNorm,
     layers: Vec<Layer>,
     max_positions: usize,
+}
+
+/// What a pass does besides the arithmetic of inference, which is the default.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Pass {
+    /// Dropout of the embeddings, of attention shares and of the sublayers' outputs.
+    pub dropout: Option<Dropout>,
+    /// Compute each layer again on the way back instead of keeping what it computed: less memory, a third more time. It
+    /// is heeded where a layer is one operation; other devices have gradient checkpointing of their own.
+    pub recompute: bool,
+}
+
+impl Pass {
+    /// The pass as layer `at` sees it, with a seed of its own.
+    fn of_layer(self, at: usize) -> Self {
+        Self { dropout: self.dropout.map(|dropout| dropout.part(at as u64 + 1)), ..self }
+    }
 }
 
 /// A batch of token ids on a device.
@@ -92,8 +114,8 @@ impl Bert {
     ///
     /// # Shapes
     /// `[batch, seq]` -> `[batch, seq, hidden]`
-    pub fn forward(&self, input: &BertInput) -> Tensor<3> {
-        self.forward_from_sum(self.embedding_sum(input), &input.mask)
+    pub fn forward(&self, input: &BertInput, pass: &Pass) -> Tensor<3> {
+        self.forward_from_sum(self.embedding_sum(input), &input.mask, pass)
     }
 
     /// Word, position and segment embeddings added up, before LayerNorm: the input embeddings z of PEL's eq. 6 and 7.
@@ -112,8 +134,12 @@ impl Bert {
     ///
     /// # Shapes
     /// `[batch, seq, hidden]`, mask `[batch, seq]` -> `[batch, seq, hidden]`
-    pub fn forward_from_sum(&self, sum: Tensor<3>, mask: &Tensor<2>) -> Tensor<3> {
-        self.forward_from_layer(self.norm.forward(sum), mask, 0)
+    pub fn forward_from_sum(&self, sum: Tensor<3>, mask: &Tensor<2>, pass: &Pass) -> Tensor<3> {
+        self.forward_from_layer(self.embedded(sum, pass), mask, 0, pass)
+    }
+
+    fn embedded(&self, sum: Tensor<3>, pass: &Pass) -> Tensor<3> {
+        dropout::drop_out(self.norm.forward(sum), pass.dropout)
     }
 
     /// The output of layer `k`, where 0 is the embedding layer's output after LayerNorm.
@@ -123,11 +149,9 @@ impl Bert {
     ///
     /// # Panics
     /// If the encoder has fewer than `k` layers.
-    pub fn hidden_at(&self, input: &BertInput, k: usize) -> Tensor<3> {
+    pub fn hidden_at(&self, input: &BertInput, k: usize, pass: &Pass) -> Tensor<3> {
         assert!(k <= self.depth(), "layer {k} of {}", self.depth());
-        let padding = Padding::new(&input.mask);
-        let embedded = self.norm.forward(self.embedding_sum(input));
-        self.layers[..k].iter().fold(embedded, |hidden, layer| layer.forward(hidden, &padding))
+        self.run(self.embedded(self.embedding_sum(input), pass), &input.mask, 0..k, pass)
     }
 
     /// Goes on from the output of layer `k` to the output of the last layer.
@@ -137,10 +161,14 @@ impl Bert {
     ///
     /// # Panics
     /// If the encoder has fewer than `k` layers.
-    pub fn forward_from_layer(&self, hidden: Tensor<3>, mask: &Tensor<2>, k: usize) -> Tensor<3> {
+    pub fn forward_from_layer(&self, hidden: Tensor<3>, mask: &Tensor<2>, k: usize, pass: &Pass) -> Tensor<3> {
         assert!(k <= self.depth(), "layer {k} of {}", self.depth());
+        self.run(hidden, mask, k..self.depth(), pass)
+    }
+
+    fn run(&self, hidden: Tensor<3>, mask: &Tensor<2>, layers: Range<usize>, pass: &Pass) -> Tensor<3> {
         let padding = Padding::new(mask);
-        self.layers[k..].iter().fold(hidden, |hidden, layer| layer.forward(hidden, &padding))
+        layers.fold(hidden, |hidden, at| self.layers[at].forward(hidden, &padding, &pass.of_layer(at)))
     }
 }
 

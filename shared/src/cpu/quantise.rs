@@ -128,7 +128,7 @@ fn by_rows(values: &[f32], width: usize) -> (Vec<i8>, Vec<f32>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bert::{Bert, BertInput};
+    use crate::bert::{Bert, BertInput, Pass};
     use crate::cpu::Encoder;
     use crate::tokens::TokenBatch;
     use burn::tensor::Device;
@@ -163,7 +163,7 @@ mod tests {
         let bert = Bert::from_bytes(&config(), weights, &device).expect("whole");
         let (ids, segments) = (vec![2, 9, 7, 300, 3], vec![0; 5]);
         let batch = TokenBatch { batch: 1, seq: 5, ids, segments, mask: vec![true; 5] };
-        bert.forward(&BertInput::new(&batch, &device)).into_data().try_to_vec().expect("floats")
+        bert.forward(&BertInput::new(&batch, &device), &Pass::default()).into_data().try_to_vec().expect("floats")
     }
 
     #[test]

@@ -33,6 +33,8 @@ pub enum Precision {
     F32,
     /// One byte a value, one scale a vector.
     Int8,
+    /// Half a byte a value, one scale a vector; a byte a value once it is read.
+    Int4,
 }
 
 /// What an index is; the header of its file.
@@ -182,6 +184,10 @@ fn read_vectors(container: &Container<IndexInfo>, info: &IndexInfo) -> Result<Ve
         Precision::F32 => Vectors::F32 { values: Numbers::new(container.section_of("values", sized(values, 4)?)?) },
         Precision::Int8 => Vectors::Int8 {
             codes: Numbers::new(container.section_of("codes", values)?),
+            scales: Numbers::new(container.section_of("scales", sized(info.rows, 4)?)?),
+        },
+        Precision::Int4 => Vectors::Int8 {
+            codes: Numbers::Copied(vectors::unpack(&container.section_of("halves", values.div_ceil(2))?, values)),
             scales: Numbers::new(container.section_of("scales", sized(info.rows, 4)?)?),
         },
     })

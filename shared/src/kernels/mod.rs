@@ -3,6 +3,7 @@
 //! Each has a plain fallback, and tests that both agree. Float sums are taken in lanes, so that the plain loop and the
 //! vector loop add in nearly the same order; results may differ in the last bits between processors.
 
+mod adamw;
 mod dots;
 mod dropout;
 pub mod gemm;
@@ -13,7 +14,8 @@ pub mod matrix;
 mod parallel;
 pub mod rows;
 
-pub use dots::{Hit, QueriesF32, QueriesI8, QueryI8, Road, Scratch, dot_f32, dot_i8};
+pub use adamw::{AdamW, adamw, add_to, sum_of_squares};
+pub use dots::{Hit, QueriesF32, QueriesI8, QueryI8, Road, Scratch, dot_f32, dot_f32_at, dot_i8, prefetch};
 pub use dropout::drop_out;
 pub use isa::Isa;
 pub use lanes::LANES;

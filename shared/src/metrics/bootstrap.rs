@@ -1,6 +1,6 @@
 //! How far a share could have come out otherwise: the percentile bootstrap.
 
-use super::Share;
+use super::{Share, macro_average};
 use serde::Serialize;
 
 /// The middle 95 % of what resampling gives.
@@ -12,28 +12,60 @@ pub struct Interval {
     pub high: f64,
 }
 
+/// A 95 % interval of any figure, from `resamples` draws with replacement of as many groups as there are.
+///
+/// `figure` gets the groups drawn, by position, each as often as it was drawn; where it has no value the draw is left out.
+/// The same seed gives the same draws. `None` if no draw has a value.
+pub fn resample(
+    groups: usize,
+    resamples: usize,
+    seed: u64,
+    mut figure: impl FnMut(&[usize]) -> Option<f64>,
+) -> Option<Interval> {
+    let mut random = SplitMix64(seed);
+    let mut drawn = vec![0; groups];
+    let mut draw = || {
+        drawn.iter_mut().for_each(|group| *group = random.below(groups));
+        figure(&drawn)
+    };
+    let mut values: Vec<f64> = (0..resamples).filter_map(|_| draw()).collect();
+    values.sort_unstable_by(f64::total_cmp);
+    let last = values.len().checked_sub(1)?;
+    let at = |part: f64| values.get((part * last as f64).round() as usize).copied();
+    Some(Interval { low: at(0.025)?, high: at(0.975)? })
+}
+
 /// A 95 % interval of the pooled share of all groups, from `resamples` draws of as many groups with replacement.
 ///
 /// A group is what was sampled as one: a document with its mentions, which are alike and so worth less than as many
 /// mentions from everywhere. Groups of one mention each give the plain bootstrap. The same seed gives the same interval.
 /// `None` if there is nothing in the groups or nothing is drawn.
 pub fn bootstrap(groups: &[Share], resamples: usize, seed: u64) -> Option<Interval> {
-    let mut random = SplitMix64(seed);
-    let mut draw = || {
-        let mut pooled = Share::default();
-        for _ in groups {
-            let group = groups.get(random.below(groups.len()))?;
-            pooled.hits += group.hits;
-            pooled.of += group.of;
+    resample(groups.len(), resamples, seed, |drawn| {
+        drawn.iter().filter_map(|group| groups.get(*group)).copied().sum::<Share>().value()
+    })
+}
+
+/// A 95 % interval of the macro-average of `domains` shares, from draws of documents with replacement.
+///
+/// Each document comes with its shares, each with the position of its domain. A domain without a mention in a draw is
+/// left out of that draw's average.
+pub fn bootstrap_macro(
+    documents: &[Vec<(usize, Share)>],
+    domains: usize,
+    resamples: usize,
+    seed: u64,
+) -> Option<Interval> {
+    let mut sums = vec![Share::default(); domains];
+    resample(documents.len(), resamples, seed, |drawn| {
+        sums.fill(Share::default());
+        for (domain, share) in drawn.iter().filter_map(|document| documents.get(*document)).flatten() {
+            if let Some(sum) = sums.get_mut(*domain) {
+                *sum = *sum + *share;
+            }
         }
-        pooled.value()
-    };
-    // A resample of empty groups alone has no share; it is left out.
-    let mut shares: Vec<f64> = (0..resamples).filter_map(|_| draw()).collect();
-    shares.sort_unstable_by(f64::total_cmp);
-    let last = shares.len().checked_sub(1)?;
-    let at = |part: f64| shares.get((part * last as f64).round() as usize).copied();
-    Some(Interval { low: at(0.025)?, high: at(0.975)? })
+        macro_average(&sums)
+    })
 }
 
 /// The generator SplitMix64 (Steele, Lea and Flood 2014): a counter, and a hash that spreads it over 64 bits.
@@ -80,6 +112,18 @@ mod tests {
         let together: Vec<Share> = (0..40).map(|at| Share { hits: at % 2 * 10, of: 10 }).collect();
         let width = |groups: &[Share]| bootstrap(groups, 1000, 1).map(|interval| interval.high - interval.low);
         assert!(width(&together) > width(&alone).map(|width| 2.0 * width));
+    }
+
+    #[test]
+    fn a_domain_counts_once_however_many_mentions_it_has() {
+        // Every document has 9 of 10 right in domain 0 and none of 1 in domain 1: pooled 9/11, macro-averaged 0.45.
+        let document = vec![(0, Share { hits: 9, of: 10 }), (1, Share { hits: 0, of: 1 })];
+        let interval = bootstrap_macro(&[document.clone(), document], 2, 50, 3).expect("there are documents");
+        assert!((interval.low - 0.45).abs() < 1e-12 && (interval.high - 0.45).abs() < 1e-12);
+        // One document a domain: a draw has both (1/2) or one of them (1 or 0); the empty third is never counted.
+        let apart = [vec![(0, Share { hits: 1, of: 1 })], vec![(1, Share { hits: 0, of: 4 })]];
+        assert_eq!(bootstrap_macro(&apart, 3, 400, 3), Some(Interval { low: 0.0, high: 1.0 }));
+        assert_eq!(bootstrap_macro(&[], 3, 400, 3), None);
     }
 
     #[test]

@@ -3,10 +3,14 @@
 //! Pure functions over ranks and scores. A figure keeps its counts, so that a reader sees what it is a share of.
 
 mod bootstrap;
+mod links;
 mod nil;
+mod nil_intervals;
 
-pub use bootstrap::{Interval, bootstrap};
+pub use bootstrap::{Interval, bootstrap, bootstrap_macro, resample};
+pub use links::{Answer, LinkCounts, links_at, widest_at_precision};
 pub use nil::{CurvePoint, NilCounts, Top, average_precision, best_f1, nil_at, nil_curve, recall_with_nil};
+pub use nil_intervals::{NilIntervals, nil_intervals};
 
 use crate::kb::ConceptId;
 use serde::Serialize;
@@ -32,6 +36,27 @@ impl FromIterator<bool> for Share {
         let add = |sum: Self, hit| Self { hits: sum.hits + usize::from(hit), of: sum.of + 1 };
         hits.into_iter().fold(Self::default(), add)
     }
+}
+
+impl std::ops::Add for Share {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self { hits: self.hits + other.hits, of: self.of + other.of }
+    }
+}
+
+impl std::iter::Sum for Share {
+    fn sum<I: Iterator<Item = Self>>(shares: I) -> Self {
+        shares.fold(Self::default(), |sum, share| sum + share)
+    }
+}
+
+/// The mean of the shares' values: every domain counts once, however many mentions it has. Empty shares are left out;
+/// `None` if all are.
+pub fn macro_average<'a>(shares: impl IntoIterator<Item = &'a Share>) -> Option<f64> {
+    let values: Vec<f64> = shares.into_iter().filter_map(|share| share.value()).collect();
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
 /// The place of the right concept among the candidates, 0 for the first.
@@ -69,6 +94,15 @@ mod tests {
         assert_eq!(recall_at(ranks, 8), Share { hits: 2, of: 4 });
         assert_eq!(recall_at(ranks, 64).value(), Some(0.75));
         assert_eq!(recall_at([], 1).value(), None);
+    }
+
+    #[test]
+    fn the_macro_average_is_over_domains_that_have_a_mention() {
+        // (3/4 + 0/2) / 2 = 0.375, pooled it is 3/6.
+        let shares = [Share { hits: 3, of: 4 }, Share { hits: 0, of: 2 }, Share::default()];
+        assert_eq!(macro_average(&shares), Some(0.375));
+        assert_eq!(shares.into_iter().sum::<Share>(), Share { hits: 3, of: 6 });
+        assert_eq!(macro_average(&[Share::default()]), None);
     }
 
     #[test]

@@ -18,12 +18,12 @@ pub struct Top {
 
 impl Top {
     /// The score, below every other where there is none to compare.
-    fn value(&self) -> f32 {
+    pub(super) fn value(&self) -> f32 {
         self.score.filter(|score| !score.is_nan()).unwrap_or(f32::NEG_INFINITY)
     }
 
     /// Whether a threshold makes the mention NIL.
-    fn rejected(&self, threshold: f32) -> bool {
+    pub(super) fn rejected(&self, threshold: f32) -> bool {
         !self.score.is_some_and(|score| score >= threshold)
     }
 }
@@ -53,6 +53,14 @@ impl NilCounts {
     /// The harmonic mean of both: 2 found / (2 found + wrong + missed).
     pub fn f1(self) -> Option<f64> {
         Share { hits: 2 * self.found, of: 2 * self.found + self.wrong + self.missed }.value()
+    }
+}
+
+impl std::ops::Add for NilCounts {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self { found: self.found + other.found, wrong: self.wrong + other.wrong, missed: self.missed + other.missed }
     }
 }
 
@@ -91,7 +99,7 @@ fn sweep(tops: &[Top]) -> Vec<(f32, NilCounts)> {
 }
 
 /// A threshold that rejects `score` and links `next`: halfway, so that it holds for other mentions too.
-fn between(score: f32, next: Option<f32>) -> f32 {
+pub(super) fn between(score: f32, next: Option<f32>) -> f32 {
     let Some(next) = next else { return score.next_up() };
     let half = score / 2.0 + next / 2.0;
     if half > score && half < next { half } else { next }

@@ -2,6 +2,7 @@
 
 use crate::device::{DeviceArgs, Work};
 use crate::indexing::{Built, Recipe, WorkFolder, build};
+use crate::train::model::{Settings, TOWERS};
 use crate::{bundles, kb_file};
 use clap::{Args, ValueEnum};
 use pel_shared::biencoder::{Pooling, Reduction};
@@ -31,36 +32,38 @@ pub struct IndexArgs {
     #[arg(long)]
     out: PathBuf,
     /// What stands for a concept: each of its names, its template (title, types, description), or both
-    #[arg(long, value_enum, default_value = "names")]
-    view: ViewChoice,
-    /// How mentions are written; by default bare for the view of names, else in context
+    /// [default: what the encoder was trained for, else names]
+    #[arg(long, value_enum)]
+    view: Option<ViewChoice>,
+    /// How mentions are written [default: as in training, else bare for the view of names and in context for others]
     #[arg(long, value_enum)]
     mention: Option<MentionChoice>,
-    /// The form of an entity's template
-    #[arg(long, value_enum, default_value = "types")]
-    template: TemplateChoice,
+    /// The form of an entity's template [default: as in training, else types]
+    #[arg(long, value_enum)]
+    template: Option<TemplateChoice>,
     /// List synonyms in the template
     #[arg(long)]
     synonyms: bool,
-    /// The longest mention in tokens, its context included [default: 32 for bare mentions, else 128]
+    /// The longest mention in tokens, its context included [default: as in training, else 32 for bare mentions, 128 for
+    /// others]
     #[arg(long)]
     mention_tokens: Option<usize>,
-    /// The longest template in tokens
-    #[arg(long, default_value_t = 128)]
-    entity_tokens: usize,
-    /// How token vectors become one vector
-    #[arg(long, value_enum, default_value = "mean")]
-    pooling: PoolingChoice,
-    /// How vectors are compared: cosine, or the dot product of raw vectors
-    #[arg(long, value_enum, default_value = "cosine")]
-    score: ScoreChoice,
-    /// How the values of vectors are kept: one byte each, or four
+    /// The longest template in tokens [default: as in training, else 128]
+    #[arg(long)]
+    entity_tokens: Option<usize>,
+    /// How token vectors become one vector [default: as in training, else mean]
+    #[arg(long, value_enum)]
+    pooling: Option<PoolingChoice>,
+    /// How vectors are compared: cosine, or the dot product of raw vectors [default: as in training, else cosine]
+    #[arg(long, value_enum)]
+    score: Option<ScoreChoice>,
+    /// How the values of vectors are kept: half a byte each, one byte, or four
     #[arg(long, value_enum, default_value = "int8")]
     precision: PrecisionChoice,
     /// How the encoder's weights are kept: four bytes each, or one: smaller, and faster on a processor, for slightly other
     /// scores; concepts are encoded before, with what the encoder has
     #[arg(long, value_enum, default_value = "f32")]
-    encoder_precision: PrecisionChoice,
+    encoder_precision: WeightsChoice,
     /// Build an HNSW graph for approximate search
     #[arg(long)]
     hnsw: bool,
@@ -111,21 +114,24 @@ choice!(MentionChoice => MentionTemplate { Bare = "bare", Context = "context" })
 choice!(TemplateChoice => EntityTemplate { Description = "description", Types = "types" });
 choice!(PoolingChoice => Pooling { Mean = "mean", Cls = "cls" });
 choice!(ScoreChoice => Score { Cosine = "cosine", Dot = "dot" });
-choice!(PrecisionChoice => Precision { Int8 = "int8", F32 = "f32" });
+choice!(PrecisionChoice => Precision { Int4 = "int4", Int8 = "int8", F32 = "f32" });
+choice!(WeightsChoice => Precision { Int8 = "int8", F32 = "f32" });
 
 impl IndexArgs {
-    fn view(&self) -> ViewOptions {
-        let concepts = View::from(self.view);
+    fn view(&self, trained: Option<ViewOptions>) -> ViewOptions {
+        let concepts = self.view.map_or(trained.map_or(View::Names, |view| view.concepts), View::from);
         let by_view = if concepts == View::Names { MentionTemplate::Bare } else { MentionTemplate::Context };
-        let mention_template = self.mention.map_or(by_view, Into::into);
-        let defaults =
+        let mention_template =
+            self.mention.map_or(trained.map_or(by_view, |view| view.mention_template), MentionTemplate::from);
+        let untrained =
             if mention_template == MentionTemplate::Bare { ViewOptions::names() } else { ViewOptions::template() };
+        let defaults = trained.unwrap_or(untrained);
         ViewOptions {
             concepts,
             mention_template,
-            entity_template: self.template.into(),
-            synonyms: self.synonyms,
-            entity_tokens: self.entity_tokens,
+            entity_template: self.template.map_or(defaults.entity_template, Into::into),
+            synonyms: self.synonyms || defaults.synonyms,
+            entity_tokens: self.entity_tokens.unwrap_or(defaults.entity_tokens),
             mention_tokens: self.mention_tokens.unwrap_or(defaults.mention_tokens),
             ..defaults
         }
@@ -137,20 +143,30 @@ impl IndexArgs {
 /// # Errors
 /// If an input cannot be read or does not fit, the device fails, or the bundle cannot be written.
 pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
+    let settings = Settings::of(&args.encoder)?;
     let kb_file = kb_file::read(&args.kb)?;
     let (licences, licence_text) = kb_file::licences(&args.kb)?.unzip();
     let mut files = Parts::default();
-    take_encoder(&mut files, &args.encoder, [names::CONFIG, names::WEIGHTS, names::PROJECTION])?;
-    files.0.insert(names::TOKENIZER.into(), bundles::map(&args.encoder.join(names::TOKENIZER))?);
-    if let Some(entity) = &args.entity_encoder {
+    // A model of two towers has a folder for each.
+    let both = args.encoder.join(TOWERS[0]).is_dir();
+    let mention = if both { args.encoder.join(TOWERS[0]) } else { args.encoder.clone() };
+    let entity = args.entity_encoder.clone().or_else(|| both.then(|| args.encoder.join(TOWERS[1])));
+    take_encoder(&mut files, &mention, [names::CONFIG, names::WEIGHTS, names::PROJECTION])?;
+    files.0.insert(names::TOKENIZER.into(), bundles::map(&mention.join(names::TOKENIZER))?);
+    if let Some(entity) = &entity {
         take_encoder(&mut files, entity, [names::ENTITY_CONFIG, names::ENTITY_WEIGHTS, names::ENTITY_PROJECTION])?;
     }
+    let untrained = Reduction { pooling: Pooling::Mean, score: Score::Cosine };
+    let reduction = settings.map_or(untrained, |settings| settings.reduction);
     let recipe = Recipe {
         encoder: EncoderInfo {
             name: args.encoder_name.clone().unwrap_or_else(|| stem(&args.encoder)),
             licence: args.encoder_licence.clone(),
-            tied: args.entity_encoder.is_none(),
-            reduction: Reduction { pooling: args.pooling.into(), score: args.score.into() },
+            tied: entity.is_none(),
+            reduction: Reduction {
+                pooling: args.pooling.map_or(reduction.pooling, Into::into),
+                score: args.score.map_or(reduction.score, Into::into),
+            },
             precision: args.encoder_precision.into(),
         },
         kb_info: KbInfo {
@@ -163,7 +179,7 @@ pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         kb: kb_file.kb,
         licence_text,
         files,
-        view: args.view(),
+        view: args.view(settings.map(|settings| settings.view)),
         precision: args.precision.into(),
         hnsw: args.hnsw.then_some(HnswOptions {
             ef_construction: args.ef_construction,

@@ -1,4 +1,4 @@
-//! The bundle's encoder and index as a system under measurement.
+//! A bundle as a system under measurement: its encoder and index alone, and the whole road of `pel link`.
 
 use super::{Dense, Query, Retriever};
 use crate::bundles;
@@ -6,24 +6,33 @@ use crate::device::{DeviceArgs, OpenDevice, Work};
 use crate::interrupt;
 use crate::kb_file::KbFile;
 use pel_shared::biencoder::Side;
-use pel_shared::bundle::Bundle;
-use pel_shared::encoder::Encoder;
+use pel_shared::detect::{Detected, Origin};
 use pel_shared::error::{Context, Result};
 use pel_shared::lexical::Ranked;
+use pel_shared::linker::{LinkOptions, Linker, Prepared};
+use pel_shared::score::Candidate;
 use pel_shared::text::Mention;
 use pel_shared::tokens::{Encoded, by_length};
 use std::collections::HashMap;
 use std::path::Path;
+use std::rc::Rc;
 
 /// Tokens of one encoder batch, padding included.
 const BATCH_TOKENS: usize = 2048;
+/// Mentions that go down the road of `pel link` together.
+const MENTIONS_AT_ONCE: usize = 4096;
 
 /// A bundle on a device.
 struct Opened {
-    bundle: Bundle,
-    encoder: Encoder,
+    linker: Linker,
     device: OpenDevice,
 }
+
+/// Its encoder and index alone.
+struct Search(Rc<Opened>);
+
+/// The whole road of `pel link`: also the concepts whose name the dictionary recognises in the mention.
+struct Road(Rc<Opened>);
 
 /// Opens a bundle for an evaluation.
 ///
@@ -32,19 +41,21 @@ struct Opened {
 pub fn open(path: &Path, device: &DeviceArgs) -> Result<Dense> {
     let bundle = bundles::open(path)?;
     let device = device.open(Work::Long)?;
-    let encoder = bundle.encoder(&device.device).context(|| path.display().to_string())?;
+    let linker = Linker::new(bundle, &device.device).context(|| path.display().to_string())?;
+    let bundle = linker.bundle();
     let concepts = KbFile { kb: bundle.concepts.to_knowledge_base()?, blake3: bundle.manifest.kb.blake3.clone() };
-    Ok(Dense { concepts, retriever: Box::new(Opened { bundle, encoder, device }) })
+    let opened = Rc::new(Opened { linker, device });
+    Ok(Dense { concepts, search: Box::new(Search(opened.clone())), road: Box::new(Road(opened)) })
 }
 
-impl Retriever for Opened {
-    fn name(&self) -> &str {
-        "dense"
+impl Opened {
+    fn threshold(&self) -> Option<f32> {
+        self.linker.bundle().manifest.nil.threshold
     }
 
     fn protocol(&self) -> String {
-        let (view, index, encoder) =
-            (&self.bundle.manifest.view, self.bundle.index.info(), &self.bundle.manifest.encoder);
+        let bundle = self.linker.bundle();
+        let (view, index, encoder) = (&bundle.manifest.view, bundle.index.info(), &bundle.manifest.encoder);
         let search = if index.hnsw.is_some() { "HNSW" } else { "exact search" };
         format!(
             "{}: {:?} mention of at most {} tokens against {:?}, {} vectors, best per concept, {:?} over {:?} pooling, {:?}, {search}, on {}",
@@ -59,6 +70,24 @@ impl Retriever for Opened {
             self.device.name
         )
     }
+}
+
+fn ranked(candidates: &[Candidate]) -> Ranked {
+    candidates.iter().map(|candidate| (candidate.concept, candidate.score)).collect()
+}
+
+impl Retriever for Search {
+    fn name(&self) -> &str {
+        "dense"
+    }
+
+    fn protocol(&self) -> String {
+        self.0.protocol()
+    }
+
+    fn threshold(&self) -> Option<f32> {
+        self.0.threshold()
+    }
 
     fn search(
         &self,
@@ -66,7 +95,8 @@ impl Retriever for Opened {
         k: usize,
         done: &mut dyn FnMut(usize) -> Result<()>,
     ) -> Result<Vec<Ranked>> {
-        let (bundle, view) = (&self.bundle, &self.bundle.manifest.view);
+        let bundle = self.0.linker.bundle();
+        let view = &bundle.manifest.view;
         let mut known: HashMap<Encoded, usize> = HashMap::new();
         let mut sequences: Vec<Encoded> = Vec::new();
         // The mentions of each sequence; a mention of which nothing is left has no candidate.
@@ -94,14 +124,49 @@ impl Retriever for Opened {
             interrupt::check()?;
             let places: Vec<usize> = group.concat();
             let rows: Vec<&Encoded> = places.iter().map(|at| &sequences[*at]).collect();
-            let vectors = self.encoder.encode(Side::Mention, &rows)?;
+            let vectors = self.0.linker.encoder().encode(Side::Mention, &rows)?;
             for (at, candidates) in places.iter().zip(bundle.index.search(&vectors, k)) {
-                let ranked: Ranked = candidates.iter().map(|candidate| (candidate.concept, candidate.score)).collect();
                 for mention in &mentions[*at] {
-                    found[*mention] = ranked.clone();
+                    found[*mention] = ranked(&candidates);
                 }
                 done(mentions[*at].len())?;
             }
+        }
+        Ok(found)
+    }
+}
+
+impl Retriever for Road {
+    fn name(&self) -> &str {
+        "link"
+    }
+
+    fn protocol(&self) -> String {
+        format!("as `pel link` does it, names that the dictionary recognises included: {}", self.0.protocol())
+    }
+
+    fn threshold(&self) -> Option<f32> {
+        self.0.threshold()
+    }
+
+    fn search(
+        &self,
+        queries: &[Query<'_>],
+        k: usize,
+        done: &mut dyn FnMut(usize) -> Result<()>,
+    ) -> Result<Vec<Ranked>> {
+        let linker = &self.0.linker;
+        let options = LinkOptions { k, ..LinkOptions::default() };
+        let mut found = Vec::with_capacity(queries.len());
+        for some in queries.chunks(MENTIONS_AT_ONCE) {
+            interrupt::check()?;
+            let given = |query: &Query<'_>| Detected { span: query.span, origin: Origin::Given };
+            let texts = some.chunk_by(|a, b| std::ptr::eq(a.text, b.text));
+            let prepared = texts.map(|text| linker.prepare(text[0].text, text.iter().map(given).collect()));
+            let prepared = Prepared::join(prepared.collect::<Result<Vec<_>>>()?);
+            let vectors = linker.encode(&prepared)?;
+            found.extend(linker.finish(&prepared, &vectors, &options).iter().map(|link| ranked(&link.candidates)));
+            done(some.len())?;
         }
         Ok(found)
     }

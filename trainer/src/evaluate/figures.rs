@@ -1,11 +1,9 @@
 //! The figures of one system on one split.
 
-use super::{Gold, Retriever, Split};
+use super::nil_figures::{NilFigures, Thresholds};
+use super::{By, Domains, Gold, Retriever, Split};
 use pel_shared::lexical::Ranked;
-use pel_shared::metrics::{
-    CurvePoint, Interval, NilCounts, Share, Top, average_precision, best_f1, bootstrap, chance_of_first, nil_at,
-    nil_curve, rank_of, recall_at, recall_with_nil,
-};
+use pel_shared::metrics::{Interval, Share, bootstrap, bootstrap_macro, chance_of_first, macro_average, rank_of};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -15,8 +13,6 @@ const KS: [usize; 3] = [1, 8, 64];
 pub(super) const RESAMPLES: usize = 1000;
 /// The seed of these draws.
 pub(super) const SEED: u64 = 1;
-/// Points that are kept of a precision-recall curve.
-const CURVE_POINTS: usize = 200;
 
 /// All figures of one system.
 #[derive(Clone, Debug, Serialize)]
@@ -31,15 +27,18 @@ pub struct Figures {
     pub search_seconds: f64,
     /// Recall over the mentions whose concept the knowledge base has: all, seen, zero-shot.
     pub recall: Vec<Recall>,
-    /// NIL; `None` if the split has none, or there was nothing to choose a threshold by.
-    pub nil: Option<NilFigures>,
+    /// The same by domain; an entry for each way to tell domains apart that was asked for.
+    pub domains: Vec<DomainFigures>,
+    /// NIL, an entry for each kind of NIL and each threshold; none if the split has no NIL, or there was nothing to choose a
+    /// threshold by.
+    pub nil: Vec<NilFigures>,
 }
 
 /// Recall over some mentions.
 #[derive(Clone, Debug, Serialize)]
 pub struct Recall {
-    /// `all`, `seen` or `zero-shot`.
-    pub mentions: &'static str,
+    /// `all`, `seen`, `zero-shot` or the name of a domain.
+    pub mentions: String,
     /// Recall at each k.
     pub at: Vec<At>,
     /// Recall@1 if candidates with equal scores came in an order by chance instead of concept order.
@@ -60,73 +59,57 @@ pub struct At {
     pub interval: Option<Interval>,
 }
 
-/// How well NIL is told from the rest, over all mentions.
+/// Recall by domain.
 #[derive(Clone, Debug, Serialize)]
-pub struct NilFigures {
-    /// Top scores below this are NIL.
-    pub threshold: f32,
-    /// The split whose best F1 of NIL chose the threshold.
-    pub chosen_on: String,
-    /// Whether that is the split measured on, so that precision, recall and F1 are better than they will be elsewhere.
-    pub oracle: bool,
-    /// The counts at the threshold.
-    pub counts: NilCounts,
-    /// Precision of NIL.
-    pub precision: Option<f64>,
-    /// Recall of NIL.
+pub struct DomainFigures {
+    /// What makes a domain.
+    pub by: By,
+    /// Recall averaged over domains: each counts once, however many mentions it has.
+    pub macro_average: Vec<MacroAt>,
+    /// Recall in each domain, the one with the most mentions first. A mention counts in each of its domains.
+    pub each: Vec<Recall>,
+    /// Mentions that have no domain.
+    pub without: usize,
+}
+
+/// Recall at one k, averaged over domains.
+#[derive(Clone, Debug, Serialize)]
+pub struct MacroAt {
+    /// How many candidates may be looked at.
+    pub k: usize,
+    /// The average.
     pub recall: Option<f64>,
-    /// F1 of NIL.
-    pub f1: Option<f64>,
-    /// Average precision of NIL; needs no threshold.
-    pub au_pr: Option<f64>,
-    /// Recall over all classes, NIL being one: a rejected mention counts as NIL and has no candidates.
-    pub all_classes: Vec<At>,
-    /// The precision-recall curve, thinned.
-    pub curve: Vec<CurvePoint>,
-}
-
-/// The threshold of NIL and where it comes from.
-pub(super) struct Chosen {
-    threshold: Option<f32>,
-    on: String,
-    oracle: bool,
-}
-
-impl Chosen {
-    /// Chooses by best F1 on a split that is not measured on.
-    pub fn on_another_split(split: &Split, ranked: &[Ranked]) -> Self {
-        let threshold = best_f1(&tops(&split.mentions, ranked)).map(|(threshold, _)| threshold);
-        Self { threshold, on: split.counts.split.clone(), oracle: false }
-    }
-
-    /// Chooses by best F1 on the very split that is measured on.
-    pub fn on_the_same_split(split: &Split, ranked: &[Ranked]) -> Self {
-        Self { oracle: true, ..Self::on_another_split(split, ranked) }
-    }
-}
-
-fn tops(mentions: &[Gold], ranked: &[Ranked]) -> Vec<Top> {
-    let top = |(gold, ranked): (&Gold, &Ranked)| Top {
-        score: ranked.first().map(|(_, score)| *score),
-        nil: gold.concept.is_none(),
-    };
-    mentions.iter().zip(ranked).map(top).collect()
+    /// The bootstrap interval over documents (95 %).
+    pub interval: Option<Interval>,
 }
 
 /// A mention and what became of it.
-struct Outcome<'a> {
-    gold: &'a Gold,
-    rank: Option<usize>,
+pub(super) struct Outcome<'a> {
+    pub gold: &'a Gold,
+    /// The place of the right concept among the candidates, 0 for the first.
+    pub rank: Option<usize>,
+    /// The best candidate's score.
+    pub score: Option<f32>,
     by_chance: f64,
 }
 
 impl<'a> Outcome<'a> {
-    fn new(gold: &'a Gold, ranked: &Ranked) -> Self {
+    pub fn new(gold: &'a Gold, ranked: &Ranked) -> Self {
         Self {
             gold,
             rank: gold.concept.and_then(|concept| rank_of(concept, ranked)),
+            score: ranked.first().map(|(_, score)| *score),
             by_chance: gold.concept.map_or(0.0, |concept| chance_of_first(concept, ranked)),
         }
+    }
+
+    /// The outcomes of the mentions of a split.
+    pub fn all(split: &'a Split, ranked: &[Ranked]) -> Vec<Self> {
+        split.mentions.iter().zip(ranked).map(|(gold, ranked)| Self::new(gold, ranked)).collect()
+    }
+
+    fn within(&self, k: usize) -> bool {
+        self.rank.is_some_and(|rank| rank < k)
     }
 }
 
@@ -135,80 +118,87 @@ impl Figures {
     pub(super) fn new(
         retriever: &dyn Retriever,
         split: &Split,
+        domains: &[Domains],
         ranked: &[Ranked],
         top: usize,
-        chosen: Chosen,
+        thresholds: &Thresholds,
         seconds: [f64; 2],
     ) -> Self {
         let mut ks: Vec<usize> = KS.into_iter().filter(|k| *k < top).collect();
         ks.push(top);
-        let pairs = split.mentions.iter().zip(ranked);
-        let outcomes: Vec<Outcome<'_>> = pairs.map(|(gold, ranked)| Outcome::new(gold, ranked)).collect();
+        let outcomes = Outcome::all(split, ranked);
         let known = || outcomes.iter().filter(|outcome| outcome.gold.concept.is_some());
         let subset = |seen| known().filter(move |outcome| outcome.gold.seen == Some(seen)).collect::<Vec<_>>();
         let recall = [("all", known().collect()), ("seen", subset(true)), ("zero-shot", subset(false))];
-        let tops = tops(&split.mentions, ranked);
-        let nil = chosen.threshold.filter(|_| split.counts.nil > 0).map(|threshold| {
-            let counts = nil_at(&tops, threshold);
-            let curve = nil_curve(&tops);
-            let all_classes = |k: &usize| {
-                let right = |(top, outcome): (&Top, &Outcome<'_>)| {
-                    let share = recall_with_nil([(top, outcome.rank)], threshold, *k);
-                    (outcome.gold.document, share.hits > 0)
-                };
-                At::new(*k, tops.iter().zip(&outcomes).map(right))
-            };
-            NilFigures {
-                threshold,
-                chosen_on: chosen.on,
-                oracle: chosen.oracle,
-                counts,
-                precision: counts.precision(),
-                recall: counts.recall(),
-                f1: counts.f1(),
-                au_pr: average_precision(&tops),
-                all_classes: ks.iter().map(all_classes).collect(),
-                curve: thinned(&curve),
-            }
-        });
         let recall = recall.into_iter().map(|(mentions, outcomes)| Recall::new(mentions, &outcomes, &ks)).collect();
+        let domains = domains.iter().map(|domains| DomainFigures::new(domains, &outcomes, &ks)).collect();
         let [build_seconds, search_seconds] = seconds;
-        let (system, protocol) = (retriever.name().to_owned(), retriever.protocol());
-        Self { system, protocol, build_seconds, search_seconds, recall, nil }
+        Self {
+            system: retriever.name().to_owned(),
+            protocol: retriever.protocol(),
+            build_seconds,
+            search_seconds,
+            recall,
+            domains,
+            nil: NilFigures::all(&outcomes, thresholds, &ks),
+        }
     }
 }
 
 impl Recall {
-    fn new(mentions: &'static str, outcomes: &[&Outcome<'_>], ks: &[usize]) -> Self {
-        let at = |k: &usize| {
-            let hit = |outcome: &&Outcome<'_>| (outcome.gold.document, recall_at([outcome.rank], *k).hits > 0);
-            At::new(*k, outcomes.iter().map(hit))
-        };
+    fn new(mentions: &str, outcomes: &[&Outcome<'_>], ks: &[usize]) -> Self {
+        let hits = |k: usize| outcomes.iter().map(move |outcome| (outcome.gold.document, outcome.within(k)));
         let by_chance = outcomes.iter().map(|outcome| outcome.by_chance).sum::<f64>() / outcomes.len() as f64;
         let first_by_chance = (!outcomes.is_empty()).then_some(by_chance);
-        Self { mentions, at: ks.iter().map(at).collect(), first_by_chance }
+        Self { mentions: mentions.to_owned(), at: ks.iter().map(|k| At::new(*k, hits(*k))).collect(), first_by_chance }
     }
 }
 
 impl At {
     /// Counts hits; each comes with the document that it is from.
-    fn new(k: usize, hits: impl Iterator<Item = (usize, bool)>) -> Self {
+    pub(super) fn new(k: usize, hits: impl Iterator<Item = (usize, bool)>) -> Self {
         let mut documents: BTreeMap<usize, Share> = BTreeMap::new();
         for (document, hit) in hits {
             let share = documents.entry(document).or_default();
-            share.hits += usize::from(hit);
-            share.of += 1;
+            *share = *share + Share { hits: usize::from(hit), of: 1 };
         }
         let groups: Vec<Share> = documents.into_values().collect();
-        let share = Share { hits: groups.iter().map(|g| g.hits).sum(), of: groups.iter().map(|g| g.of).sum() };
+        let share: Share = groups.iter().copied().sum();
         Self { k, share, recall: share.value(), interval: bootstrap(&groups, RESAMPLES, SEED) }
     }
 }
 
-/// So many points of a curve at most, evenly taken, the last one among them.
-fn thinned(curve: &[CurvePoint]) -> Vec<CurvePoint> {
-    let every = curve.len().div_ceil(CURVE_POINTS).max(1);
-    let mut rest: Vec<CurvePoint> = curve.iter().rev().step_by(every).copied().collect();
-    rest.reverse();
-    rest
+impl DomainFigures {
+    fn new(domains: &Domains, outcomes: &[Outcome<'_>], ks: &[usize]) -> Self {
+        let mut members: Vec<Vec<&Outcome<'_>>> = vec![Vec::new(); domains.names.len()];
+        let mut without = 0;
+        for (outcome, places) in outcomes.iter().zip(&domains.of_mention) {
+            without += usize::from(outcome.gold.concept.is_some() && places.is_empty());
+            places.iter().for_each(|place| members[*place].push(outcome));
+        }
+        let mut each: Vec<Recall> =
+            domains.names.iter().zip(&members).map(|(name, members)| Recall::new(name, members, ks)).collect();
+        each.sort_by_key(|recall| std::cmp::Reverse(recall.at.first().map_or(0, |at| at.share.of)));
+        let macro_average = ks.iter().map(|k| MacroAt::new(*k, &members)).collect();
+        Self { by: domains.by, macro_average, each, without }
+    }
+}
+
+impl MacroAt {
+    fn new(k: usize, members: &[Vec<&Outcome<'_>>]) -> Self {
+        let mut documents: BTreeMap<usize, BTreeMap<usize, Share>> = BTreeMap::new();
+        let mut pooled = vec![Share::default(); members.len()];
+        for (domain, outcomes) in members.iter().enumerate() {
+            for outcome in outcomes {
+                let one = Share { hits: usize::from(outcome.within(k)), of: 1 };
+                pooled[domain] = pooled[domain] + one;
+                let share = documents.entry(outcome.gold.document).or_default().entry(domain).or_default();
+                *share = *share + one;
+            }
+        }
+        let documents: Vec<Vec<(usize, Share)>> =
+            documents.into_values().map(|shares| shares.into_iter().collect()).collect();
+        let interval = bootstrap_macro(&documents, members.len(), RESAMPLES, SEED);
+        Self { k, recall: macro_average(&pooled), interval }
+    }
 }

@@ -3,7 +3,9 @@
 use super::Query;
 use crate::corpus::{Corpus, Document};
 use crate::import::report::Report;
-use pel_shared::error::Result;
+use crate::split::held_out;
+use clap::ValueEnum;
+use pel_shared::error::{Error, Result};
 use pel_shared::kb::{ConceptId, KnowledgeBase};
 use pel_shared::text::Span;
 use serde::Serialize;
@@ -63,6 +65,42 @@ pub struct Gold {
     pub concept: Option<ConceptId>,
     /// Whether the training split has the concept; `None` if nobody says.
     pub seen: Option<bool>,
+    /// Whether it is NIL because its concept was taken out of the knowledge base (`pel split okb`).
+    pub held_out: bool,
+}
+
+/// Which of the NIL mentions are looked at, beside all mentions that can be linked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum NilOf {
+    /// All of them
+    #[default]
+    All,
+    /// Those whose concept `pel split okb` took out of the knowledge base
+    HeldOut,
+    /// Those whose concept the knowledge base never had
+    Natural,
+}
+
+impl NilOf {
+    /// Whether a mention is looked at: one that can be linked always is.
+    pub fn takes(self, gold: &Gold) -> bool {
+        match self {
+            _ if gold.concept.is_some() => true,
+            Self::All => true,
+            Self::HeldOut => gold.held_out,
+            Self::Natural => !gold.held_out,
+        }
+    }
+
+    /// As tables have it.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::HeldOut => "held out",
+            Self::Natural => "natural",
+        }
+    }
 }
 
 /// A split to measure or to calibrate on.
@@ -94,6 +132,10 @@ pub struct SplitCounts {
     pub nil: usize,
     /// Of the NIL mentions, those that the corpus gives no concept at all.
     pub nil_by_annotation: usize,
+    /// Of the NIL mentions, those whose concept was taken out of the knowledge base (`pel split okb`).
+    pub held_out: usize,
+    /// A hash of the documents and of the mentions that are measured, with their concepts; the same however packed.
+    pub blake3: String,
     /// Who told seen from zero-shot.
     pub seen_by: SeenBy,
     /// Mentions whose `seen_in_train` in the corpus says something else than the training split.
@@ -123,7 +165,7 @@ impl Split {
     /// training split.
     ///
     /// # Errors
-    /// As [`Corpus::read`].
+    /// As [`Corpus::read`]; if the knowledge base has a concept that the corpus holds out.
     pub fn read(
         folder: &Path,
         split: &str,
@@ -135,6 +177,10 @@ impl Split {
         let mut counts =
             SplitCounts { split: split.to_owned(), documents: documents.len(), skipped: report, ..Default::default() };
         let mut mentions = Vec::with_capacity(placed.len());
+        let mut hash = blake3::Hasher::new();
+        for document in &documents {
+            hash.update(document.doc_id.as_bytes()).update(b"\0").update(document.text.as_bytes()).update(b"\0");
+        }
         for (at, placed) in placed.into_iter().enumerate() {
             if at % every.max(1) != 0 {
                 counts.skipped.skip(THINNED, || format!("every {every}. is measured"));
@@ -142,6 +188,13 @@ impl Split {
             }
             let id = placed.mention.id.as_deref();
             let concept = id.and_then(|id| kb.find(id));
+            let original = id.and_then(held_out);
+            if let Some(original) = original.filter(|original| kb.find(original).is_some()) {
+                return Err(Error::input(format!(
+                    "the corpus {} holds {original} out, but the knowledge base has it; use the kb.jsonl beside the corpus",
+                    folder.display()
+                )));
+            }
             let (said, known) = (placed.mention.seen_in_train, training.zip(id));
             let known = known.map(|(training, id)| training.concepts.contains(id));
             counts.seen_differs += usize::from(said.zip(known).is_some_and(|(said, known)| said != known));
@@ -157,10 +210,35 @@ impl Split {
             }
             counts.in_kb += usize::from(concept.is_some());
             counts.nil_by_annotation += usize::from(id.is_none());
-            mentions.push(Gold { document: placed.document, span: placed.span, concept, seen });
+            counts.held_out += usize::from(original.is_some());
+            for number in [placed.document, placed.span.start, placed.span.end] {
+                hash.update(&(number as u64).to_le_bytes());
+            }
+            hash.update(id.unwrap_or_default().as_bytes()).update(b"\n");
+            let held_out = original.is_some();
+            mentions.push(Gold { document: placed.document, span: placed.span, concept, seen, held_out });
         }
         counts.mentions = mentions.len();
+        counts.blake3 = hash.finalize().to_hex().to_string();
         Ok(Self { documents, mentions, counts })
+    }
+
+    /// The split itself, if there is anything to measure on.
+    ///
+    /// # Errors
+    /// If it has no mention.
+    pub fn not_empty(self) -> Result<Self> {
+        if !self.mentions.is_empty() {
+            return Ok(self);
+        }
+        let reasons = self.counts.skipped.reasons();
+        let skipped = if reasons.is_empty() { String::new() } else { format!(" (skipped: {reasons})") };
+        Err(Error::input(format!("the split {} has no mention to measure on{skipped}", self.counts.split)))
+    }
+
+    /// Whether it has a NIL mention of the kind.
+    pub fn has_nil(&self, of: NilOf) -> bool {
+        self.mentions.iter().any(|gold| gold.concept.is_none() && of.takes(gold))
     }
 
     /// The mentions as questions.

@@ -2,14 +2,22 @@
 //!
 //! Everything that ranks concepts for mentions is a [`Retriever`]; all are measured on the same mentions in the same run.
 
+mod args;
+mod calibration;
 pub mod dense;
+mod domains;
 mod figures;
 mod gold;
+mod nil_figures;
 mod report;
 mod systems;
 
-pub use figures::{At, Figures, NilFigures, Recall};
-pub use gold::{Gold, SeenBy, Split, SplitCounts, TrainingCounts, TrainingSplit};
+pub use args::EvaluateArgs;
+pub use calibration::{Calibration, Rule, set_policy};
+pub use domains::{By, Domains, of_documents};
+pub use figures::{At, DomainFigures, Figures, MacroAt, Recall};
+pub use gold::{Gold, NilOf, SeenBy, Split, SplitCounts, TrainingCounts, TrainingSplit};
+pub use nil_figures::NilFigures;
 pub use report::{Evaluation, Intervals, KbCounts, Run};
 pub use systems::{BySurface, System};
 
@@ -17,55 +25,15 @@ use crate::files::{io_error, write_whole};
 use crate::interrupt;
 use crate::kb_file::{self, KbFile};
 use crate::progress::Progress;
-use clap::Args;
-use figures::Chosen;
-use gold::has_split;
+pub use gold::has_split;
+use nil_figures::Thresholds;
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::lexical::Ranked;
 use pel_shared::text::Span;
+use std::collections::HashMap;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
-
-/// Measure how often the right concept is found, and NIL where there is none, on an annotated corpus
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  \
-    pel evaluate --corpus corpus --kb kb.jsonl\n  \
-    pel evaluate --corpus corpus --bundle bundle --systems dense,tfidf --out results.json\n\n\
-    A corpus is a folder as `pel import pubtator` writes it: documents.jsonl and one mentions.SPLIT.jsonl for each split. \
-    A mention whose concept the knowledge base does not have counts as NIL.")]
-pub struct EvaluateArgs {
-    /// The folder of the corpus
-    #[arg(long, value_name = "DIR")]
-    pub corpus: PathBuf,
-    /// The split to measure on
-    #[arg(long, default_value = "test")]
-    pub split: String,
-    /// The split that was trained on: it tells seen concepts from zero-shot ones, and `majority` learns from it
-    #[arg(long, value_name = "SPLIT", default_value = "train")]
-    pub train_split: String,
-    /// The split on which NIL thresholds are chosen [default: dev, if the corpus has it]
-    #[arg(long, value_name = "SPLIT")]
-    pub calibrate_split: Option<String>,
-    /// The concepts, one JSON object a line; without it those of the bundle
-    #[arg(long, value_name = "FILE")]
-    pub kb: Option<PathBuf>,
-    /// The bundle whose encoder `dense` measures
-    #[arg(long, value_name = "BUNDLE")]
-    pub bundle: Option<PathBuf>,
-    /// What to measure [default: exact,tfidf,bm25, majority if there is a training split, dense if there is a bundle]
-    #[arg(long, value_enum, value_delimiter = ',')]
-    pub systems: Option<Vec<System>>,
-    /// Candidates that are asked for; recall is measured at 1, 8, 64 and here
-    #[arg(long, value_name = "K", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
-    pub top: u32,
-    /// Measure only every N-th mention, for a quick look
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    pub every: u32,
-    /// Write all figures into this file, as JSON
-    #[arg(long, value_name = "FILE")]
-    pub out: Option<PathBuf>,
-}
 
 /// The split that thresholds are chosen on if nobody says otherwise.
 const DEV: &str = "dev";
@@ -94,6 +62,11 @@ pub trait Retriever {
     /// What it compares with what, in words.
     fn protocol(&self) -> String;
 
+    /// The threshold of NIL that it brings, if it brings one.
+    fn threshold(&self) -> Option<f32> {
+        None
+    }
+
     /// The best `k` concepts of each mention, best first, every concept once, ties in concept order.
     ///
     /// `done` is to be called with the number of mentions dealt with, often enough to move a bar; its error is passed on.
@@ -108,8 +81,10 @@ pub trait Retriever {
 pub struct Dense {
     /// Its concepts in its order, which the retriever's ids refer to; the hash identifies them.
     pub concepts: KbFile,
-    /// Its encoder and index.
-    pub retriever: Box<dyn Retriever>,
+    /// Its encoder and index alone.
+    pub search: Box<dyn Retriever>,
+    /// The whole road of `pel link`.
+    pub road: Box<dyn Retriever>,
 }
 
 /// Runs `pel evaluate`; `open` opens the bundle, if one is given.
@@ -137,12 +112,16 @@ fn save(evaluation: &Evaluation, out: &Path) -> Result<()> {
     })
 }
 
-fn evaluate(args: &EvaluateArgs, open: impl FnOnce(&Path) -> Result<Dense>) -> Result<Evaluation> {
+/// Runs `pel evaluate` without printing.
+///
+/// # Errors
+/// As [`run`].
+pub fn evaluate(args: &EvaluateArgs, open: impl FnOnce(&Path) -> Result<Dense>) -> Result<Evaluation> {
     let has = |split: &str| has_split(&args.corpus, split);
     let systems = systems::chosen(args.systems.as_deref(), has(&args.train_split), args.bundle.is_some())?;
-    let (bundled, mut dense) = match args.bundle.as_deref().map(open).transpose()? {
-        Some(Dense { concepts, retriever }) => (Some(concepts), Some(retriever)),
-        None => (None, None),
+    let (bundled, mut search, mut road) = match args.bundle.as_deref().map(open).transpose()? {
+        Some(Dense { concepts, search, road }) => (Some(concepts), Some(search), Some(road)),
+        None => (None, None, None),
     };
     let concepts = concepts(args.kb.as_deref(), bundled)?;
     let training = match has(&args.train_split) || systems.contains(&System::Majority) {
@@ -150,12 +129,7 @@ fn evaluate(args: &EvaluateArgs, open: impl FnOnce(&Path) -> Result<Dense>) -> R
         false => None,
     };
     let read = |split: &str| Split::read(&args.corpus, split, args.every as usize, &concepts.kb, training.as_ref());
-    let measured = read(&args.split)?;
-    if measured.mentions.is_empty() {
-        let reasons = measured.counts.skipped.reasons();
-        let skipped = if reasons.is_empty() { String::new() } else { format!(" (skipped: {reasons})") };
-        return Err(Error::input(format!("the split {} has no mention to measure on{skipped}", args.split)));
-    }
+    let measured = read(&args.split)?.not_empty()?;
     let calibration = match &args.calibrate_split {
         Some(split) if *split == args.split => None,
         Some(split) => match read(split)? {
@@ -167,27 +141,19 @@ fn evaluate(args: &EvaluateArgs, open: impl FnOnce(&Path) -> Result<Dense>) -> R
         None if has(DEV) && args.split != DEV => Some(read(DEV)?).filter(|read| read.counts.nil > 0),
         None => None,
     };
+    let domains = domains(args, &measured, &concepts)?;
     let mut rows = Vec::new();
     for system in systems {
         interrupt::check()?;
         let began = Instant::now();
         let retriever = match system {
-            System::Dense => dense.take().ok_or_else(systems::needs_bundle)?,
+            System::Dense => search.take().ok_or_else(|| systems::needs_bundle(system))?,
+            System::Link => road.take().ok_or_else(|| systems::needs_bundle(system))?,
             lexical => Box::new(systems::lexical(lexical, &concepts.kb, training.as_ref())?),
         };
         let build_seconds = began.elapsed().as_secs_f64();
-        let began = Instant::now();
-        let ranked = search(retriever.as_ref(), &measured, args.top as usize, "searching")?;
-        let search_seconds = began.elapsed().as_secs_f64();
-        let chosen = match &calibration {
-            Some(split) => {
-                let ranked = search(retriever.as_ref(), split, 1, "calibrating")?;
-                Chosen::on_another_split(split, &ranked)
-            }
-            None => Chosen::on_the_same_split(&measured, &ranked),
-        };
-        let seconds = [build_seconds, search_seconds];
-        rows.push(Figures::new(retriever.as_ref(), &measured, &ranked, args.top as usize, chosen, seconds));
+        let figures = measure(retriever.as_ref(), &measured, calibration.as_ref(), &domains, args.top as usize)?;
+        rows.push(Figures { build_seconds, ..figures });
     }
     Ok(Evaluation {
         run: Run::here(),
@@ -198,8 +164,50 @@ fn evaluate(args: &EvaluateArgs, open: impl FnOnce(&Path) -> Result<Dense>) -> R
         training: training.map(|training| training.counts),
         calibration: calibration.map(|split| split.counts),
         intervals: Intervals::default(),
+        by: args.by.clone().unwrap_or_default(),
         systems: rows,
     })
+}
+
+/// Measures one system: searches for the mentions of a split, chooses thresholds of NIL on another one (or, without it, on
+/// the same), and works the figures out.
+///
+/// # Errors
+/// If a mention cannot be encoded, or the user interrupts.
+pub fn measure(
+    retriever: &dyn Retriever,
+    split: &Split,
+    calibration: Option<&Split>,
+    domains: &[Domains],
+    top: usize,
+) -> Result<Figures> {
+    let began = Instant::now();
+    let ranked = search(retriever, split, top, "searching")?;
+    let seconds = began.elapsed().as_secs_f64();
+    let thresholds = match calibration {
+        Some(other) => Thresholds::new(retriever, split, other, &search(retriever, other, 1, "calibrating")?, false),
+        None => Thresholds::new(retriever, split, split, &ranked, true),
+    };
+    Ok(Figures::new(retriever, split, domains, &ranked, top, &thresholds, [0.0, seconds]))
+}
+
+/// The domains that are asked for; semantic types if nobody asks and the knowledge base has any.
+fn domains(args: &EvaluateArgs, measured: &Split, concepts: &KbFile) -> Result<Vec<Domains>> {
+    let mut asked = args.by.clone().unwrap_or_else(|| vec![By::Type]);
+    asked.dedup();
+    let of_document = match asked.contains(&By::Domain) {
+        true => of_documents(&args.corpus)?,
+        false => HashMap::new(),
+    };
+    let domains = asked.into_iter().map(|by| Domains::new(by, measured, &concepts.kb, &of_document));
+    let domains: Vec<Domains> = domains.filter(|domains| args.by.is_some() || !domains.names.is_empty()).collect();
+    match domains.iter().find(|domains| domains.names.is_empty()) {
+        Some(none) if measured.counts.in_kb > 0 => {
+            let (by, split) = (none.by.plural(), &args.split);
+            Err(Error::input(format!("--by: no mention of the split {split} has {by} to tell figures apart by")))
+        }
+        _ => Ok(domains),
+    }
 }
 
 /// The concepts to link to: those of the table, which must be the bundle's if there is one, or else the bundle's.
@@ -217,7 +225,7 @@ fn concepts(table: Option<&Path>, bundled: Option<KbFile>) -> Result<KbFile> {
 }
 
 /// Ranks concepts for all mentions of a split, under a progress bar.
-fn search(retriever: &dyn Retriever, split: &Split, k: usize, doing: &'static str) -> Result<Vec<Ranked>> {
+pub(crate) fn search(retriever: &dyn Retriever, split: &Split, k: usize, doing: &'static str) -> Result<Vec<Ranked>> {
     let queries: Vec<Query<'_>> = split.queries().collect();
     let mut progress = Progress::new(doing, queries.len() as u64, "mentions");
     let mut done = |mentions: usize| {

@@ -1,8 +1,9 @@
 //! The results as a whole: JSON for machines, tables with the protocol for readers.
 
 use super::figures::{RESAMPLES, SEED};
-use super::{At, Figures, SeenBy, SplitCounts, TrainingCounts};
+use super::{At, By, DomainFigures, Figures, NilOf, Recall, SeenBy, SplitCounts, TrainingCounts};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use pel_shared::metrics::Interval;
 use serde::Serialize;
 
 /// What was measured on what, and with what result.
@@ -24,6 +25,9 @@ pub struct Evaluation {
     pub calibration: Option<SplitCounts>,
     /// How the intervals were made.
     pub intervals: Intervals,
+    /// The domains that tables are to be printed for.
+    #[serde(skip)]
+    pub by: Vec<By>,
     /// One entry a system.
     pub systems: Vec<Figures>,
 }
@@ -97,9 +101,23 @@ impl Evaluation {
             "\n[..]: 95 % interval, bootstrap over documents. By chance: recall@1 if candidates with equal scores ",
         );
         said.push_str("came in an order by chance; everywhere else they come in the order of the knowledge base.\n");
+        for by in &self.by {
+            let plural = by.plural();
+            said.push_str(&format!("\nRecall in % by {plural}, a mention in each of its {plural}:\n"));
+            said.push_str(&self.domain_table(*by));
+            said.push('\n');
+        }
         match self.nil_table() {
             Some(table) => {
-                said.push_str(&format!("\nNIL in %, of all {} mentions:\n{table}\n", self.split.mentions));
+                let SplitCounts { mentions, nil, .. } = &self.split;
+                let base = percent(Some(*nil as f64 / *mentions as f64));
+                said.push_str(&format!("\nNIL in %, of all {mentions} mentions, {base} % of them NIL"));
+                if self.split.held_out > 0 {
+                    said.push_str(
+                        ". Held out: natural NIL is left out, in choosing the threshold too; natural: the reverse",
+                    );
+                }
+                said.push_str(&format!(":\n{table}\n"));
                 said.push_str("All classes: recall with NIL as a class; a rejected mention counts as NIL and has no candidates.\n");
             }
             None => said.push_str("\nNo mention of the split is NIL: nothing to measure there.\n"),
@@ -152,24 +170,29 @@ impl Evaluation {
         lines.join("\n") + "\n"
     }
 
-    fn recall_table(&self) -> String {
+    /// The columns of every k; those of the first are two.
+    fn ks(&self) -> Vec<String> {
         let ks = self.systems.first().and_then(|system| system.recall.first()).map_or(&[][..], |recall| &recall.at);
-        let mut head = vec!["System".to_owned(), "Concepts".to_owned(), "Mentions".to_owned()];
-        for (place, at) in ks.iter().enumerate() {
-            head.push(format!("@{}", at.k));
-            if place == 0 {
-                head.push("@1 by chance".to_owned());
-            }
-        }
+        ks.iter().map(|at| format!("@{}", at.k)).collect()
+    }
+
+    fn recall_table(&self) -> String {
+        let mut head = ["System", "Concepts", "Mentions"].map(str::to_owned).to_vec();
+        head.extend(self.ks());
+        head.insert((head.len()).min(4), "@1 by chance".to_owned());
         let mut table = table(head);
         for system in &self.systems {
             for recall in &system.recall {
-                let mentions = recall.at.first().map_or(0, |at| at.share.of);
-                let mut row = vec![system.system.clone(), recall.mentions.to_owned(), mentions.to_string()];
-                for (place, at) in recall.at.iter().enumerate() {
-                    row.push(if place == 0 { with_interval(at) } else { percent(at.recall) });
+                table.add_row(recall_row(&system.system, recall));
+            }
+            for domains in &system.domains {
+                let DomainFigures { by, macro_average, each, .. } = domains;
+                let name = format!("mean over {} {}", each.len(), by.plural());
+                let mut row = vec![system.system.clone(), name, String::new()];
+                for (place, at) in macro_average.iter().enumerate() {
+                    row.push(if place == 0 { with_interval(at.recall, at.interval) } else { percent(at.recall) });
                     if place == 0 {
-                        row.push(percent(recall.first_by_chance));
+                        row.push(String::new());
                     }
                 }
                 table.add_row(row);
@@ -178,36 +201,80 @@ impl Evaluation {
         aligned(table, 2)
     }
 
+    fn domain_table(&self, by: By) -> String {
+        let mut head = ["System", "Domain", "Mentions"].map(str::to_owned).to_vec();
+        head.extend(self.ks());
+        head.insert((head.len()).min(4), "@1 by chance".to_owned());
+        let mut table = table(head);
+        for system in &self.systems {
+            let domains = system.domains.iter().filter(|domains| domains.by == by);
+            for DomainFigures { each, without, .. } in domains {
+                for recall in each {
+                    table.add_row(recall_row(&system.system, recall));
+                }
+                if *without > 0 {
+                    table.add_row([system.system.clone(), "(none)".into(), without.to_string()]);
+                }
+            }
+        }
+        aligned(table, 2)
+    }
+
     fn nil_table(&self) -> Option<String> {
-        let ks = &self.systems.iter().find_map(|system| system.nil.as_ref())?.all_classes;
-        let mut head = ["System", "Threshold", "Precision", "Recall", "F1", "auPR"].map(str::to_owned).to_vec();
+        let ks = &self.systems.iter().find_map(|system| system.nil.first())?.all_classes;
+        let kinds = self.split.held_out > 0;
+        let mut head = vec!["System".to_owned()];
+        head.extend(kinds.then(|| "NIL, of all".to_owned()));
+        head.extend(["Threshold", "Precision", "Recall", "F1", "auPR"].map(str::to_owned));
         head.extend(ks.iter().map(|at| format!("All classes @{}", at.k)));
         let mut table = table(head);
         for system in &self.systems {
-            let Some(nil) = &system.nil else { continue };
-            let mut row = vec![system.system.clone(), format!("{:.4}", nil.threshold)];
-            row.extend([nil.precision, nil.recall, nil.f1, nil.au_pr].map(percent));
-            row.extend(nil.all_classes.iter().map(|at| percent(at.recall)));
-            table.add_row(row);
+            for nil in &system.nil {
+                let mut row = vec![system.system.clone()];
+                let kind = if nil.nil == NilOf::All { "both" } else { nil.nil.words() };
+                row.extend(kinds.then(|| format!("{kind}, {}", percent(Some(nil.base_rate)))));
+                row.push(format!("{:.4} ({})", nil.threshold, nil.chosen_on));
+                row.extend([nil.precision, nil.recall, nil.f1].map(percent));
+                row.push(with_interval(nil.au_pr, nil.intervals.au_pr));
+                row.extend(nil.all_classes.iter().map(|at| percent(at.recall)));
+                table.add_row(row);
+            }
         }
-        Some(aligned(table, 1))
+        Some(aligned(table, if kinds { 2 } else { 1 }))
     }
+}
+
+/// A line of a table of recall.
+fn recall_row(system: &str, recall: &Recall) -> Vec<String> {
+    let mentions = recall.at.first().map_or(0, |at| at.share.of);
+    let mut row = vec![system.to_owned(), recall.mentions.clone(), mentions.to_string()];
+    for (place, At { recall: value, interval, .. }) in recall.at.iter().enumerate() {
+        row.push(if place == 0 { with_interval(*value, *interval) } else { percent(*value) });
+        if place == 0 {
+            row.push(percent(recall.first_by_chance));
+        }
+    }
+    row
 }
 
 /// A split and its counts, in words.
 fn counted(split: &SplitCounts) -> String {
-    let SplitCounts { documents, mentions, in_kb, seen, zero_shot, nil, nil_by_annotation, .. } = split;
+    let SplitCounts { documents, mentions, in_kb, seen, zero_shot, nil, nil_by_annotation, held_out, .. } = split;
     let apart = match split.seen_by {
         SeenBy::Nobody => String::new(),
         _ => format!(" ({seen} of seen concepts, {zero_shot} zero-shot)"),
     };
-    let unannotated = match nil_by_annotation {
-        0 => String::new(),
-        count => format!(" ({count} have no concept in the corpus)"),
-    };
+    let mut of_nil = Vec::new();
+    if *nil_by_annotation > 0 {
+        of_nil.push(format!("{nil_by_annotation} have no concept in the corpus"));
+    }
+    if *held_out > 0 {
+        of_nil.push(format!("{held_out} held out, {} natural", nil - held_out));
+    }
+    let of_nil = if of_nil.is_empty() { String::new() } else { format!(" ({})", of_nil.join("; ")) };
     let skipped = skipped(&split.skipped.reasons());
     format!(
-        "split {}: {documents} documents, {mentions} mentions, {in_kb} in the knowledge base{apart}, {nil} NIL{unannotated}; {skipped}",
+        "split {}: {documents} documents, {mentions} mentions, {in_kb} in the knowledge base{apart}, {nil} NIL{of_nil}; {skipped}",
         split.split
     )
 }
@@ -220,10 +287,10 @@ fn percent(value: Option<f64>) -> String {
     value.map_or("-".to_owned(), |value| format!("{:.1}", 100.0 * value))
 }
 
-fn with_interval(at: &At) -> String {
-    match at.interval {
-        Some(interval) => format!("{} [{:.1}..{:.1}]", percent(at.recall), 100.0 * interval.low, 100.0 * interval.high),
-        None => percent(at.recall),
+fn with_interval(value: Option<f64>, interval: Option<Interval>) -> String {
+    match interval {
+        Some(interval) => format!("{} [{:.1}..{:.1}]", percent(value), 100.0 * interval.low, 100.0 * interval.high),
+        None => percent(value),
     }
 }
 

@@ -25,6 +25,8 @@ pub enum System {
     Majority,
     /// The encoder and index of --bundle
     Dense,
+    /// The bundle as `pel link` uses it: also the concepts whose name it recognises in the mention
+    Link,
 }
 
 /// The systems to measure, each once, in the order asked for.
@@ -42,14 +44,22 @@ pub(super) fn chosen(asked: Option<&[System]>, has_training: bool, has_bundle: b
             chosen.extend(has_bundle.then_some(System::Dense));
         }
     }
-    if chosen.contains(&System::Dense) && !has_bundle {
-        return Err(needs_bundle());
+    if let Some(system) = chosen.iter().find(|system| system.needs_bundle() && !has_bundle) {
+        return Err(needs_bundle(*system));
     }
     Ok(chosen)
 }
 
-pub(super) fn needs_bundle() -> Error {
-    Error::input("the system `dense` needs an encoder and an index: give --bundle")
+impl System {
+    /// Whether it is a bundle that is measured.
+    pub(super) fn needs_bundle(self) -> bool {
+        matches!(self, Self::Dense | Self::Link)
+    }
+}
+
+pub(super) fn needs_bundle(system: System) -> Error {
+    let name = system.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned());
+    Error::input(format!("the system `{name}` needs an encoder and an index: give --bundle"))
 }
 
 /// A system that knows a mention by its surface: equal surfaces are searched once, on all processors.
@@ -152,6 +162,6 @@ pub(super) fn lexical(system: System, kb: &KnowledgeBase, training: Option<&Trai
             let search: Box<Search> = Box::new(move |surface, k, _| majority.search(surface, k));
             Ok(BySurface { name: "majority", protocol, search })
         }
-        System::Dense => Err(needs_bundle()),
+        System::Dense | System::Link => Err(needs_bundle(system)),
     }
 }

@@ -1,5 +1,7 @@
 //! `pel evaluate` on a corpus small enough to be checked by hand.
 
+mod apart;
+
 use super::*;
 use clap::Parser;
 use pel_shared::error::Kind;
@@ -98,12 +100,12 @@ fn the_figures_are_those_counted_by_hand() {
     assert_eq!(exact.recall[0].first_by_chance, Some(0.75));
 
     // Dev: "fever" has a candidate with score 1, "rash" none. So "hot" is rejected beside the two NIL mentions.
-    let nil = exact.nil.as_ref().expect("there is NIL");
+    let [nil] = &exact.nil[..] else { panic!("one kind of NIL, one threshold") };
     assert_eq!((nil.threshold, nil.chosen_on.as_str(), nil.oracle), (1.0, "dev", false));
     assert_eq!(nil.counts, NilCounts { found: 2, wrong: 1, missed: 0 });
     assert_eq!(nil.all_classes[0].share, Share { hits: 5, of: 6 });
     // Majority: one training mention of "fever" gives 1/2, which is also the score of a name never seen.
-    let nil = majority.nil.as_ref().expect("there is NIL");
+    let [nil] = &majority.nil[..] else { panic!("one kind of NIL, one threshold") };
     assert_eq!((nil.threshold, nil.counts), (0.5, NilCounts { found: 2, wrong: 0, missed: 0 }));
     assert_eq!((nil.au_pr, nil.f1, nil.all_classes[0].recall), (Some(1.0), Some(1.0), Some(1.0)));
 }
@@ -141,7 +143,7 @@ fn without_other_splits_the_corpus_speaks_and_the_threshold_is_an_oracle() {
         ["exact", "tfidf", "bm25"]
     );
     assert_eq!((found.split.seen, found.split.zero_shot, found.split.seen_by), (2, 2, SeenBy::Corpus));
-    assert!(found.systems.iter().all(|figures| figures.nil.as_ref().is_some_and(|nil| nil.oracle)));
+    assert!(found.systems.iter().all(|figures| figures.nil.len() == 1 && figures.nil[0].oracle));
     assert!(found.tables().contains("ORACLE") && found.tables().contains("as the corpus says"));
     let refused = |more: &[&str]| measure(folder.path(), more).expect_err("refused").to_string();
     assert!(refused(&["--systems", "majority"]).contains("no mentions.train.jsonl"));
@@ -177,6 +179,10 @@ impl Retriever for Fixed {
         "always the same".into()
     }
 
+    fn threshold(&self) -> Option<f32> {
+        Some(0.75)
+    }
+
     fn search(
         &self,
         queries: &[Query<'_>],
@@ -195,7 +201,8 @@ fn fixed(names: &[&str], ranked: Ranked) -> Result<Dense> {
     for id in names {
         kb.push(Concept { id: (*id).into(), name: (*id).into(), ..Concept::default() })?;
     }
-    Ok(Dense { concepts: KbFile { kb, blake3: "of the bundle".into() }, retriever: Box::new(Fixed(ranked)) })
+    let concepts = KbFile { kb, blake3: "of the bundle".into() };
+    Ok(Dense { concepts, search: Box::new(Fixed(ranked.clone())), road: Box::new(Fixed(ranked)) })
 }
 
 #[test]
@@ -208,6 +215,11 @@ fn a_bundle_brings_its_concepts_and_must_fit_a_table() {
     assert_eq!((found.split.in_kb, found.split.nil, found.kb.blake3.as_str()), (3, 3, "of the bundle"));
     assert_eq!((shares(&found.systems[0], 0)[0], shares(&found.systems[0], 1)[0]), ((2, 3), (3, 3)));
     assert_eq!(found.systems[0].recall[0].first_by_chance, Some(0.5));
+    // At the bundle's 0.75 everything is NIL: 3 of 6 rightly.
+    let of_bundle = found.systems[0].nil.iter().find(|nil| nil.chosen_on == "bundle").expect("it brings one");
+    assert_eq!((of_bundle.threshold, of_bundle.oracle, of_bundle.base_rate), (0.75, false, 0.5));
+    assert_eq!((of_bundle.precision, of_bundle.recall, of_bundle.links_right), (Some(0.5), Some(1.0), None));
+    assert!(found.tables().contains("0.7500 (bundle)"), "{}", found.tables());
 
     let error = evaluate(&with_bundle, |_| fixed(&["D1", "D0"], Vec::new())).expect_err("an answer is missing");
     assert!(error.to_string().contains("expected 6 answers, found 5"), "{error}");

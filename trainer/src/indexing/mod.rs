@@ -2,7 +2,7 @@
 
 mod vectors;
 
-pub use vectors::WorkFolder;
+pub use vectors::{Rows, WorkFolder, rows};
 
 use crate::device::OpenDevice;
 use bytes::Bytes;
@@ -18,7 +18,7 @@ use pel_shared::index::{HnswOptions, Index, IndexInfo, Precision};
 use pel_shared::kb::{ConceptId, KnowledgeBase};
 use pel_shared::nil::NilPolicy;
 use pel_shared::tokens::Tokens;
-use vectors::{Encoding, Rows};
+use vectors::Encoding;
 
 /// What a bundle is made of.
 pub struct Recipe {
@@ -68,7 +68,7 @@ pub fn build(recipe: Recipe, device: &OpenDevice, work: &WorkFolder) -> Result<B
         recipe;
     let tokens = Tokens::from_bytes(parts.get(names::TOKENIZER)?)?;
     let encoder = encoder(&parts, &tokens, &info, &view, device)?;
-    let rows = vectors::rows(&kb, &tokens, &view)?;
+    let rows = rows(&kb, &tokens, &view)?;
     if rows.concepts.is_empty() {
         return Err(Error::input("no concept can be indexed: nothing is left of any name after normalising"));
     }

@@ -51,13 +51,18 @@ enum Site {
 }
 
 impl Dropout {
-    /// The seed of a place in the layer; `part` tells sequences and heads apart.
-    fn seed(self, site: Site, part: usize) -> u32 {
-        // SplitMix64's mixing (Steele et al., 2014).
-        let mut z = self.seed ^ ((site as u64) << 62) ^ (part as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    /// The same dropout with the seed of one of its parts.
+    pub fn part(self, part: u64) -> Self {
+        // SplitMix64 (Steele et al., 2014).
+        let mut z = self.seed.wrapping_add(part.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) as u32
+        Self { seed: z ^ (z >> 31), ..self }
+    }
+
+    /// The seed of a place in the layer; `part` tells sequences and heads apart.
+    fn seed(self, site: Site, part: usize) -> u32 {
+        self.part(((site as u64) << 62) ^ part as u64).seed as u32
     }
 }
 

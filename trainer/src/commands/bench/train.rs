@@ -3,7 +3,7 @@
 use super::{BenchArgs, Random, timed};
 use crate::device::OpenDevice;
 use crate::memory;
-use pel_shared::bert::{Bert, BertConfig, BertInput};
+use pel_shared::bert::{Bert, BertConfig, BertInput, Pass};
 use pel_shared::biencoder::{Pooling, pool};
 use pel_shared::bundle::{Bundle, names};
 use pel_shared::cpu::train::allocated;
@@ -43,7 +43,7 @@ pub(super) fn train(args: &BenchArgs, bundle: &Bundle, device: &OpenDevice) -> R
     let rows = TokenBatch { batch, seq, ids, segments: vec![0; batch * seq], mask: vec![true; batch * seq] };
     let step = || {
         let input = BertInput::new(&rows, &device);
-        let pooled = pool(bert.forward(&input), &input.mask, Pooling::Mean);
+        let pooled = pool(bert.forward(&input, &Pass::default()), &input.mask, Pooling::Mean);
         let gradients = pooled.powi_scalar(2).sum().backward();
         drop(gradients);
         Ok(())

@@ -1,0 +1,121 @@
+//! How far the figures of NIL could have come out otherwise: a bootstrap over documents.
+
+use super::bootstrap::{Interval, resample};
+use super::nil::{NilCounts, Top, nil_at};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// 95 % intervals of the figures of NIL; `None` where a figure has no value.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct NilIntervals {
+    /// Of precision.
+    pub precision: Option<Interval>,
+    /// Of recall.
+    pub recall: Option<Interval>,
+    /// Of F1.
+    pub f1: Option<Interval>,
+    /// Of the average precision.
+    pub au_pr: Option<Interval>,
+}
+
+/// Draws documents with their mentions, with replacement, as [`bootstrap`](super::bootstrap()) does.
+///
+/// Each mention comes with a number that its document has and no other. The threshold stays as it is: the intervals say
+/// nothing of how it was chosen.
+pub fn nil_intervals(mentions: &[(usize, Top)], threshold: f32, resamples: usize, seed: u64) -> NilIntervals {
+    let mut places: BTreeMap<usize, Vec<Top>> = BTreeMap::new();
+    for (document, top) in mentions {
+        places.entry(*document).or_default().push(*top);
+    }
+    let counts: Vec<NilCounts> = places.values().map(|tops| nil_at(tops, threshold)).collect();
+    let of_counts = |figure: fn(NilCounts) -> Option<f64>| {
+        resample(counts.len(), resamples, seed, |drawn| {
+            let drawn = drawn.iter().filter_map(|document| counts.get(*document));
+            figure(drawn.fold(NilCounts::default(), |sum, counts| sum + *counts))
+        })
+    };
+    // Sorted once; a draw then only weighs what is in order already.
+    let numbered = places.values().enumerate();
+    let mut rising: Vec<(f32, usize, bool)> =
+        numbered.flat_map(|(at, tops)| tops.iter().map(move |top| (top.value(), at, top.nil))).collect();
+    rising.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let mut weights = vec![0usize; counts.len()];
+    let au_pr = resample(counts.len(), resamples, seed, |drawn| {
+        weights.fill(0);
+        drawn.iter().for_each(|document| weights[*document] += 1);
+        weighted_average_precision(&rising, &weights)
+    });
+    NilIntervals {
+        precision: of_counts(NilCounts::precision),
+        recall: of_counts(NilCounts::recall),
+        f1: of_counts(NilCounts::f1),
+        au_pr,
+    }
+}
+
+/// As [`average_precision`](super::average_precision), each mention as often as its document's weight says.
+fn weighted_average_precision(rising: &[(f32, usize, bool)], weights: &[usize]) -> Option<f64> {
+    let (mut found, mut called, mut sum) = (0usize, 0usize, 0.0);
+    for equals in rising.chunk_by(|a, b| a.0 == b.0) {
+        let before = found;
+        for (_, document, nil) in equals {
+            called += weights[*document];
+            found += if *nil { weights[*document] } else { 0 };
+        }
+        if found > before {
+            sum += found as f64 / called as f64 * (found - before) as f64;
+        }
+    }
+    (found > 0).then(|| sum / found as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::average_precision;
+    use proptest::prelude::*;
+
+    fn top(score: f32, nil: bool) -> Top {
+        Top { score: Some(score), nil }
+    }
+
+    #[test]
+    fn documents_that_are_alike_leave_no_doubt() {
+        // At 0.5 each document has one NIL found, one missed, one concept called NIL: 1/2 all over.
+        let one = [top(0.1, true), top(0.2, false), top(0.8, true), top(0.9, false)];
+        let mentions: Vec<_> = (0..5).flat_map(|document| one.map(|top| (document, top))).collect();
+        let found = nil_intervals(&mentions, 0.5, 100, 1);
+        let sure = |value: f64| Some(Interval { low: value, high: value });
+        assert_eq!((found.precision, found.recall, found.f1), (sure(0.5), sure(0.5), sure(0.5)));
+        // 1/2 * 1 + 1/2 * 2/3
+        let au_pr = found.au_pr.expect("there is NIL");
+        assert!((au_pr.low - 5.0 / 6.0).abs() < 1e-12 && (au_pr.high - 5.0 / 6.0).abs() < 1e-12, "{au_pr:?}");
+    }
+
+    #[test]
+    fn one_document_right_and_one_wrong_give_everything_between() {
+        // The draws: twice the first (recall 1), each once (1/2), twice the second (0).
+        let found = nil_intervals(&[(7, top(0.1, true)), (3, top(0.9, true))], 0.5, 200, 1);
+        assert_eq!(found.recall, Some(Interval { low: 0.0, high: 1.0 }));
+        assert_eq!(found.precision, Some(Interval { low: 1.0, high: 1.0 }));
+        let nothing = nil_intervals(&[(0, top(0.9, false))], 0.5, 50, 1);
+        assert_eq!((nothing.recall, nothing.au_pr, nothing.f1), (None, None, None));
+        assert_eq!(nil_intervals(&[], 0.5, 50, 1).precision, None);
+    }
+
+    proptest! {
+        #[test]
+        fn with_equal_weights_it_is_the_average_precision(
+            tops in proptest::collection::vec((-4i8..4, any::<bool>()), 1..40), weight in 1usize..4
+        ) {
+            let tops: Vec<Top> = tops.into_iter().map(|(score, nil)| top(f32::from(score), nil)).collect();
+            let mut rising: Vec<_> = tops.iter().enumerate().map(|(at, top)| (top.value(), at, top.nil)).collect();
+            rising.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+            let found = weighted_average_precision(&rising, &vec![weight; tops.len()]);
+            match (found, average_precision(&tops)) {
+                (Some(found), Some(expected)) => prop_assert!((found - expected).abs() < 1e-12),
+                (found, expected) => prop_assert_eq!(found, expected),
+            }
+        }
+    }
+}

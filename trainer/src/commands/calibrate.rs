@@ -1,0 +1,142 @@
+//! `pel calibrate`: the threshold of NIL, chosen on annotated mentions and put into a bundle.
+
+use crate::device::DeviceArgs;
+use crate::evaluate::{Calibration, Dense, NilOf, Rule, Split, dense, set_policy};
+use crate::files::{io_error, write_whole};
+use clap::Args;
+use pel_shared::error::{Error, Result};
+use pel_shared::metrics::{CurvePoint, Interval};
+use std::path::{Path, PathBuf};
+
+/// Choose the score below which a mention is NIL, on annotated mentions, and put it into a bundle
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    pel calibrate bundle --corpus corpus\n  \
+    pel calibrate bundle --corpus corpus --precision 0.9 --dry-run\n  \
+    pel calibrate bundle --corpus corpus --curve nil.csv --out nil.json\n\n\
+    Choose on another split than the one that results are reported for. Mentions are linked as `pel link` links spans that \
+    it is given.")]
+pub struct CalibrateArgs {
+    /// The bundle
+    bundle: PathBuf,
+    /// The folder of the corpus: documents.jsonl and one mentions.SPLIT.jsonl for each split
+    #[arg(long, value_name = "DIR")]
+    corpus: PathBuf,
+    /// The split to choose on
+    #[arg(long, default_value = "dev")]
+    split: String,
+    /// Take the threshold with the most links of which at least this share is right, instead of the best F1 of NIL; it has to
+    /// link one in twenty of the mentions that can be linked
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    precision: Option<f64>,
+    /// The NIL mentions to look at, beside those that can be linked
+    #[arg(long, value_enum, default_value = "all")]
+    nil: NilOf,
+    /// Write the precision-recall curve of NIL into this file, as CSV if its name ends in .csv, else as JSON
+    #[arg(long, value_name = "FILE")]
+    curve: Option<PathBuf>,
+    /// Write what was chosen and its figures into this file, as JSON
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Look at every N-th mention only
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    every: u32,
+    /// Leave the bundle as it is
+    #[arg(long)]
+    dry_run: bool,
+}
+
+fn share(text: &str) -> std::result::Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(share) if share > 0.0 && share <= 1.0 => Ok(share),
+        _ => Err(format!("expected a share above 0 and at most 1, found {text:?}")),
+    }
+}
+
+/// Runs `pel calibrate`.
+///
+/// # Errors
+/// If the bundle or the corpus cannot be read, the split has no NIL mention, no threshold has the precision, or something
+/// cannot be written.
+pub fn run(args: &CalibrateArgs, device: &DeviceArgs, json: bool) -> Result<()> {
+    let Dense { concepts, road, .. } = dense::open(&args.bundle, device)?;
+    let split = Split::read(&args.corpus, &args.split, args.every as usize, &concepts.kb, None)?.not_empty()?;
+    let rule = args.precision.map_or(Rule::BestF1, Rule::LinkPrecision);
+    let found = Calibration::choose(road.as_ref(), &args.corpus, &split, args.nil, rule)?;
+    if let Some(path) = &args.curve {
+        write_curve(path, &found.curve)?;
+    }
+    let record = serde_json::to_string_pretty(&found).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
+    if let Some(path) = &args.out {
+        write_whole(path, |file| writeln!(file, "{record}").map_err(|cause| io_error("writing", path, cause)))?;
+    }
+    if !args.dry_run {
+        // The files of the old bundle are still mapped; they are not written into, but replaced.
+        set_policy(&args.bundle, found.policy())?;
+    }
+    match json {
+        true => println!("{record}"),
+        false => println!("{}", text(&found, road.threshold(), args)),
+    }
+    Ok(())
+}
+
+fn text(found: &Calibration, before: Option<f32>, args: &CalibrateArgs) -> String {
+    let Calibration { split, figures, blake3, rule, protocol, .. } = found;
+    let kind = if figures.nil == NilOf::All { String::new() } else { format!(" ({} only)", figures.nil.words()) };
+    let nils = figures.counts.found + figures.counts.missed;
+    let rule = match rule {
+        Rule::BestF1 => "the best F1 of NIL".to_owned(),
+        Rule::LinkPrecision(wished) => format!("the most links of which at least {:.1} % are right", 100.0 * wished),
+    };
+    let before = before.map_or("none".to_owned(), |before| before.to_string());
+    let links = figures.links;
+    let end = match args.dry_run {
+        true => "The bundle was left as it was.".to_owned(),
+        false => format!("Written into the manifest of {}.", args.bundle.display()),
+    };
+    let percent = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{:.1}", 100.0 * value));
+    let with = |value, interval: Option<Interval>| {
+        let interval = interval.map_or(String::new(), |i| format!(" [{:.1}..{:.1}]", 100.0 * i.low, 100.0 * i.high));
+        format!("{:>5}{interval}", percent(value))
+    };
+    let all = |at: usize| figures.all_classes.get(at).map_or("-".to_owned(), |at| with(at.recall, at.interval));
+    format!(
+        "Chosen on {} mentions of the split {split}, {nils} of them NIL{kind} (blake3 {blake3})\n{protocol}\n\n\
+         Threshold {} ({rule}; before: {before})\n\n\
+         On these mentions, in % [95 % interval, bootstrap over documents, the threshold given]:\n  \
+         NIL precision          {}\n  NIL recall             {}\n  NIL F1                 {}\n  \
+         NIL auPR               {} (without skill {:.1})\n  \
+         links that are right   {:>5} of {}\n  concepts found         {:>5} of {}\n  \
+         all classes recall@1   {}\n  all classes recall@64  {}\n\n{end}",
+        figures.mentions,
+        figures.threshold,
+        with(figures.precision, figures.intervals.precision),
+        with(figures.recall, figures.intervals.recall),
+        with(figures.f1, figures.intervals.f1),
+        with(figures.au_pr, figures.intervals.au_pr),
+        100.0 * figures.base_rate,
+        percent(links.precision()),
+        links.right + links.wrong,
+        percent(links.recall()),
+        links.known,
+        all(0),
+        all(1),
+    )
+}
+
+/// Writes the whole curve, one point for each different score.
+fn write_curve(path: &Path, curve: &[CurvePoint]) -> Result<()> {
+    let failed = |cause| io_error("writing", path, cause);
+    write_whole(path, |file| {
+        if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv")) {
+            writeln!(file, "threshold,precision,recall").map_err(failed)?;
+            for CurvePoint { threshold, precision, recall } in curve {
+                writeln!(file, "{threshold},{precision},{recall}").map_err(failed)?;
+            }
+            return Ok(());
+        }
+        serde_json::to_writer(&mut *file, curve).map_err(|cause| io_error("writing", path, cause.into()))?;
+        writeln!(file).map_err(failed)
+    })
+}

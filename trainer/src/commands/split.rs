@@ -1,0 +1,92 @@
+//! `pel split`: data sets made from other data sets.
+
+use crate::split::{Material, Okb, hold_out, suggest};
+use clap::{Args, Subcommand};
+use pel_shared::error::{Error, Result};
+use std::path::PathBuf;
+
+/// Make a data set from an annotated corpus
+#[derive(Debug, Args)]
+pub struct SplitArgs {
+    #[command(subcommand)]
+    kind: Kind,
+}
+
+#[derive(Debug, Subcommand)]
+enum Kind {
+    /// Take the concepts of some semantic types out of the knowledge base; their mentions become NIL
+    ///
+    /// This is how the PEL paper measures whether a model notices what a knowledge base lacks. The folder gets kb.jsonl (what
+    /// is left), held_out.jsonl (what was taken out), the corpus again, in which a held-out mention has the label
+    /// `NIL:` and its former concept, and okb.json and okb.txt: is what is held out like the whole?
+    Okb(OkbArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    pel split okb --corpus corpus --kb kb.jsonl                                  (counts the types, proposes some)\n  \
+    pel split okb --corpus corpus --kb kb.jsonl --types T033,T082 --out okb\n  \
+    pel evaluate --corpus okb --kb okb/kb.jsonl")]
+struct OkbArgs {
+    /// The folder of the corpus: documents.jsonl and one mentions.SPLIT.jsonl for each split
+    #[arg(long, value_name = "DIR")]
+    corpus: PathBuf,
+    /// The concepts, one JSON object a line
+    #[arg(long, value_name = "FILE")]
+    kb: PathBuf,
+    /// The types to hold out, by identifier or name, with commas between them; without it types are only proposed
+    #[arg(long, value_name = "TYPES", requires = "out", conflicts_with = "suggest")]
+    types: Vec<String>,
+    /// The folder to write into
+    #[arg(long, value_name = "DIR", requires = "types")]
+    out: Option<PathBuf>,
+    /// Only count the types and propose some to hold out
+    #[arg(long)]
+    suggest: bool,
+    /// The share of the mentions that can be linked which a proposal should hold out
+    #[arg(long, value_name = "SHARE", default_value_t = 0.12, value_parser = share)]
+    target: f64,
+    /// The split that is trained on: it tells seen concepts from zero-shot ones
+    #[arg(long, value_name = "SPLIT", default_value = "train")]
+    train_split: String,
+}
+
+fn share(text: &str) -> std::result::Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(share) if share > 0.0 && share < 1.0 => Ok(share),
+        _ => Err(format!("expected a share between 0 and 1, found {text:?}")),
+    }
+}
+
+/// Runs `pel split`.
+///
+/// # Errors
+/// If an input cannot be read, a type does not fit, or the output cannot be written.
+pub fn run(args: &SplitArgs, json: bool) -> Result<()> {
+    let Kind::Okb(args) = &args.kind;
+    let material = Material::read(&args.corpus, &args.kb, &args.train_split)?;
+    match &args.out {
+        None => {
+            let suggestion = suggest(&material, args.target)?;
+            let splits: Vec<String> = material.splits.iter().map(|split| split.name.clone()).collect();
+            print(json, &suggestion, || suggestion.text(&splits))
+        }
+        Some(out) => {
+            let okb =
+                Okb { corpus: args.corpus.clone(), kb: args.kb.clone(), types: args.types.clone(), out: out.clone() };
+            let report = hold_out(&material, &okb)?;
+            print(json, &report, || format!("{}\n\nwritten to {}", report.text(), out.display()))
+        }
+    }
+}
+
+fn print(json: bool, value: &impl serde::Serialize, text: impl FnOnce() -> String) -> Result<()> {
+    match json {
+        true => println!(
+            "{}",
+            serde_json::to_string_pretty(value).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?
+        ),
+        false => println!("{}", text()),
+    }
+    Ok(())
+}

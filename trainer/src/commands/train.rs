@@ -1,0 +1,153 @@
+//! `pel train` and `pel pretrain`: from the command line to a run and back.
+
+use crate::device::{DeviceArgs, Work};
+use crate::train::config::{Config, Data, Model, Optimiser, Task, Views};
+use crate::train::{self, Trained};
+use clap::Args;
+use pel_shared::bundle::View;
+use pel_shared::error::Result;
+use std::path::PathBuf;
+
+/// Train a bi-encoder on annotated mentions (the proxy-based loss or cross-entropy, FGSM, random or hard negatives)
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  pel train --encoder all-MiniLM-L6-v2 --kb kb.jsonl --corpus corpus --out run \\\n    \
+    --set model.tied=true --set optimiser.epochs=3\n  pel index --encoder run/model --kb kb.jsonl --out bundle\n\n\
+    Every option has its default from the paper; `--print` shows them all. Stopped half-way, the same command goes on \
+    where it was."
+)]
+pub struct TrainArgs {
+    #[command(flatten)]
+    run: RunArgs,
+    /// The corpus folder (documents.jsonl, mentions.train.jsonl ...) that `pel import` writes
+    #[arg(long)]
+    corpus: Option<PathBuf>,
+}
+
+/// Align the names of each concept (multi-similarity loss, as SapBERT), to begin training from
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  pel pretrain --encoder all-MiniLM-L6-v2 --kb kb.jsonl --more-kb kb_extra.jsonl --out aligned\n\n\
+    Stopped half-way, the same command goes on where it was."
+)]
+pub struct PretrainArgs {
+    #[command(flatten)]
+    run: RunArgs,
+    /// A corpus folder to validate on
+    #[arg(long)]
+    corpus: Option<PathBuf>,
+    /// More concept tables, whose names are learned too
+    #[arg(long)]
+    more_kb: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+struct RunArgs {
+    /// A configuration, TOML or JSON; flags come after it
+    #[arg(long)]
+    config: Option<PathBuf>,
+    /// Sets one option, such as loss.alpha=16; may stand several times
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    settings: Vec<String>,
+    /// The encoder to begin with: a Hugging Face BERT folder, or the model of an earlier run
+    #[arg(long)]
+    encoder: Option<PathBuf>,
+    /// The concept table
+    #[arg(long)]
+    kb: Option<PathBuf>,
+    /// The seed of every random choice
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Steps of the optimiser, instead of epochs
+    #[arg(long)]
+    steps: Option<usize>,
+    /// The run's folder
+    #[arg(long, required_unless_present = "print")]
+    out: Option<PathBuf>,
+    /// Only print the configuration
+    #[arg(long)]
+    print: bool,
+}
+
+impl RunArgs {
+    fn config(&self, defaults: Config, more: Vec<(&str, Option<toml::Value>)>) -> Result<Config> {
+        let path = |path: &PathBuf| toml::Value::String(path.display().to_string());
+        let number = |number: u64| toml::Value::Integer(number as i64);
+        let flags = [
+            ("model.encoder", self.encoder.as_ref().map(path)),
+            ("data.kb", self.kb.as_ref().map(path)),
+            ("seed", self.seed.map(number)),
+            ("optimiser.steps", self.steps.map(|steps| number(steps as u64))),
+        ];
+        let flags = flags.into_iter().chain(more).filter_map(|(key, value)| Some(format!("{key}={}", value?)));
+        let settings: Vec<String> = flags.chain(self.settings.iter().cloned()).collect();
+        defaults.read(self.config.as_deref(), &settings)
+    }
+
+    fn run(&self, config: &Config, device: &DeviceArgs, json: bool) -> Result<()> {
+        let toml = config.to_toml()?;
+        let Some(out) = self.out.as_ref().filter(|_| !self.print) else {
+            print!("{toml}");
+            return Ok(());
+        };
+        let device = device.open(Work::Long)?;
+        eprintln!("{toml}\non {}", device.name);
+        report(&train::train(config, out, &device)?, json);
+        Ok(())
+    }
+}
+
+/// Runs `pel train`.
+///
+/// # Errors
+/// As [`train::train`].
+pub fn train(args: &TrainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
+    let corpus = args.corpus.as_ref().map(|path| toml::Value::String(path.display().to_string()));
+    let config = args.run.config(Config::default(), vec![("data.corpus", corpus)])?;
+    args.run.run(&config, device, json)
+}
+
+/// Runs `pel pretrain`.
+///
+/// # Errors
+/// As [`train::train`].
+pub fn pretrain(args: &PretrainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
+    let corpus = args.corpus.as_ref().map(|path| toml::Value::String(path.display().to_string()));
+    let more = args.more_kb.iter().map(|path| toml::Value::String(path.display().to_string())).collect::<Vec<_>>();
+    let more = (!more.is_empty()).then_some(toml::Value::Array(more));
+    let config = args.run.config(alignment(), vec![("data.corpus", corpus), ("data.more_kbs", more)])?;
+    args.run.run(&config, device, json)
+}
+
+/// What alignment does unless it is told otherwise: one tower, names of at most 25 tokens, a batch of 256 pairs, a learning
+/// rate of 2e-5, one epoch (as SapBERT, with half its batch).
+fn alignment() -> Config {
+    let view = Views {
+        concepts: View::Names,
+        mention: pel_shared::tokens::MentionTemplate::Bare,
+        mention_tokens: 25,
+        name_tokens: 25,
+        ..Views::default()
+    };
+    Config {
+        data: Data { task: Task::Align, ..Data::default() },
+        model: Model { tied: true, ..Model::default() },
+        view,
+        optimiser: Optimiser { learning_rate: 2e-5, batch: 256, epochs: 1.0, warmup: 0.1, ..Optimiser::default() },
+        ..Config::default()
+    }
+}
+
+fn report(trained: &Trained, json: bool) {
+    let Trained { model, steps, examples, report, validated, step_seconds, mining_seconds } = trained;
+    if json {
+        let said = serde_json::json!({
+            "model": model, "steps": steps, "examples": examples, "skipped": report, "validated": validated,
+            "step_seconds": step_seconds, "mining_seconds": mining_seconds,
+        });
+        println!("{said}");
+        return;
+    }
+    println!("{}: {steps} steps over {examples} examples", model.display());
+    println!("{step_seconds:.0} s in steps, {mining_seconds:.0} s in mining (this call)");
+}

@@ -1,0 +1,204 @@
+//! `pel compact`: a smaller model of the same depth: a vocabulary without the pieces that nobody uses, and a projection of
+//! its vectors to fewer dimensions.
+//!
+//! What it costs is measured by whoever uses it, with `pel evaluate`; what is left is trained on with `pel train`.
+
+mod projection;
+mod vocabulary;
+
+use crate::corpus::documents;
+use crate::device::{DeviceArgs, Work};
+use crate::files::for_each_line;
+use crate::train::config::Config;
+use crate::train::model::{SETTINGS, Settings, TOWERS};
+use crate::train::{Snapshot, write_file, write_folder};
+use crate::{bundles, kb_file};
+use clap::Args;
+use pel_shared::bundle::names;
+use pel_shared::error::{Context, Error, Result};
+use pel_shared::kb::Concept;
+use pel_shared::tokens::Tokens;
+use projection::{Projection, principal};
+use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use vocabulary::{Pruned, prune};
+
+/// The word table's name in a Hugging Face file, but for a prefix.
+const WORDS: &str = "embeddings.word_embeddings.weight";
+
+/// Make a model smaller: drop pieces of the vocabulary that no text uses, project vectors to fewer dimensions
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  pel compact run/model --kb kb.jsonl --corpus corpus --dim 64 --out small\n  \
+    pel index --encoder small --kb kb.jsonl --encoder-precision int8 --precision int4 --out bundle")]
+pub struct CompactArgs {
+    /// The model: a folder that `pel train` wrote
+    model: PathBuf,
+    /// The concept tables whose texts must keep their pieces; the projection keeps the first one's similarities
+    #[arg(long, required = true)]
+    kb: Vec<PathBuf>,
+    /// Corpora whose documents must keep their pieces
+    #[arg(long)]
+    corpus: Vec<PathBuf>,
+    /// Text files whose lines must keep their pieces
+    #[arg(long)]
+    text: Vec<PathBuf>,
+    /// Drop pieces that these texts use fewer times than this; 0 keeps the whole vocabulary
+    #[arg(long, default_value_t = 1)]
+    min_count: u32,
+    /// Project vectors to so many dimensions
+    #[arg(long)]
+    dim: Option<usize>,
+    /// The folder to write
+    #[arg(long)]
+    out: PathBuf,
+}
+
+/// Runs `pel compact`.
+///
+/// # Errors
+/// If the model is none that `pel train` wrote, a text cannot be read, or the folder cannot be written.
+pub fn run(args: &CompactArgs, device: &DeviceArgs, json: bool) -> Result<()> {
+    let settings = Settings::of(&args.model)?.ok_or_else(|| {
+        Error::input(format!("{}: expected a model that `pel train` wrote, found no {SETTINGS}", args.model.display()))
+    })?;
+    let tied = !args.model.join(TOWERS[0]).is_dir();
+    let folders: Vec<&str> = if tied { vec![""] } else { TOWERS.into() };
+    let tokenizer = bundles::map(&args.model.join(folders[0]).join(names::TOKENIZER))?;
+    let tokens = Tokens::from_bytes(&tokenizer)?;
+    let projection = match args.dim {
+        None => None,
+        Some(dim) => Some(project(args, &settings, tied, dim, device)?),
+    };
+    let pruned = match args.min_count {
+        0 => None,
+        least => Some(prune(&tokenizer, &used(args, &tokens, least)?)?),
+    };
+    write_folder(&args.out, |out| {
+        folders.iter().try_for_each(|folder| {
+            let (from, to) = (args.model.join(folder), out.join(folder));
+            write_tower(&from, &to, &tokenizer, pruned.as_ref(), projection.as_ref())
+                .context(|| from.display().to_string())
+        })
+    })?;
+    let rows = pruned.as_ref().map_or(tokens.size(), |pruned| pruned.rows.len());
+    let kept = projection.as_ref().map(|projection| projection.kept);
+    if json {
+        let said = serde_json::json!({"out": args.out, "vocabulary": rows, "of": tokens.size(), "kept": kept});
+        println!("{said}");
+        return Ok(());
+    }
+    println!("{}: {rows} of {} pieces of the vocabulary", args.out.display(), tokens.size());
+    if let (Some(kept), Some(dim)) = (kept, args.dim) {
+        println!("{dim} dimensions keep {:.1} % of the vectors' squared length", 100.0 * kept);
+    }
+    Ok(())
+}
+
+fn project(args: &CompactArgs, settings: &Settings, tied: bool, dim: usize, device: &DeviceArgs) -> Result<Projection> {
+    let mut config = Config::default();
+    config.model.tied = tied;
+    config.model.pooling = settings.reduction.pooling;
+    config.model.score = Some(settings.reduction.score);
+    config.view = settings.view.into();
+    config.data.kb = args.kb[0].clone();
+    let device = device.open(Work::Long)?;
+    let snapshot = Snapshot::open(&config, Some(&args.model), "model", &device)?;
+    let (vectors, hidden) = snapshot.vectors();
+    principal(vectors, hidden, dim)
+}
+
+/// Which pieces the texts use often enough.
+fn used(args: &CompactArgs, tokens: &Tokens, least: u32) -> Result<Vec<bool>> {
+    let mut counts = vec![0u32; tokens.size()];
+    let mut count = |text: &str| -> Result<()> {
+        for id in tokens.pieces(text)? {
+            if let Some(count) = counts.get_mut(id as usize) {
+                *count = count.saturating_add(1);
+            }
+        }
+        Ok(())
+    };
+    for table in &args.kb {
+        for (_, concept) in kb_file::read(table)?.kb.iter() {
+            texts(concept).try_for_each(&mut count)?;
+        }
+    }
+    for folder in &args.corpus {
+        documents(folder)?.iter().try_for_each(|document| count(&document.text))?;
+    }
+    for file in &args.text {
+        for_each_line(file, |_, line| count(line))?;
+    }
+    Ok(counts.into_iter().map(|count| count >= least).collect())
+}
+
+fn texts(concept: &Concept) -> impl Iterator<Item = &str> {
+    let more = concept.types.iter().chain(&concept.definition).map(String::as_str);
+    concept.names().chain(more)
+}
+
+fn write_tower(
+    from: &Path,
+    to: &Path,
+    tokenizer: &[u8],
+    pruned: Option<&Pruned>,
+    projection: Option<&Projection>,
+) -> Result<()> {
+    let mut config: Value = serde_json::from_slice(&bundles::map(&from.join(names::CONFIG))?)
+        .map_err(|cause| Error::artifact(names::CONFIG).caused_by(cause))?;
+    let weights = bundles::map(&from.join(names::WEIGHTS))?;
+    let weights = match pruned {
+        None => weights.to_vec(),
+        Some(Pruned { rows, .. }) => {
+            config["vocab_size"] = Value::from(rows.len());
+            with_rows(&weights, rows)?
+        }
+    };
+    let config = serde_json::to_vec_pretty(&config).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
+    write_file(&to.join(names::CONFIG), &config)?;
+    write_file(&to.join(names::WEIGHTS), &weights)?;
+    write_file(&to.join(names::TOKENIZER), pruned.map_or(tokenizer, |pruned| &pruned.tokenizer))?;
+    write_file(&to.join(SETTINGS), &bundles::map(&from.join(SETTINGS))?)?;
+    let before = from.join(names::PROJECTION);
+    match projection {
+        Some(_) if before.exists() => Err(Error::input("the model has a projection already; choose the one before it")),
+        Some(projection) => write_file(&to.join(names::PROJECTION), &projection_file(projection)?),
+        None if before.exists() => write_file(&to.join(names::PROJECTION), &bundles::map(&before)?),
+        None => Ok(()),
+    }
+}
+
+/// The file with some rows of the word table only.
+fn with_rows(file: &[u8], rows: &[usize]) -> Result<Vec<u8>> {
+    let failed = |cause: safetensors::SafeTensorError| Error::artifact(names::WEIGHTS).caused_by(cause);
+    let all = SafeTensors::deserialize(file).map_err(failed)?;
+    let mut kept = Vec::new();
+    for (name, view) in all.tensors() {
+        if name == WORDS || name.ends_with(&format!(".{WORDS}")) {
+            let width = view.data().len() / view.shape().first().copied().unwrap_or(1).max(1);
+            let mut bytes = Vec::with_capacity(rows.len() * width);
+            for row in rows {
+                let row = view.data().get(row * width..(row + 1) * width);
+                bytes.extend_from_slice(row.ok_or_else(|| Error::artifact("the vocabulary is larger than its table"))?);
+            }
+            kept.push((name, view.dtype(), [&[rows.len()], &view.shape()[1..]].concat(), bytes));
+        } else {
+            kept.push((name, view.dtype(), view.shape().to_vec(), view.data().to_vec()));
+        }
+    }
+    let views =
+        kept.iter().map(|(name, dtype, shape, bytes)| Ok((name, TensorView::new(*dtype, shape.clone(), bytes)?)));
+    let views = views.collect::<Result<Vec<_>, _>>().map_err(failed)?;
+    safetensors::serialize(views, None).map_err(failed)
+}
+
+fn projection_file(projection: &Projection) -> Result<Vec<u8>> {
+    let failed = |cause: safetensors::SafeTensorError| Error::io("writing the projection").caused_by(cause);
+    let dim = projection.dim;
+    let bias = vec![0.0f32; dim];
+    let view = |shape: Vec<usize>, values| TensorView::new(Dtype::F32, shape, values).map_err(failed);
+    let weight = view(vec![dim, projection.weight.len() / dim], bytemuck::cast_slice(&projection.weight))?;
+    let tensors = [("weight", weight), ("bias", view(vec![dim], bytemuck::cast_slice(&bias))?)];
+    safetensors::serialize(tensors, None).map_err(failed)
+}

@@ -1,0 +1,51 @@
+//! The command line of `pel evaluate`.
+
+use super::{By, System};
+use clap::Args;
+use std::path::PathBuf;
+
+/// Measure how often the right concept is found, and NIL where there is none, on an annotated corpus
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    pel evaluate --corpus corpus --kb kb.jsonl\n  \
+    pel evaluate --corpus corpus --bundle bundle --systems link,tfidf --by type --out results.json\n\n\
+    A corpus is a folder as `pel import pubtator` writes it: documents.jsonl and one mentions.SPLIT.jsonl for each split. \
+    A mention whose concept the knowledge base does not have counts as NIL; where `pel split okb` took concepts out of \
+    the knowledge base, NIL is also measured on their mentions alone and without them.\n\n\
+    Over all classes, a NIL mention is right if it is rejected, another one if it is linked and its concept is among the \
+    first k; a rejected mention has no candidates, so it is wrong at every k if the knowledge base has its concept.")]
+pub struct EvaluateArgs {
+    /// The folder of the corpus
+    #[arg(long, value_name = "DIR")]
+    pub corpus: PathBuf,
+    /// The split to measure on
+    #[arg(long, default_value = "test")]
+    pub split: String,
+    /// The split that was trained on: it tells seen concepts from zero-shot ones, and `majority` learns from it
+    #[arg(long, value_name = "SPLIT", default_value = "train")]
+    pub train_split: String,
+    /// The split on which NIL thresholds are chosen [default: dev, if the corpus has it]
+    #[arg(long, value_name = "SPLIT")]
+    pub calibrate_split: Option<String>,
+    /// The concepts, one JSON object a line; without it those of the bundle
+    #[arg(long, value_name = "FILE")]
+    pub kb: Option<PathBuf>,
+    /// The bundle that `dense` and `link` measure; NIL is also measured at its own threshold
+    #[arg(long, value_name = "BUNDLE")]
+    pub bundle: Option<PathBuf>,
+    /// What to measure [default: exact,tfidf,bm25, majority if there is a training split, dense if there is a bundle]
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub systems: Option<Vec<System>>,
+    /// Candidates that are asked for; recall is measured at 1, 8, 64 and here
+    #[arg(long, value_name = "K", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
+    pub top: u32,
+    /// Print recall by domain: the semantic types of concepts, their sources, or the field `domain` of documents
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub by: Option<Vec<By>>,
+    /// Measure only every N-th mention, for a quick look
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub every: u32,
+    /// Write all figures into this file, as JSON
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}

@@ -1,0 +1,143 @@
+//! The threshold of NIL, chosen on a split: by the best F1 of NIL as in the PEL paper, or by the precision of links.
+
+use super::figures::Outcome;
+use super::nil_figures::{Chosen, NilFigures, answers, tops};
+use super::{NilOf, Retriever, Split, search};
+use crate::bundles;
+use crate::files::{io_error, write_whole};
+use pel_shared::bundle::{Manifest, names};
+use pel_shared::error::{Context, Error, Result};
+use pel_shared::metrics::{CurvePoint, best_f1, nil_curve, widest_at_precision};
+use pel_shared::nil::NilPolicy;
+use serde::Serialize;
+use std::path::Path;
+
+/// What makes a threshold the best.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rule {
+    /// The highest F1 of NIL.
+    BestF1,
+    /// The most links at which at least this share of the links is right.
+    LinkPrecision(f64),
+}
+
+/// A threshold, what it was chosen on, and what it does there.
+#[derive(Clone, Debug, Serialize)]
+pub struct Calibration {
+    /// The name of the corpus' folder.
+    pub corpus: String,
+    /// The split.
+    pub split: String,
+    /// A hash of its documents and mentions ([`SplitCounts::blake3`](super::SplitCounts::blake3)).
+    pub blake3: String,
+    /// What made it the best.
+    pub rule: Rule,
+    /// What was compared with what.
+    pub protocol: String,
+    /// The threshold and its figures on that split, where they are better than they will be elsewhere.
+    pub figures: NilFigures,
+    /// The whole precision-recall curve of NIL.
+    #[serde(skip)]
+    pub curve: Vec<CurvePoint>,
+}
+
+impl Calibration {
+    /// Chooses a threshold for a retriever on a split of the corpus in a folder, whose mentions it answers for that.
+    ///
+    /// # Errors
+    /// If the split has no NIL mention of the kind, no threshold reaches the precision, or a mention cannot be encoded.
+    pub fn choose(retriever: &dyn Retriever, corpus: &Path, split: &Split, nil: NilOf, rule: Rule) -> Result<Self> {
+        let name = &split.counts.split;
+        if !split.has_nil(nil) {
+            let kind = if nil == NilOf::All { String::new() } else { format!(" of the kind `{}`", nil.words()) };
+            return Err(Error::input(format!("the split {name} has no NIL mention{kind} to choose a threshold by")));
+        }
+        if split.counts.in_kb == 0 {
+            return Err(Error::input(format!("the split {name} has no mention whose concept the knowledge base has")));
+        }
+        let ranked = search(retriever, split, TOP, "calibrating")?;
+        let outcomes = Outcome::all(split, &ranked);
+        let tops = tops(&outcomes, nil);
+        let threshold = match rule {
+            Rule::BestF1 => best_f1(&tops).map(|(threshold, _)| threshold),
+            Rule::LinkPrecision(wished) => {
+                let widest = widest_at_precision(&answers(&outcomes, nil), wished, split.counts.in_kb / FEWEST);
+                Some(widest.map(|(threshold, _)| threshold).map_err(|best| unreachable(wished, best))?)
+            }
+        };
+        let threshold = threshold.ok_or_else(|| Error::input(format!("the split {name} has no NIL mention")))?;
+        let chosen = Chosen { nil, threshold, on: name.clone(), oracle: true };
+        let folder = corpus.canonicalize().map_err(|cause| io_error("reading the folder", corpus, cause))?;
+        Ok(Self {
+            corpus: folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            split: name.clone(),
+            blake3: split.counts.blake3.clone(),
+            rule,
+            protocol: retriever.protocol(),
+            figures: NilFigures::new(&outcomes, &chosen, &[1, TOP]),
+            curve: nil_curve(&tops),
+        })
+    }
+
+    /// The policy for a bundle: the threshold, and in words what it was chosen on.
+    pub fn policy(&self) -> NilPolicy {
+        let Self { corpus, split, blake3, rule, figures, .. } = self;
+        let NilFigures { nil, mentions, counts, threshold, .. } = figures;
+        let nils = counts.found + counts.missed;
+        let kind = if *nil == NilOf::All { String::new() } else { format!(" ({} only)", nil.words()) };
+        let rule = match rule {
+            Rule::BestF1 => "best F1 of NIL".to_owned(),
+            Rule::LinkPrecision(wished) => format!("most links with at least {:.1} % right", 100.0 * wished),
+        };
+        let [precision, recall, f1, au_pr] =
+            [figures.precision, figures.recall, figures.f1, figures.au_pr].map(percent);
+        let right = percent(figures.links_right);
+        let words = format!(
+            "corpus {corpus}, split {split}: {mentions} mentions, {nils} NIL{kind}, blake3 {blake3}; {rule}; there NIL has \
+             precision {precision}, recall {recall}, F1 {f1}, auPR {au_pr} %, and {right} % of the links are right"
+        );
+        NilPolicy { threshold: Some(*threshold), calibrated_on: Some(words) }
+    }
+}
+
+/// A threshold that links less than one in so many of the mentions that can be linked is not looked at.
+const FEWEST: usize = 20;
+
+/// Candidates that are asked for: what the paper's table 4 measures at most.
+const TOP: usize = 64;
+
+fn percent(value: Option<f64>) -> String {
+    value.map_or("-".to_owned(), |value| format!("{:.1}", 100.0 * value))
+}
+
+fn unreachable(wished: f64, best: Option<(f32, pel_shared::metrics::LinkCounts)>) -> Error {
+    let best = match best {
+        None => "nothing can be linked at all".to_owned(),
+        Some((threshold, links)) => {
+            let (right, count) = (percent(links.precision()), links.right + links.wrong);
+            format!("the most is {right} % of {count} links, at {threshold}")
+        }
+    };
+    let few = format!("that links at least one in {FEWEST} of the mentions that can be linked");
+    Error::input(format!("at no threshold {few} are {} % of the links right; {best}", percent(Some(wished))))
+}
+
+/// Puts a policy into a bundle's manifest: in a folder the manifest alone is replaced, a bundle of one file is written
+/// anew; either appears whole or not at all.
+///
+/// # Errors
+/// If the bundle cannot be read, is damaged, or cannot be written.
+pub fn set_policy(path: &Path, policy: NilPolicy) -> Result<()> {
+    let mut parts = bundles::parts(path).context(|| path.display().to_string())?;
+    let manifest = Manifest::from_bytes(parts.get(names::MANIFEST)?).context(|| path.display().to_string())?;
+    let manifest = Manifest { nil: policy, ..manifest };
+    let json = serde_json::to_vec_pretty(&manifest).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
+    if path.is_dir() {
+        let target = path.join(names::MANIFEST);
+        return write_whole(&target, |file| file.write_all(&json).map_err(|cause| io_error("writing", &target, cause)));
+    }
+    parts.0.insert(names::MANIFEST.into(), json.into());
+    let bytes = parts.to_one_file()?;
+    write_whole(path, |file| file.write_all(&bytes).map_err(|cause| io_error("writing", path, cause)))
+}

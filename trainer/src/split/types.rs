@@ -1,0 +1,227 @@
+//! The semantic types of a knowledge base, and how a user names them.
+
+use pel_shared::error::{Error, Result};
+use pel_shared::kb::{Concept, KnowledgeBase};
+use serde::Serialize;
+use std::collections::{BTreeMap, HashMap};
+
+/// A semantic type: an identifier, a name, or both.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct SemanticType {
+    /// A TUI or the like.
+    pub id: Option<String>,
+    /// The name.
+    pub name: Option<String>,
+}
+
+impl SemanticType {
+    /// What a user types for it: the identifier, else the name.
+    pub fn short(&self) -> &str {
+        self.id.as_deref().or(self.name.as_deref()).unwrap_or_default()
+    }
+
+    /// Identifier and name.
+    pub fn words(&self) -> String {
+        match (&self.id, &self.name) {
+            (Some(id), Some(name)) => format!("{id} {name}"),
+            _ => self.short().to_owned(),
+        }
+    }
+
+    fn is_called(&self, asked: &str) -> bool {
+        self.texts().any(|text| text.to_lowercase() == asked.to_lowercase())
+    }
+
+    fn texts(&self) -> impl Iterator<Item = &str> {
+        self.id.as_deref().into_iter().chain(self.name.as_deref())
+    }
+}
+
+/// All types of a knowledge base.
+#[derive(Clone, Debug)]
+pub struct Types {
+    /// Each once, in the order of its words.
+    pub all: Vec<SemanticType>,
+    /// The positions in `all` of each concept's types, in concept order.
+    pub of_concept: Vec<Vec<usize>>,
+}
+
+impl Types {
+    /// Collects the types of all concepts. An identifier and a name at the same place of a concept's lists belong
+    /// together; where the lists are of different lengths, the names count, or the identifiers if there are no names.
+    pub fn new(kb: &KnowledgeBase) -> Self {
+        // One identifier is one type, whatever names it has.
+        let mut numbers: HashMap<String, usize> = HashMap::new();
+        let mut all: Vec<SemanticType> = Vec::new();
+        let mut of_concept = Vec::with_capacity(kb.len());
+        for (_, concept) in kb.iter() {
+            let mut own: Vec<usize> = Vec::new();
+            for found in types_of(concept) {
+                let at = *numbers.entry(found.short().to_lowercase()).or_insert(all.len());
+                if at == all.len() {
+                    all.push(found);
+                }
+                own.push(at);
+            }
+            own.sort_unstable();
+            own.dedup();
+            of_concept.push(own);
+        }
+        let mut order: Vec<usize> = (0..all.len()).collect();
+        order.sort_by_key(|at| all[*at].words());
+        let mut place = vec![0; all.len()];
+        order.iter().enumerate().for_each(|(to, from)| place[*from] = to);
+        of_concept.iter_mut().flatten().for_each(|at| *at = place[*at]);
+        let all = order.into_iter().map(|at| all[at].clone()).collect();
+        Self { all, of_concept }
+    }
+
+    /// The types that a user asks for, by identifier or name in any case. A text may list several with commas between
+    /// them; names that have commas themselves are understood too. `of_mentions` has how often mentions of the corpus
+    /// name each type themselves.
+    ///
+    /// # Errors
+    /// If a type is unknown (the nearest is named), or known to the corpus only.
+    pub fn choose(&self, asked: &[String], of_mentions: &BTreeMap<String, usize>) -> Result<Vec<usize>> {
+        let mut chosen = Vec::new();
+        for text in asked {
+            let pieces: Vec<&str> = text.split(',').collect();
+            let mut from = 0;
+            while from < pieces.len() {
+                // The longest run of pieces that is a type.
+                let found = (from + 1..=pieces.len()).rev().find_map(|to| {
+                    let name = pieces[from..to].join(",");
+                    self.all.iter().position(|one| one.is_called(name.trim())).map(|at| (at, to))
+                });
+                let (at, to) = found.ok_or_else(|| self.unknown(pieces[from].trim(), of_mentions))?;
+                chosen.push(at);
+                from = to;
+            }
+        }
+        chosen.sort_unstable();
+        chosen.dedup();
+        Ok(chosen)
+    }
+
+    fn unknown(&self, asked: &str, of_mentions: &BTreeMap<String, usize>) -> Error {
+        if asked.is_empty() {
+            return Error::input("--types: expected a type before and after each comma, found nothing");
+        }
+        if self.all.is_empty() {
+            return Error::input("no concept of the knowledge base has a type, so nothing can be held out by types");
+        }
+        let lower = asked.to_lowercase();
+        if let Some((_, mentions)) = of_mentions.iter().find(|(name, _)| name.to_lowercase() == lower) {
+            return Error::input(format!(
+                "the type {asked} has no concept in the knowledge base ({mentions} mentions of the corpus name it); only \
+                 a type with concepts can be held out"
+            ));
+        }
+        let near = self.all.iter().filter_map(|one| {
+            let distance = one.texts().map(|text| edits(&text.to_lowercase(), &lower)).min()?;
+            (distance <= 2.max(asked.chars().count() / 3)).then_some((distance, one.words()))
+        });
+        let hint = match near.min() {
+            Some((_, words)) => format!("did you mean {words}?"),
+            None => {
+                let some: Vec<String> = self.all.iter().take(LISTED).map(SemanticType::words).collect();
+                let more = if self.all.len() > LISTED { ", ..." } else { "" };
+                format!("the knowledge base has {}{more}", some.join(", "))
+            }
+        };
+        Error::input(format!("no concept of the knowledge base has the type {asked}; {hint}"))
+    }
+}
+
+/// Types that an error lists.
+const LISTED: usize = 15;
+
+fn types_of(concept: &Concept) -> Vec<SemanticType> {
+    let given = |text: &String| Some(text.clone()).filter(|text| !text.trim().is_empty());
+    let Concept { types, type_ids, .. } = concept;
+    let pairs: Vec<SemanticType> = if types.len() == type_ids.len() {
+        types.iter().zip(type_ids).map(|(name, id)| SemanticType { id: given(id), name: given(name) }).collect()
+    } else if types.is_empty() {
+        type_ids.iter().map(|id| SemanticType { id: given(id), name: None }).collect()
+    } else {
+        types.iter().map(|name| SemanticType { id: None, name: given(name) }).collect()
+    };
+    pairs.into_iter().filter(|one| !one.short().is_empty()).collect()
+}
+
+/// Letters to insert, drop or replace between two texts (Levenshtein).
+fn edits(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (at, letter) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], at + 1);
+        for (place, other) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(letter != *other);
+            diagonal = row[place + 1];
+            row[place + 1] = replaced.min(diagonal + 1).min(row[place] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn types() -> Types {
+        let mut kb = KnowledgeBase::new();
+        let mut push = |id: &str, types: &[&str], type_ids: &[&str]| {
+            let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+            let concept = Concept {
+                id: id.into(),
+                name: id.into(),
+                types: owned(types),
+                type_ids: owned(type_ids),
+                ..Default::default()
+            };
+            kb.push(concept).expect("new");
+        };
+        push("a", &["Finding", "Amino Acid, Peptide, or Protein"], &["T033", "T116"]);
+        push("b", &["finding again"], &["T033"]);
+        push("c", &["Disease", "Sign"], &["T047"]);
+        push("d", &[], &["T099"]);
+        push("e", &[], &[]);
+        Types::new(&kb)
+    }
+
+    #[test]
+    fn types_are_collected_by_identifier_or_name() {
+        let found = types();
+        let words: Vec<_> = found.all.iter().map(SemanticType::words).collect();
+        assert_eq!(words, ["Disease", "Sign", "T033 Finding", "T099", "T116 Amino Acid, Peptide, or Protein"]);
+        assert_eq!(found.of_concept, [vec![2, 4], vec![2], vec![0, 1], vec![3], vec![]]);
+    }
+
+    #[test]
+    fn a_user_names_them_as_they_come() {
+        let choose = |texts: &[&str]| {
+            let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
+            types().choose(&texts, &BTreeMap::from([("T092".into(), 7)]))
+        };
+        assert_eq!(choose(&["t033, sign"]).expect("known"), [1, 2]);
+        assert_eq!(choose(&["T099,Amino Acid, Peptide, or Protein,Finding", "finding"]).expect("known"), [2, 3, 4]);
+        for (texts, said) in [
+            ("Findng", "no concept of the knowledge base has the type Findng; did you mean T033 Finding?"),
+            ("T034", "did you mean T033 Finding?"),
+            ("t092", "the type t092 has no concept in the knowledge base (7 mentions of the corpus name it)"),
+            ("Virus", "the knowledge base has Disease, Sign, T033 Finding, T099, T116 Amino"),
+            ("T033,,Sign", "expected a type before and after each comma"),
+        ] {
+            let error = choose(&[texts]).expect_err(texts).to_string();
+            assert!(error.contains(said), "{error}");
+        }
+    }
+
+    #[test]
+    fn edits_are_counted() {
+        for (a, b, count) in [("kitten", "sitting", 3), ("", "abc", 3), ("abc", "", 3), ("é", "e", 1), ("ab", "ab", 0)]
+        {
+            assert_eq!(edits(a, b), count, "{a} {b}");
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Batches: which entities each mention of a micro-batch is compared with.
+
+use super::catalogue::{Catalogue, SequenceId};
+use super::config::{Config, Negatives};
+use super::examples::{Example, Pair};
+use super::random::{Purpose, stream};
+use pel_shared::kb::ConceptId;
+use pel_shared::tokens::Encoded;
+use rand::Rng;
+use rand::seq::index;
+use std::collections::HashMap;
+
+/// For each example that a mining pass has searched for: the nearest wrong sequences, nearest first.
+pub type HardNegatives = HashMap<usize, Vec<SequenceId>>;
+
+/// What a mention and an entity of a batch are to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pairing {
+    /// e+
+    Positive,
+    /// In P-.
+    Negative,
+    /// Not compared: it is not this mention's, or it is its right entity in other words.
+    Apart,
+}
+
+/// A micro-batch of mentions.
+#[derive(Clone, Debug)]
+pub struct LinkBatch<'a> {
+    /// The mentions.
+    pub mentions: Vec<&'a Example>,
+    /// The entities, each once.
+    pub entities: Vec<SequenceId>,
+    /// `[mentions, entities]`
+    pub pairing: Vec<Pairing>,
+}
+
+/// A micro-batch of pairs of names.
+#[derive(Clone, Debug)]
+pub struct AlignBatch {
+    /// The names, each once for each concept.
+    pub names: Vec<(ConceptId, SequenceId)>,
+}
+
+impl LinkBatch<'_> {
+    /// Mentions that are compared with their right entity alone: cross-entropy learns nothing from them.
+    pub fn without_negatives(&self) -> usize {
+        let rows = self.pairing.chunks_exact(self.entities.len().max(1));
+        rows.filter(|row| !row.contains(&Pairing::Negative)).count()
+    }
+
+    /// The pairs that are compared, mention by mention.
+    pub fn pairs(&self) -> impl Iterator<Item = (usize, usize, Pairing)> + '_ {
+        let width = self.entities.len().max(1);
+        let all = self.pairing.iter().enumerate().map(move |(at, pairing)| (at / width, at % width, *pairing));
+        all.filter(|(_, _, pairing)| *pairing != Pairing::Apart)
+    }
+}
+
+/// Puts mentions together with their entities. What is drawn for an example depends on the seed and on the example's
+/// position in the run alone.
+pub fn link_batch<'a>(
+    config: &Config,
+    catalogue: &Catalogue,
+    examples: &[(usize, usize, &'a Example)],
+    hard: &HardNegatives,
+) -> LinkBatch<'a> {
+    let mut entities = Entities::default();
+    let drawn: Vec<(usize, Vec<usize>)> = examples
+        .iter()
+        .map(|(position, number, example)| {
+            let mut random = stream(config.seed, Purpose::Example, *position as u64);
+            let share = config.view.template_share;
+            let positive = catalogue.draw(example.concept, share, &mut random).map(|sequence| entities.place(sequence));
+            let hard = hard.get(number).map_or(&[][..], Vec::as_slice);
+            let negatives = draw_negatives(&config.negatives, catalogue, example.concept, share, hard, &mut random);
+            let negatives = negatives.into_iter().map(|sequence| entities.place(sequence)).collect();
+            // `examples` holds only concepts that have a sequence.
+            (positive.unwrap_or_default(), negatives)
+        })
+        .collect();
+    let width = entities.all.len();
+    let mut pairing = vec![Pairing::Apart; examples.len() * width];
+    for ((row, (_, _, example)), (positive, negatives)) in
+        pairing.chunks_exact_mut(width.max(1)).zip(examples).zip(drawn)
+    {
+        if config.negatives.in_batch {
+            row.fill(Pairing::Negative);
+        }
+        negatives.into_iter().for_each(|at| row[at] = Pairing::Negative);
+        for own in catalogue.sequences_of(example.concept) {
+            if let Some(at) = entities.places.get(&own) {
+                row[*at] = Pairing::Apart;
+            }
+        }
+        row[positive] = Pairing::Positive;
+    }
+    LinkBatch { mentions: examples.iter().map(|(_, _, example)| *example).collect(), entities: entities.all, pairing }
+}
+
+/// The different entities of a batch in the order of their coming.
+#[derive(Default)]
+struct Entities {
+    all: Vec<SequenceId>,
+    places: HashMap<SequenceId, usize>,
+}
+
+impl Entities {
+    fn place(&mut self, sequence: SequenceId) -> usize {
+        *self.places.entry(sequence).or_insert_with(|| {
+            self.all.push(sequence);
+            self.all.len() - 1
+        })
+    }
+}
+
+/// Draws the negatives of one mention, each once; never a text of its own concept. Where mining found too few, random ones
+/// take the place of hard ones.
+fn draw_negatives(
+    options: &Negatives,
+    catalogue: &Catalogue,
+    gold: ConceptId,
+    template_share: f64,
+    hard: &[SequenceId],
+    random: &mut impl Rng,
+) -> Vec<SequenceId> {
+    let hard = &hard[..hard.len().min(options.mine_top)];
+    let wanted = options.hard_count().min(hard.len());
+    let mut drawn: Vec<SequenceId> = index::sample(random, hard.len(), wanted).iter().map(|at| hard[at]).collect();
+    let all = options.random_count() + options.hard_count();
+    // A small knowledge base may not have so many.
+    for _ in 0..20 * all {
+        if drawn.len() == all {
+            break;
+        }
+        let concept = catalogue.draw_concept(random);
+        if concept == gold {
+            continue;
+        }
+        if let Some(sequence) = catalogue.draw(concept, template_share, random)
+            && !drawn.contains(&sequence)
+            && !catalogue.has(gold, sequence)
+        {
+            drawn.push(sequence);
+        }
+    }
+    drawn
+}
+
+/// Puts names together with another name of their concept each.
+pub fn align_batch(config: &Config, catalogue: &Catalogue, pairs: &[(usize, Pair)]) -> AlignBatch {
+    let mut names = Vec::with_capacity(2 * pairs.len());
+    for (position, pair) in pairs {
+        let mut random = stream(config.seed, Purpose::Example, *position as u64);
+        let others: Vec<SequenceId> = catalogue.sequences_of(pair.concept).filter(|name| *name != pair.name).collect();
+        if others.is_empty() {
+            continue;
+        }
+        for name in [pair.name, others[random.random_range(0..others.len())]] {
+            if !names.contains(&(pair.concept, name)) {
+                names.push((pair.concept, name));
+            }
+        }
+    }
+    AlignBatch { names }
+}
+
+impl AlignBatch {
+    /// What two names are to each other: names of one concept belong together; the same text under two concepts says
+    /// nothing.
+    pub fn pairing(&self, one: usize, other: usize) -> Pairing {
+        let ((concept, name), (other_concept, other_name)) = (self.names[one], self.names[other]);
+        match (concept == other_concept, name == other_name) {
+            (_, true) => Pairing::Apart,
+            (true, false) => Pairing::Positive,
+            (false, false) => Pairing::Negative,
+        }
+    }
+}
+
+/// The tokens of sequences.
+pub fn tokens_of(catalogue: &Catalogue, sequences: impl IntoIterator<Item = SequenceId>) -> Vec<&Encoded> {
+    sequences.into_iter().map(|sequence| catalogue.tokens(sequence)).collect()
+}

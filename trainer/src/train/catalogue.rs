@@ -1,0 +1,104 @@
+//! The concepts of a run, tokenized: what mentions are drawn to and pushed away from.
+
+use crate::indexing::{Rows, rows};
+use crate::kb_file;
+use pel_shared::bundle::{View, ViewOptions};
+use pel_shared::error::Result;
+use pel_shared::kb::{ConceptId, KnowledgeBase};
+use pel_shared::tokens::{Encoded, Tokens};
+use rand::Rng;
+use std::ops::Range;
+use std::path::Path;
+
+/// A token sequence of the catalogue; equal ones have one number, whatever concepts they stand for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SequenceId(pub u32);
+
+impl SequenceId {
+    /// The position as an index.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Concepts with their token sequences.
+pub struct Catalogue {
+    /// The concepts.
+    pub kb: KnowledgeBase,
+    rows: Rows,
+    /// For each concept its rows.
+    places: Vec<Range<usize>>,
+    /// Whether the first row of a concept is its template.
+    templates: bool,
+}
+
+impl Catalogue {
+    /// Reads and tokenizes concept tables; of concepts with the same identifier the first stays.
+    ///
+    /// # Errors
+    /// If a table cannot be read, or a concept cannot be written by the template.
+    pub fn read<'a>(tables: impl IntoIterator<Item = &'a Path>, tokens: &Tokens, view: &ViewOptions) -> Result<Self> {
+        let mut all = KnowledgeBase::new();
+        for table in tables {
+            let kb = kb_file::read(table)?.kb;
+            let new: Vec<_> = kb.iter().filter(|(_, concept)| all.find(&concept.id).is_none()).collect();
+            for (_, concept) in new {
+                all.push(concept.clone())?;
+            }
+        }
+        Self::new(all, tokens, view)
+    }
+
+    /// Tokenizes concepts.
+    ///
+    /// # Errors
+    /// If a concept cannot be written by the template.
+    pub fn new(kb: KnowledgeBase, tokens: &Tokens, view: &ViewOptions) -> Result<Self> {
+        let rows = rows(&kb, tokens, view)?;
+        let mut places = vec![0..0; kb.len()];
+        for (row, concept) in rows.concepts.iter().enumerate() {
+            let place = &mut places[concept.index()];
+            *place = if place.end == 0 { row..row + 1 } else { place.start..row + 1 };
+        }
+        Ok(Self { kb, rows, places, templates: view.concepts != View::Names })
+    }
+
+    /// The sequences of a concept: its template if the view has one, then its names.
+    pub fn sequences_of(&self, concept: ConceptId) -> impl ExactSizeIterator<Item = SequenceId> + '_ {
+        let place = self.places.get(concept.index()).cloned().unwrap_or(0..0);
+        self.rows.sequence_of[place].iter().map(|sequence| SequenceId(*sequence as u32))
+    }
+
+    /// Whether a concept has this sequence.
+    pub fn has(&self, concept: ConceptId, sequence: SequenceId) -> bool {
+        self.sequences_of(concept).any(|own| own == sequence)
+    }
+
+    /// The tokens of a sequence.
+    pub fn tokens(&self, sequence: SequenceId) -> &Encoded {
+        &self.rows.sequences[sequence.index()]
+    }
+
+    /// All sequences.
+    pub fn rows(&self) -> &Rows {
+        &self.rows
+    }
+
+    /// Draws one of a concept's sequences: its template for a share of the draws where it has names too, else a name.
+    pub fn draw(&self, concept: ConceptId, template_share: f64, random: &mut impl Rng) -> Option<SequenceId> {
+        let count = self.sequences_of(concept).len();
+        let names = if self.templates { count.saturating_sub(1) } else { count };
+        let at = match (count, names) {
+            (0, _) => return None,
+            (_, 0) => 0,
+            _ if self.templates && random.random_bool(template_share) => 0,
+            _ => count - names + random.random_range(0..names),
+        };
+        self.sequences_of(concept).nth(at)
+    }
+
+    /// Draws a concept, all alike.
+    pub fn draw_concept(&self, random: &mut impl Rng) -> ConceptId {
+        ConceptId(random.random_range(0..self.kb.len() as u32))
+    }
+}

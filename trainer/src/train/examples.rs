@@ -1,0 +1,128 @@
+//! What a run learns from: annotated mentions, or pairs of names.
+
+use super::catalogue::{Catalogue, SequenceId};
+use super::config::Config;
+use super::random::{Purpose, stream};
+use crate::corpus::Corpus;
+use crate::import::report::Report;
+use pel_shared::bundle::ViewOptions;
+use pel_shared::error::{Context, Error, Result};
+use pel_shared::kb::ConceptId;
+use pel_shared::text::Mention;
+use pel_shared::tokens::{Encoded, Tokens};
+use rand::seq::SliceRandom;
+use std::collections::HashMap;
+use std::path::Path;
+
+/// A mention with its right concept.
+#[derive(Clone, Debug)]
+pub struct Example {
+    /// Its tokens.
+    pub mention: Encoded,
+    /// The concept.
+    pub concept: ConceptId,
+    /// Where it stands, to name it in an error.
+    pub place: String,
+}
+
+/// Why a mention teaches nothing.
+mod reason {
+    pub const NIL: &str = "mention without a concept (natural NIL)";
+    pub const MISSING: &str = "mention whose concept the knowledge base does not have";
+    pub const EMPTY: &str = "mention of which nothing is left after normalising";
+    pub const WORDLESS: &str = "mention whose concept has no text after normalising";
+}
+
+/// Reads the mentions of a split that can teach, and counts the others by reason.
+///
+/// # Errors
+/// If the corpus cannot be read, or no mention is left.
+pub fn mentions(
+    folder: &Path,
+    split: &str,
+    catalogue: &Catalogue,
+    tokens: &Tokens,
+    view: &ViewOptions,
+) -> Result<(Vec<Example>, Report)> {
+    let Corpus { documents, mentions, mut report } = Corpus::read(folder, split)?;
+    let mut examples = Vec::new();
+    for placed in mentions {
+        let document = &documents[placed.document];
+        let place = || {
+            format!("{} {}..{} {:?}", document.doc_id, placed.mention.start, placed.mention.end, placed.mention.text)
+        };
+        let Some(id) = &placed.mention.id else {
+            report.skip(reason::NIL, place);
+            continue;
+        };
+        let Some(concept) = catalogue.kb.find(id) else {
+            report.skip(reason::MISSING, || format!("{id}: {}", place()));
+            continue;
+        };
+        let Some(mention) = view.mention(tokens, &Mention::cut(&document.text, placed.span)?).context(place)? else {
+            report.skip(reason::EMPTY, place);
+            continue;
+        };
+        if catalogue.sequences_of(concept).len() == 0 {
+            report.skip(reason::WORDLESS, place);
+            continue;
+        }
+        examples.push(Example { mention, concept, place: place() });
+    }
+    if examples.is_empty() {
+        let folder = folder.display();
+        return Err(Error::input(format!(
+            "{folder}: the split {split} has no mention whose concept is in the knowledge base; {}",
+            report.reasons()
+        )));
+    }
+    Ok((examples, report))
+}
+
+/// Drops examples that have the tokens and the concept of `most` earlier ones; none if `most` is 0.
+pub fn without_repeats(examples: Vec<Example>, most: usize) -> Vec<Example> {
+    if most == 0 {
+        return examples;
+    }
+    let mut met: HashMap<(Vec<u32>, ConceptId), usize> = HashMap::new();
+    let mut keep = |example: &Example| {
+        let times = met.entry((example.mention.ids.clone(), example.concept)).or_default();
+        *times += 1;
+        *times <= most
+    };
+    examples.into_iter().filter(|example| keep(example)).collect()
+}
+
+/// Keeps so many examples, chosen by the seed, in their order; all if `count` is 0.
+pub fn subset(examples: Vec<Example>, count: usize, config: &Config) -> Vec<Example> {
+    if count == 0 || count >= examples.len() {
+        return examples;
+    }
+    let mut places: Vec<usize> = (0..examples.len()).collect();
+    places.shuffle(&mut stream(config.seed, Purpose::Subset, 0));
+    let mut kept = vec![false; examples.len()];
+    places[..count].iter().for_each(|at| kept[*at] = true);
+    examples.into_iter().zip(kept).filter_map(|(example, kept)| kept.then_some(example)).collect()
+}
+
+/// A name that is to be drawn to another name of its concept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pair {
+    /// The concept.
+    pub concept: ConceptId,
+    /// One of its names; the other is drawn when it is needed.
+    pub name: SequenceId,
+}
+
+/// One pair for each name of a concept but the first.
+///
+/// # Errors
+/// If no concept has two names.
+pub fn pairs(catalogue: &Catalogue) -> Result<Vec<Pair>> {
+    let of = |concept| catalogue.sequences_of(concept).skip(1).map(move |name| Pair { concept, name });
+    let pairs: Vec<Pair> = catalogue.kb.iter().flat_map(|(concept, _)| of(concept)).collect();
+    if pairs.is_empty() {
+        return Err(Error::input("no concept has two names: there is nothing to align"));
+    }
+    Ok(pairs)
+}

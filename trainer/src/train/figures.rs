@@ -1,0 +1,63 @@
+//! The plots of a run, from its `metrics.jsonl`: loss, gradient norm (PEL, figure 3), and recall on the held-out split.
+
+use super::log::{self, Event};
+use crate::plots::{Chart, Series, smoothed};
+use pel_shared::error::Result;
+use std::path::{Path, PathBuf};
+
+/// Draws what a run has logged into `plots/` of its folder; returns the files without their endings.
+///
+/// # Errors
+/// If the metrics cannot be read, or a file cannot be written.
+pub fn draw(run: &Path) -> Result<Vec<PathBuf>> {
+    let events = log::read(&run.join("metrics.jsonl"))?;
+    let steps = |value: fn(&Event) -> Option<f64>| -> Vec<(f64, f64)> {
+        events.iter().filter_map(|event| Some((event.step() as f64, value(event)?))).collect()
+    };
+    let losses = steps(|event| if let Event::Step { loss, .. } = event { Some(*loss) } else { None });
+    let norms = steps(|event| if let Event::Step { gradient_norm, .. } = event { Some(*gradient_norm) } else { None });
+    let found = |value: fn(&super::Validated) -> Option<f64>| -> Vec<(f64, f64)> {
+        let value = |event: &Event| if let Event::Validation { found, .. } = event { value(found) } else { None };
+        events.iter().filter_map(|event| Some((event.step() as f64, value(event)?))).collect()
+    };
+    let series = |name: &str, points: Vec<(f64, f64)>| Series { name: name.into(), points };
+    let mut charts = vec![
+        ("loss", over_steps("Training loss", "loss", with_mean("loss of a step", losses))),
+        ("gradient-norm", over_steps("Gradient norm before clipping", "l2 norm", with_mean("norm of a step", norms))),
+    ];
+    let recall = vec![
+        series("recall@1", found(|found| found.recall_1)),
+        series("recall@64", found(|found| found.recall_64)),
+        series("zero-shot recall@1", found(|found| found.zero_shot_1)),
+        series("zero-shot recall@64", found(|found| found.zero_shot_64)),
+        series("NIL auPR", found(|found| found.nil_aupr)),
+    ];
+    if recall.iter().any(|series| !series.points.is_empty()) {
+        let chart = over_steps("On the validation split", "share", recall);
+        charts.push(("validation", Chart { y_range: Some((0.0, 1.0)), ..chart }));
+    }
+    let folder = run.join("plots");
+    charts
+        .into_iter()
+        .map(|(name, chart)| {
+            let stem = folder.join(name);
+            chart.write(&stem)?;
+            Ok(stem)
+        })
+        .collect()
+}
+
+fn over_steps(title: &str, y: &str, series: Vec<Series>) -> Chart {
+    Chart { title: title.into(), x: "step".into(), y: y.into(), series, ..Chart::default() }
+}
+
+/// A curve and its running mean over a fiftieth of the run.
+fn with_mean(name: &str, points: Vec<(f64, f64)>) -> Vec<Series> {
+    let window = (points.len() / 50).max(1);
+    let mean = smoothed(&points, window);
+    let mut series = vec![Series { name: name.into(), points }];
+    if window > 1 {
+        series.push(Series { name: format!("mean over {window} steps"), points: mean });
+    }
+    series
+}

@@ -1,0 +1,187 @@
+//! What a run says while it goes: a bar on a terminal (now and then a line elsewhere), and `metrics.jsonl`.
+
+use super::survey::Validated;
+use crate::files::{for_each_line, io_error, write_whole};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use pel_shared::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::fs::{File, OpenOptions};
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// A line of `metrics.jsonl`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// A step was done.
+    Step {
+        /// Steps done.
+        step: usize,
+        /// Passes over the examples, begun or done.
+        epoch: f64,
+        /// The mean loss of the step's examples.
+        loss: f64,
+        /// The norm of the gradients before clipping.
+        gradient_norm: f64,
+        /// The learning rate.
+        learning_rate: f64,
+        /// Examples a second, each a mention with its right entity, or a pair of names.
+        pairs_per_s: f64,
+        /// Tokens a second that went forward and backward.
+        tokens_per_s: f64,
+        /// Examples of the step that met no negative.
+        without_negatives: usize,
+        /// The most memory that this process has held.
+        peak_bytes: Option<u64>,
+    },
+    /// Hard negatives were mined.
+    Mining {
+        /// Steps done.
+        step: usize,
+        /// How long it took.
+        seconds: f64,
+        /// Examples that were mined for.
+        examples: usize,
+    },
+    /// A held-out split was looked at.
+    Validation {
+        /// Steps done.
+        step: usize,
+        /// How long it took.
+        seconds: f64,
+        /// What was found.
+        #[serde(flatten)]
+        found: Validated,
+    },
+}
+
+impl Event {
+    /// Steps done.
+    pub fn step(&self) -> usize {
+        match self {
+            Self::Step { step, .. } | Self::Mining { step, .. } | Self::Validation { step, .. } => *step,
+        }
+    }
+}
+
+/// Where metrics go.
+pub struct Log {
+    path: PathBuf,
+    file: File,
+    bar: ProgressBar,
+    terminal: bool,
+    steps: usize,
+    said: Instant,
+}
+
+/// Between two lines where there is no terminal.
+const QUIET: Duration = Duration::from_secs(30);
+
+impl Log {
+    /// Opens the metrics of a run that has done `step` of `steps`; what an earlier run wrote after that step is dropped.
+    ///
+    /// # Errors
+    /// If the file cannot be read or written.
+    pub fn open(path: &Path, step: usize, steps: usize) -> Result<Self> {
+        if path.exists() {
+            // Mining stands before the step that it is for, and is done again.
+            let kept = read(path)?.into_iter().filter(|event| match event {
+                Event::Mining { step: before, .. } => *before < step,
+                _ => event.step() <= step,
+            });
+            crate::files::write_jsonl(path, kept)?;
+        } else {
+            write_whole(path, |_| Ok(()))?;
+        }
+        let file = OpenOptions::new().append(true).open(path).map_err(|cause| io_error("opening", path, cause))?;
+        let bar = ProgressBar::with_draw_target(Some(steps as u64), ProgressDrawTarget::stderr_with_hz(2));
+        let template = "{pos} of {len} steps {bar:20} {eta} left; {msg}";
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        bar.set_position(step as u64);
+        bar.reset_eta();
+        let said = Instant::now().checked_sub(QUIET).unwrap_or_else(Instant::now);
+        Ok(Self { path: path.into(), file, bar, terminal: std::io::stderr().is_terminal(), steps, said })
+    }
+
+    /// What the validation after so many steps found, if there was one.
+    ///
+    /// # Errors
+    /// As [`read`].
+    pub fn validated(&self, step: usize) -> Result<Option<Validated>> {
+        let of_step = |event| match event {
+            Event::Validation { step: at, found, .. } if at == step => Some(found),
+            _ => None,
+        };
+        Ok(read(&self.path)?.into_iter().rev().find_map(of_step))
+    }
+
+    /// Writes and shows what happened.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn say(&mut self, event: &Event) -> Result<()> {
+        let line = serde_json::to_string(event).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
+        writeln!(self.file, "{line}").map_err(|cause| io_error("writing", &self.path, cause))?;
+        let words = words(event);
+        match event {
+            Event::Step { step, .. } => {
+                self.bar.set_position(*step as u64);
+                self.bar.set_message(words.clone());
+                if !self.terminal && (self.said.elapsed() >= QUIET || *step == self.steps) {
+                    eprintln!("step {step} of {}: {words}", self.steps);
+                    self.said = Instant::now();
+                }
+            }
+            _ => self.bar.suspend(|| eprintln!("after {} steps: {words}", event.step())),
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn words(event: &Event) -> String {
+    let percent = |value: &Option<f64>| value.map_or("-".to_owned(), |value| format!("{:.1}", 100.0 * value));
+    match event {
+        Event::Step { loss, gradient_norm, pairs_per_s, peak_bytes, .. } => {
+            let memory = peak_bytes.map_or(String::new(), |bytes| format!(", {:.1} GB", bytes as f64 / 1e9));
+            format!("loss {loss:.4}, gradient {gradient_norm:.3}, {pairs_per_s:.1} pairs/s{memory}")
+        }
+        Event::Mining { seconds, examples, .. } => {
+            format!("hard negatives for {examples} examples in {seconds:.0} s")
+        }
+        Event::Validation { seconds, found, .. } => format!(
+            "recall@1 {}, @64 {}; zero-shot {}, {}; NIL auPR {} ({} mentions, {seconds:.0} s)",
+            percent(&found.recall_1),
+            percent(&found.recall_64),
+            percent(&found.zero_shot_1),
+            percent(&found.zero_shot_64),
+            percent(&found.nil_aupr),
+            found.mentions
+        ),
+    }
+}
+
+/// Reads `metrics.jsonl`; a last line that was cut short is left out.
+///
+/// # Errors
+/// If the file cannot be read, or another line is no event.
+pub fn read(path: &Path) -> Result<Vec<Event>> {
+    let mut events: Vec<Result<Event>> = Vec::new();
+    for_each_line(path, |_, line| {
+        let event = serde_json::from_str(line).map_err(|cause| Error::input("expected an event").caused_by(cause));
+        events.push(event);
+        Ok(())
+    })?;
+    if events.last().is_some_and(Result::is_err) {
+        events.pop();
+    }
+    events.into_iter().collect()
+}

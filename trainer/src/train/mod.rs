@@ -1,0 +1,335 @@
+//! Training the bi-encoder (PEL, sections 4 and 5.3), and aligning names before it.
+//!
+//! ```text
+//! config ─ catalogue ─ examples ─┬─ batch ─ step (loss, FGSM) ─ optimiser ─┬─ checkpoint
+//!                                └──────────── survey (mining, validation) ┴─ log
+//! ```
+//!
+//! A run's folder holds `config.toml`, `metrics.jsonl`, `checkpoints/`, and at the end `model/` and `plots/`. The same command goes on
+//! where it was stopped.
+
+mod batch;
+mod catalogue;
+mod checkpoint;
+pub mod config;
+mod examples;
+pub mod figures;
+pub mod log;
+pub mod model;
+mod optimiser;
+mod random;
+mod snapshot;
+mod step;
+mod survey;
+#[cfg(test)]
+mod tests;
+
+pub use checkpoint::{write as write_file, write_folder};
+pub use snapshot::Snapshot;
+pub use survey::Validated;
+
+use crate::device::OpenDevice;
+use crate::files::write_whole;
+use crate::import::report::Report;
+use crate::{interrupt, memory};
+use batch::{HardNegatives, align_batch, link_batch};
+use burn::tensor::Device;
+use catalogue::Catalogue;
+use checkpoint::{Checkpoints, Resumed};
+use config::{Config, Task};
+use examples::{Example, Pair};
+use log::{Event, Log};
+use model::Model;
+use optimiser::{Optimiser, Stepped};
+use pel_shared::bundle::View;
+use pel_shared::error::{Error, Result};
+use random::Order;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+use step::Step;
+use survey::{HeldOut, Survey};
+
+/// What is learned from.
+enum Examples {
+    Mentions(Vec<Example>),
+    Pairs(Vec<Pair>),
+}
+
+impl Examples {
+    fn len(&self) -> usize {
+        match self {
+            Self::Mentions(mentions) => mentions.len(),
+            Self::Pairs(pairs) => pairs.len(),
+        }
+    }
+}
+
+/// A run that is going.
+struct Run<'a> {
+    config: &'a Config,
+    catalogue: Catalogue,
+    examples: Examples,
+    held_out: Option<HeldOut>,
+    device: Device,
+    steps: usize,
+    order: Order,
+    model: Model,
+    optimiser: Optimiser,
+    hard: HardNegatives,
+    checkpoints: Checkpoints,
+    log: Log,
+}
+
+/// What a run came to.
+#[derive(Clone, Debug)]
+pub struct Trained {
+    /// The folder of the model.
+    pub model: PathBuf,
+    /// Steps in all.
+    pub steps: usize,
+    /// Examples that it learned from.
+    pub examples: usize,
+    /// What was read and skipped.
+    pub report: Report,
+    /// The last validation.
+    pub validated: Option<Validated>,
+    /// Seconds in steps, of this call.
+    pub step_seconds: f64,
+    /// Seconds of mining, of this call.
+    pub mining_seconds: f64,
+}
+
+/// Trains, or goes on training; `out` is the run's folder.
+///
+/// # Errors
+/// If the configuration does not fit the data, the encoder or the run that `out` holds; if a file cannot be read or written;
+/// if the loss is no number any more (the step and its batch are named); or if the user stops the work (a checkpoint is
+/// written first).
+pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained> {
+    keep_config(config, out)?;
+    let device = device.device.clone().autodiff();
+    let device = if config.model.gradient_checkpointing { device.gradient_checkpointing() } else { device };
+    let checkpoints = Checkpoints::of(out, &config.checkpoints);
+    let (Resumed { step, model, hard }, optimiser) = match checkpoints.last()? {
+        Some((step, folder)) => {
+            eprintln!("going on after step {step}");
+            Checkpoints::load(&folder, config, &device)?
+        }
+        None => {
+            let model = Model::begin(config, &device)?;
+            let optimiser = Optimiser::new(&config.optimiser, &model.towers, &device);
+            (Resumed { step: 0, model, hard: HardNegatives::new() }, optimiser)
+        }
+    };
+    let view = match config.data.task {
+        Task::Link => config.view_options(),
+        Task::Align => pel_shared::bundle::ViewOptions { concepts: View::Names, ..config.view_options() },
+    };
+    let tables = std::iter::once(&config.data.kb).chain(&config.data.more_kbs).map(PathBuf::as_path);
+    let catalogue = Catalogue::read(tables, &model.tokens, &view)?;
+    let (examples, report) = match config.data.task {
+        Task::Link => {
+            let (folder, split) = (&config.data.corpus, &config.data.split);
+            let (mentions, report) = examples::mentions(folder, split, &catalogue, &model.tokens, &view)?;
+            let mentions = examples::without_repeats(mentions, config.data.max_repeats);
+            (Examples::Mentions(examples::subset(mentions, config.data.mentions, config)), report)
+        }
+        Task::Align => (Examples::Pairs(examples::pairs(&catalogue)?), Report::default()),
+    };
+    let held_out = match config.data.corpus.as_os_str().is_empty() {
+        true => None,
+        false => HeldOut::read(config, &model, &catalogue)?,
+    };
+    let by_epochs = (config.optimiser.epochs * examples.len() as f64 / config.optimiser.batch as f64).ceil() as usize;
+    let steps = config.optimiser.steps.unwrap_or(by_epochs);
+    eprintln!("{} examples, {} concepts, {steps} steps", examples.len(), catalogue.kb.len());
+    if report.skipped_in_all() > 0 {
+        eprintln!("left out: {}", report.reasons());
+    }
+    let mut run = Run {
+        config,
+        order: Order::new(config.seed, examples.len()),
+        log: Log::open(&out.join("metrics.jsonl"), step, steps)?,
+        catalogue,
+        examples,
+        held_out,
+        device,
+        steps,
+        model,
+        optimiser,
+        hard,
+        checkpoints,
+    };
+    let (mut step_seconds, mut mining_seconds, mut validated) = (0.0, 0.0, None);
+    for step in step..steps {
+        match run.advance(step) {
+            Ok(times) => {
+                step_seconds += times.step;
+                mining_seconds += times.mining;
+            }
+            Err(error) => {
+                if error.is_interrupted() {
+                    run.save(step)?;
+                }
+                return Err(error);
+            }
+        }
+        let done = step + 1;
+        let every = config.validation.every;
+        if every > 0 && done.is_multiple_of(every) && done < steps {
+            run.validate(done)?;
+        }
+        if done.is_multiple_of(config.checkpoints.every) || done == steps {
+            run.save(done)?;
+        }
+    }
+    let model = out.join("model");
+    if run.held_out.is_some() {
+        // A run that died after its last validation has it already.
+        validated = match run.log.validated(steps)? {
+            Some(found) => Some(found),
+            None => run.validate(steps)?,
+        };
+    }
+    write_folder(&model, |folder| run.model.save(folder, &config.view_options()))?;
+    figures::draw(out)?;
+    Ok(Trained { model, steps, examples: run.examples.len(), report, validated, step_seconds, mining_seconds })
+}
+
+/// Seconds of one step.
+struct Times {
+    step: f64,
+    mining: f64,
+}
+
+impl Run<'_> {
+    /// One step of the optimiser, with mining before it where it is due.
+    fn advance(&mut self, step: usize) -> Result<Times> {
+        interrupt::check()?;
+        let mut mining = 0.0;
+        let negatives = &self.config.negatives;
+        if self.config.data.task == Task::Link && negatives.mines() && step.is_multiple_of(negatives.mine_every) {
+            mining = self.mine(step)?;
+        }
+        let began = Instant::now();
+        let (batch, micro) = (self.config.optimiser.batch, self.config.optimiser.micro());
+        let (mut loss, mut tokens, mut without_negatives) = (0.0, 0, 0);
+        for part in 0..batch / micro {
+            interrupt::check()?;
+            let positions = step * batch + part * micro..step * batch + (part + 1) * micro;
+            let places: Vec<(usize, usize)> = positions.map(|position| (position, self.order.at(position))).collect();
+            let stepper = Step {
+                config: self.config,
+                catalogue: &self.catalogue,
+                model: &self.model,
+                device: &self.device,
+                number: (step * (batch / micro) + part) as u64,
+            };
+            let (mut outcome, alone, named) = match &self.examples {
+                Examples::Mentions(all) => {
+                    let examples: Vec<_> = places.iter().map(|(position, at)| (*position, *at, &all[*at])).collect();
+                    let batch = link_batch(self.config, &self.catalogue, &examples, &self.hard);
+                    let named = batch.mentions.iter().map(|example| example.place.clone()).collect::<Vec<_>>();
+                    (stepper.link(&batch)?, batch.without_negatives(), named)
+                }
+                Examples::Pairs(all) => {
+                    let pairs: Vec<_> = places.iter().map(|(position, at)| (*position, all[*at])).collect();
+                    let batch = align_batch(self.config, &self.catalogue, &pairs);
+                    let names = pairs.iter().filter_map(|(_, pair)| self.catalogue.kb.get(pair.concept));
+                    (stepper.align(&batch)?, 0, names.map(|concept| concept.id.clone()).collect())
+                }
+            };
+            if !outcome.loss.is_finite() {
+                return Err(not_a_number("loss", step, &named));
+            }
+            self.optimiser.add(&self.model.towers, &mut outcome.gradients)?;
+            loss += outcome.loss;
+            tokens += outcome.tokens;
+            without_negatives += alone;
+        }
+        let Stepped { gradient_norm, learning_rate } =
+            self.optimiser.step(&mut self.model.towers, step, self.steps, batch)?;
+        if !gradient_norm.is_finite() {
+            return Err(not_a_number("gradient", step, &[]));
+        }
+        let seconds = began.elapsed().as_secs_f64();
+        self.log.say(&Event::Step {
+            step: step + 1,
+            epoch: (step + 1) as f64 * batch as f64 / self.examples.len() as f64,
+            loss: loss / batch as f64,
+            gradient_norm,
+            learning_rate,
+            pairs_per_s: batch as f64 / seconds,
+            tokens_per_s: tokens as f64 / seconds,
+            without_negatives,
+            peak_bytes: memory::peak(),
+        })?;
+        Ok(Times { step: seconds, mining })
+    }
+
+    /// Mines for the examples until the next mining pass; returns the seconds.
+    fn mine(&mut self, step: usize) -> Result<f64> {
+        let began = Instant::now();
+        let Examples::Mentions(mentions) = &self.examples else { return Ok(0.0) };
+        let batch = self.config.optimiser.batch;
+        let until = (step + self.config.negatives.mine_every).min(self.steps);
+        let mut numbers: Vec<usize> = (step * batch..until * batch).map(|position| self.order.at(position)).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let examples: Vec<(usize, &Example)> = numbers.into_iter().map(|number| (number, &mentions[number])).collect();
+        let survey = Survey::new(&self.model, &self.catalogue, &self.device)?;
+        self.hard = survey.mine(self.config, &self.model, &self.catalogue, &examples)?;
+        let seconds = began.elapsed().as_secs_f64();
+        self.log.say(&Event::Mining { step, seconds, examples: examples.len() })?;
+        Ok(seconds)
+    }
+
+    fn validate(&mut self, step: usize) -> Result<Option<Validated>> {
+        let Some(held_out) = &self.held_out else { return Ok(None) };
+        let began = Instant::now();
+        let survey = Survey::new(&self.model, &self.catalogue, &self.device)?;
+        let found = survey.validate(&self.model, &self.catalogue, held_out)?;
+        let seconds = began.elapsed().as_secs_f64();
+        self.log.say(&Event::Validation { step, seconds, found: found.clone() })?;
+        Ok(Some(found))
+    }
+
+    fn save(&self, step: usize) -> Result<()> {
+        self.checkpoints.save(step, &self.model, &self.config.view_options(), &self.optimiser, &self.hard)
+    }
+}
+
+fn not_a_number(what: &str, step: usize, batch: &[String]) -> Error {
+    let batch = if batch.is_empty() { String::new() } else { format!("; its batch: {}", batch.join(", ")) };
+    Error::input(format!(
+        "step {}: the {what} is no finite number any more; lower the learning rate, or look at the batch{batch}",
+        step + 1
+    ))
+}
+
+/// Keeps the configuration in the run's folder, or checks that the run there has the same.
+fn keep_config(config: &Config, out: &Path) -> Result<()> {
+    let path = out.join("config.toml");
+    let text = config.to_toml()?;
+    if path.exists() {
+        let before = crate::files::read_text(&path)?;
+        if let Some((was, is)) = first_difference(&before, &text) {
+            return Err(Error::input(format!(
+                "{}: the run there was begun with `{was}`, this one has `{is}`; choose another --out, or the same configuration",
+                out.display()
+            )));
+        }
+        return Ok(());
+    }
+    write_whole(&path, |file| {
+        file.write_all(text.as_bytes()).map_err(|cause| crate::files::io_error("writing", &path, cause))
+    })
+}
+
+fn first_difference<'a>(before: &'a str, now: &'a str) -> Option<(&'a str, &'a str)> {
+    let lines = before.lines().map(Some).chain(std::iter::repeat(None));
+    let others = now.lines().map(Some).chain(std::iter::repeat(None));
+    let count = before.lines().count().max(now.lines().count());
+    let pair = lines.zip(others).take(count).find(|(was, is)| was != is)?;
+    Some((pair.0.unwrap_or(""), pair.1.unwrap_or("")))
+}

@@ -1,0 +1,204 @@
+//! The towers under training, and the files that they come from and go to.
+
+use super::config::Config;
+use crate::bundles;
+use crate::files::{io_error, write_whole};
+use burn::tensor::Device;
+use bytes::Bytes;
+use pel_shared::bert::BertConfig;
+use pel_shared::biencoder::Reduction;
+use pel_shared::biencoder::{BiEncoder, Side, Tower, TowerBytes};
+use pel_shared::bundle::{ViewOptions, names};
+use pel_shared::encoder::Encoder;
+use pel_shared::error::{Context, Error, Result};
+use pel_shared::tokens::Tokens;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// How a trained model wants to be used; beside its weights.
+pub const SETTINGS: &str = "pel.json";
+/// The folders of the two towers, where they are two.
+pub const TOWERS: [&str; 2] = ["mention", "entity"];
+
+/// What `pel.json` says.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// How mentions and concepts are written.
+    pub view: ViewOptions,
+    /// How vectors are reduced and compared.
+    pub reduction: Reduction,
+}
+
+impl Settings {
+    /// Reads `pel.json` in the folder of a model, or of its mention tower; nothing if the model was not trained by us.
+    ///
+    /// # Errors
+    /// If it is there and cannot be read.
+    pub fn of(folder: &Path) -> Result<Option<Self>> {
+        let places = [folder.join(SETTINGS), folder.join(TOWERS[0]).join(SETTINGS)];
+        let Some(path) = places.into_iter().find(|path| path.is_file()) else { return Ok(None) };
+        serde_json::from_slice(&bundles::map(&path)?)
+            .map(Some)
+            .map_err(|cause| Error::artifact(path.display().to_string()).caused_by(cause))
+    }
+}
+
+/// What does not change in training.
+#[derive(Clone, Debug)]
+struct Fixed {
+    config: Bytes,
+    tokenizer: Bytes,
+}
+
+/// The files of one tower.
+#[derive(Clone, Debug)]
+struct Files {
+    fixed: Fixed,
+    weights: Bytes,
+    projection: Option<Bytes>,
+}
+
+impl Files {
+    fn read(folder: &Path) -> Result<Self> {
+        if !folder.is_dir() {
+            let folder = folder.display();
+            return Err(Error::input(format!(
+                "{folder}: expected a folder with config.json, model.safetensors and tokenizer.json"
+            )));
+        }
+        let map = |name: &str| bundles::map(&folder.join(name));
+        let projection = folder.join(names::PROJECTION);
+        Ok(Self {
+            fixed: Fixed { config: map(names::CONFIG)?, tokenizer: map(names::TOKENIZER)? },
+            weights: map(names::WEIGHTS)?,
+            projection: projection.exists().then(|| bundles::map(&projection)).transpose()?,
+        })
+    }
+
+    fn tower(&self) -> TowerBytes<'_> {
+        TowerBytes { config: &self.fixed.config, weights: &self.weights, projection: self.projection.as_deref() }
+    }
+}
+
+/// Two towers under training, or one that reads both sides.
+pub struct Model {
+    /// On a device with gradients.
+    pub towers: BiEncoder,
+    /// The tokenizer of both.
+    pub tokens: Tokens,
+    /// How vectors are reduced and compared.
+    pub reduction: Reduction,
+    tied: bool,
+    fixed: [Fixed; 2],
+}
+
+impl Model {
+    /// Reads the encoders that a run begins with.
+    ///
+    /// # Errors
+    /// If a file is missing or does not fit, or the windows are longer than the encoder reads.
+    pub fn begin(config: &Config, device: &Device) -> Result<Self> {
+        let model = &config.model;
+        let both = model.encoder.join(TOWERS[0]);
+        // A folder that `pel train` wrote for two towers.
+        if both.is_dir() && model.entity_encoder.is_none() {
+            let entity = (!model.tied).then(|| model.encoder.join(TOWERS[1]));
+            return Self::read(&both, entity.as_deref(), config, device);
+        }
+        let entity = (!model.tied).then(|| model.entity_encoder.as_deref().unwrap_or(&model.encoder));
+        Self::read(&model.encoder, entity, config, device)
+    }
+
+    /// Reads what [`Model::save`] wrote.
+    ///
+    /// # Errors
+    /// As [`Model::begin`].
+    pub fn resume(folder: &Path, config: &Config, device: &Device) -> Result<Self> {
+        if config.model.tied {
+            return Self::read(folder, None, config, device);
+        }
+        Self::read(&folder.join(TOWERS[0]), Some(&folder.join(TOWERS[1])), config, device)
+    }
+
+    fn read(mention: &Path, entity: Option<&Path>, config: &Config, device: &Device) -> Result<Self> {
+        let mention_files = Files::read(mention)?;
+        let entity_files = entity.map(Files::read).transpose()?;
+        let tokens = Tokens::from_bytes(&mention_files.fixed.tokenizer).context(|| mention.display().to_string())?;
+        let view = config.view_options();
+        let tower = |files: &Files, folder: &Path| {
+            let longest = view.mention_tokens.max(view.entity_tokens).max(view.name_tokens);
+            let limit = BertConfig::from_bytes(&files.fixed.config)?.max_position_embeddings;
+            if longest > limit {
+                return Err(Error::input(format!("the encoder reads at most {limit} tokens, a window has {longest}")));
+            }
+            Tower::from_bytes(files.tower(), &tokens, device).context(|| folder.display().to_string())
+        };
+        let towers = BiEncoder::new(
+            tower(&mention_files, mention)?,
+            entity_files.as_ref().zip(entity).map(|(files, folder)| tower(files, folder)).transpose()?,
+        )?;
+        if let Some(files) = &entity_files
+            && files.fixed.tokenizer != mention_files.fixed.tokenizer
+        {
+            return Err(Error::input("the towers have different tokenizers"));
+        }
+        let second = entity_files.as_ref().unwrap_or(&mention_files).fixed.clone();
+        let fixed = [mention_files.fixed.clone(), second];
+        Ok(Self { towers, tokens, reduction: config.reduction(), tied: entity_files.is_none(), fixed })
+    }
+
+    /// The folders that the towers go to, with their side.
+    fn folders(&self) -> Vec<(Side, &'static str)> {
+        match self.tied {
+            true => vec![(Side::Mention, "")],
+            false => vec![(Side::Mention, TOWERS[0]), (Side::Entity, TOWERS[1])],
+        }
+    }
+
+    /// Writes the towers as Hugging Face folders: one, or `mention` and `entity`.
+    ///
+    /// # Errors
+    /// If the device does not give its tensors, or a file cannot be written.
+    pub fn save(&self, folder: &Path, view: &ViewOptions) -> Result<()> {
+        for (side, name) in self.folders() {
+            let folder = folder.join(name);
+            let (weights, projection) = self.towers.tower(side).to_safetensors()?;
+            let fixed = &self.fixed[side as usize];
+            let settings = Settings { view: *view, reduction: self.reduction };
+            let settings = serde_json::to_vec_pretty(&settings)
+                .map_err(|cause| Error::artifact("writing pel.json").caused_by(cause))?;
+            let mut files: Vec<(&str, &[u8])> = vec![
+                (names::CONFIG, &fixed.config),
+                (names::TOKENIZER, &fixed.tokenizer),
+                (names::WEIGHTS, &weights),
+                (SETTINGS, &settings),
+            ];
+            files.extend(projection.as_deref().map(|bytes| (names::PROJECTION, bytes)));
+            for (name, bytes) in files {
+                let path = folder.join(name);
+                write_whole(&path, |file| file.write_all(bytes).map_err(|cause| io_error("writing", &path, cause)))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The towers as they are now, for inference.
+    ///
+    /// # Errors
+    /// If the device does not give its tensors.
+    pub fn encoder(&self, device: &Device) -> Result<Encoder> {
+        let files = self.folders().into_iter().map(|(side, _)| {
+            let (weights, projection) = self.towers.tower(side).to_safetensors()?;
+            Ok(Files {
+                fixed: self.fixed[side as usize].clone(),
+                weights: weights.into(),
+                projection: projection.map(Into::into),
+            })
+        });
+        let files = files.collect::<Result<Vec<_>>>()?;
+        let mut towers = files.iter().map(Files::tower);
+        let mention = towers.next().ok_or_else(|| Error::artifact("a model has at least one tower"))?;
+        Encoder::new(mention, towers.next(), &self.tokens, self.reduction, device)
+    }
+}

@@ -1,0 +1,339 @@
+//! AdamW over all parameters of the towers, with gradients added up over micro-batches and clipped by their common norm.
+//!
+//! On the processor the moments are plain vectors and a step changes values where they lie; on a GPU they are tensors.
+
+use super::config::{Optimiser as Options, Schedule};
+use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
+use burn::tensor::{Device, Gradients, Tensor, TensorData};
+use bytes::Bytes;
+use pel_shared::biencoder::BiEncoder;
+use pel_shared::error::{Error, Result};
+use pel_shared::kernels::{AdamW, Isa, adamw, add_to, sum_of_squares};
+use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+
+/// A list of numbers where the device has them.
+#[derive(Clone, Debug)]
+enum Numbers {
+    Host(Vec<f32>),
+    Device(Box<Tensor<1>>),
+}
+
+/// What is kept of one parameter.
+#[derive(Clone, Debug)]
+struct Slot {
+    path: String,
+    /// Weights decay; biases and LayerNorms do not (as BLINK has it).
+    decays: bool,
+    count: usize,
+    first: Numbers,
+    second: Numbers,
+    gradient: Option<Numbers>,
+}
+
+/// The optimiser's state.
+pub struct Optimiser {
+    options: Options,
+    slots: Vec<Slot>,
+    device: Device,
+    on_host: bool,
+}
+
+/// What a step did.
+#[derive(Clone, Copy, Debug)]
+pub struct Stepped {
+    /// The norm of the gradients before clipping.
+    pub gradient_norm: f64,
+    /// The learning rate.
+    pub learning_rate: f64,
+}
+
+/// The learning rate of a step, counted from 0, of `steps` in all: it rises in the warm-up from one part of it, and the
+/// last step still has a little.
+pub fn learning_rate(options: &Options, step: usize, steps: usize) -> f64 {
+    let warmup = (options.warmup * steps as f64).round() as usize;
+    let share = match options.schedule {
+        _ if step < warmup => (step + 1) as f64 / warmup as f64,
+        Schedule::Constant => 1.0,
+        Schedule::Linear => (steps.saturating_sub(step)) as f64 / (steps - warmup).max(1) as f64,
+    };
+    options.learning_rate * share
+}
+
+impl Numbers {
+    fn zeros(count: usize, on_host: bool, device: &Device) -> Self {
+        match on_host {
+            true => Self::Host(vec![0.0; count]),
+            false => Self::Device(Box::new(Tensor::zeros([count], device))),
+        }
+    }
+
+    fn to_vec(&self) -> Result<Vec<f32>> {
+        match self {
+            Self::Host(values) => Ok(values.clone()),
+            Self::Device(tensor) => floats(Tensor::clone(tensor)),
+        }
+    }
+
+    fn from_vec(values: Vec<f32>, on_host: bool, device: &Device) -> Self {
+        let count = values.len();
+        match on_host {
+            true => Self::Host(values),
+            false => Self::Device(Box::new(Tensor::from_data(TensorData::new(values, [count]), device))),
+        }
+    }
+}
+
+fn floats<const D: usize>(tensor: Tensor<D>) -> Result<Vec<f32>> {
+    let data =
+        tensor.try_into_data().map_err(|cause| Error::device("reading a tensor back").caused_by(cause.to_string()))?;
+    data.try_into_vec::<f32>()
+        .map_err(|cause| Error::device("the device gave no 32-bit floats").caused_by(format!("{cause:?}")))
+}
+
+impl Optimiser {
+    /// An optimiser for the parameters of these towers, without memory.
+    pub fn new(options: &Options, towers: &BiEncoder, device: &Device) -> Self {
+        let device = device.clone().inner();
+        let on_host = device == Device::flex();
+        let mut slots = Slots { path: Vec::new(), slots: Vec::new(), on_host, device: &device };
+        towers.visit(&mut slots);
+        let slots = slots.slots;
+        Self { options: options.clone(), slots, device, on_host }
+    }
+
+    /// Adds the gradients of a micro-batch.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn add(&mut self, towers: &BiEncoder, gradients: &mut Gradients) -> Result<()> {
+        let on_host = self.on_host;
+        let mut collect = Collect { slots: self.slots.iter_mut(), gradients, on_host, failed: None };
+        towers.visit(&mut collect);
+        collect.failed.map_or(Ok(()), Err)
+    }
+
+    /// Changes the parameters by what was added up, the mean over `examples`, and forgets it.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn step(&mut self, towers: &mut BiEncoder, step: usize, steps: usize, examples: usize) -> Result<Stepped> {
+        let mean = 1.0 / examples as f64;
+        let norm = self.norm()? * mean;
+        let clip = self.options.clip;
+        let clipped = if clip > 0.0 && norm > clip { clip / norm } else { 1.0 };
+        let rate = learning_rate(&self.options, step, steps);
+        let adamw = AdamW {
+            rate: rate as f32,
+            beta_1: self.options.betas[0] as f32,
+            beta_2: self.options.betas[1] as f32,
+            epsilon: self.options.epsilon as f32,
+            decay: 0.0,
+            step: step as u32 + 1,
+            scale: (mean * clipped) as f32,
+        };
+        let decay = self.options.weight_decay as f32;
+        let mut change = Change { slots: self.slots.iter_mut(), adamw, decay, failed: None };
+        // Values are changed where they lie if nobody else holds them, so the towers are taken out meanwhile.
+        let hollow = towers.clone().map(&mut Hollow);
+        *towers = std::mem::replace(towers, hollow).map(&mut change);
+        change.failed.map_or(Ok(Stepped { gradient_norm: norm, learning_rate: rate }), Err)
+    }
+
+    /// The norm of all gradients together.
+    fn norm(&self) -> Result<f64> {
+        let mut sum = 0.0;
+        let mut on_device: Option<Tensor<1>> = None;
+        for gradient in self.slots.iter().filter_map(|slot| slot.gradient.as_ref()) {
+            match gradient {
+                Numbers::Host(values) => sum += sum_of_squares(Isa::best(), values),
+                Numbers::Device(tensor) => {
+                    let square = Tensor::clone(tensor).powi_scalar(2).sum();
+                    on_device = Some(on_device.map_or(square.clone(), |all| all + square));
+                }
+            }
+        }
+        if let Some(all) = on_device {
+            sum += floats(all)?.first().copied().map_or(0.0, f64::from);
+        }
+        Ok(sum.sqrt())
+    }
+
+    /// The moments as a safetensors file.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn to_safetensors(&self) -> Result<Vec<u8>> {
+        let mut all = Vec::new();
+        for slot in &self.slots {
+            all.push((format!("{}.first", slot.path), slot.first.to_vec()?));
+            all.push((format!("{}.second", slot.path), slot.second.to_vec()?));
+        }
+        let failed = |cause: safetensors::SafeTensorError| Error::io("writing the optimiser's state").caused_by(cause);
+        let views = all.iter().map(|(name, values)| {
+            Ok((name.as_str(), TensorView::new(Dtype::F32, vec![values.len()], bytemuck::cast_slice(values))?))
+        });
+        let views = views.collect::<Result<Vec<_>, _>>().map_err(failed)?;
+        safetensors::serialize(views, None).map_err(failed)
+    }
+
+    /// Takes the moments of a file.
+    ///
+    /// # Errors
+    /// If it is cut short, or of other parameters.
+    pub fn load(&mut self, file: &Bytes) -> Result<()> {
+        let all = SafeTensors::deserialize(file)
+            .map_err(|cause| Error::artifact("the optimiser's state").caused_by(cause))?;
+        let (on_host, device) = (self.on_host, self.device.clone());
+        let read = |name: String, count: usize| {
+            let view = all.tensor(&name).map_err(|cause| Error::artifact(format!("`{name}`")).caused_by(cause))?;
+            let values: Vec<f32> =
+                view.data().as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
+            if values.len() != count {
+                let found = values.len();
+                return Err(Error::artifact(format!("`{name}`: expected {count} values, found {found}")));
+            }
+            Ok(Numbers::from_vec(values, on_host, &device))
+        };
+        for slot in &mut self.slots {
+            slot.first = read(format!("{}.first", slot.path), slot.count)?;
+            slot.second = read(format!("{}.second", slot.path), slot.count)?;
+        }
+        Ok(())
+    }
+}
+
+/// Makes a slot for each parameter.
+struct Slots<'a> {
+    path: Vec<String>,
+    slots: Vec<Slot>,
+    on_host: bool,
+    device: &'a Device,
+}
+
+impl ModuleVisitor for Slots<'_> {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        let count = param.val().dims().iter().product();
+        let zeros = || Numbers::zeros(count, self.on_host, self.device);
+        let (first, second) = (zeros(), zeros());
+        self.slots.push(Slot { path: self.path.join("."), decays: D >= 2, count, first, second, gradient: None });
+    }
+
+    fn enter_module(&mut self, name: &str, _: &str) {
+        self.path.push(name.to_owned());
+    }
+
+    fn exit_module(&mut self, _: &str, _: &str) {
+        self.path.pop();
+    }
+}
+
+/// Adds gradients to the slots.
+struct Collect<'a> {
+    slots: std::slice::IterMut<'a, Slot>,
+    gradients: &'a mut Gradients,
+    on_host: bool,
+    failed: Option<Error>,
+}
+
+impl ModuleVisitor for Collect<'_> {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        let (Some(slot), Some(gradient)) = (self.slots.next(), param.val().grad_remove(self.gradients)) else { return };
+        let gradient = match self.on_host {
+            false => Numbers::Device(Box::new(gradient.reshape([slot.count]))),
+            true => match floats(gradient) {
+                Ok(values) => Numbers::Host(values),
+                Err(error) => {
+                    self.failed.get_or_insert(error);
+                    return;
+                }
+            },
+        };
+        slot.gradient = Some(match (slot.gradient.take(), gradient) {
+            (Some(Numbers::Host(mut sum)), Numbers::Host(values)) => {
+                add_to(&mut sum, &values);
+                Numbers::Host(sum)
+            }
+            (Some(Numbers::Device(sum)), Numbers::Device(tensor)) => Numbers::Device(Box::new(*sum + *tensor)),
+            (_, gradient) => gradient,
+        });
+    }
+}
+
+/// Leaves a single zero of each parameter.
+struct Hollow;
+
+impl ModuleMapper for Hollow {
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        param.map(|tensor| Tensor::zeros([1; D], &tensor.device()))
+    }
+}
+
+/// Changes the parameters.
+struct Change<'a> {
+    slots: std::slice::IterMut<'a, Slot>,
+    adamw: AdamW,
+    decay: f32,
+    failed: Option<Error>,
+}
+
+impl ModuleMapper for Change<'_> {
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        let Some(slot) = self.slots.next() else { return param };
+        let Some(gradient) = slot.gradient.take() else { return param };
+        let adamw_of = AdamW { decay: if slot.decays { self.decay } else { 0.0 }, ..self.adamw };
+        let (id, tensor, mapper) = param.consume();
+        let (shape, device) = (tensor.dims(), tensor.device());
+        let changed = match (&mut slot.first, &mut slot.second, gradient) {
+            (Numbers::Host(first), Numbers::Host(second), Numbers::Host(gradient)) => match floats(tensor.inner()) {
+                Ok(mut values) => {
+                    adamw(Isa::best(), adamw_of, &mut values, first, second, &gradient);
+                    Tensor::from_data(TensorData::new(values, shape), &device)
+                }
+                Err(error) => {
+                    self.failed.get_or_insert(error);
+                    Tensor::zeros(shape, &device)
+                }
+            },
+            (Numbers::Device(first), Numbers::Device(second), Numbers::Device(gradient)) => {
+                let values = tensor.inner().reshape([slot.count]);
+                on_device(adamw_of, values, first, second, *gradient).reshape(shape).autodiff()
+            }
+            // All numbers of an optimiser are of one kind.
+            _ => tensor,
+        };
+        Param::from_mapped_value(id, changed.require_grad(), mapper)
+    }
+}
+
+/// [`adamw`] in a device's own operations; returns the values.
+fn on_device(
+    options: AdamW,
+    values: Tensor<1>,
+    first: &mut Tensor<1>,
+    second: &mut Tensor<1>,
+    gradient: Tensor<1>,
+) -> Tensor<1> {
+    let AdamW { rate, beta_1, beta_2, epsilon, decay, step, scale } = options;
+    let left = |beta: f32| 1.0 - f64::from(beta).powf(f64::from(step));
+    let gradient = gradient * scale;
+    *first = first.clone() * beta_1 + gradient.clone() * (1.0 - beta_1);
+    *second = second.clone() * beta_2 + gradient.powi_scalar(2) * (1.0 - beta_2);
+    let root = second.clone().sqrt() / left(beta_2).sqrt() + epsilon;
+    let change = first.clone() / root * (f64::from(rate) / left(beta_1));
+    values * (1.0 - rate * decay) - change
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rate_rises_and_falls() {
+        let options = Options { learning_rate: 1.0, warmup: 0.25, ..Options::default() };
+        let rates: Vec<f64> = (0..8).map(|step| learning_rate(&options, step, 8)).collect();
+        assert_eq!(rates, [0.5, 1.0, 1.0, 5.0 / 6.0, 4.0 / 6.0, 0.5, 2.0 / 6.0, 1.0 / 6.0]);
+        let constant = Options { schedule: Schedule::Constant, ..options };
+        assert_eq!(learning_rate(&constant, 7, 8), 1.0);
+        assert_eq!(learning_rate(&Options { warmup: 0.0, ..constant }, 0, 8), 1.0);
+    }
+}

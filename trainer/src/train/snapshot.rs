@@ -1,0 +1,98 @@
+//! A model between training and its bundle, as a system under measurement.
+
+use super::catalogue::Catalogue;
+use super::config::Config;
+use super::model::Model;
+use super::survey::Survey;
+use crate::device::OpenDevice;
+use crate::evaluate::{Query, Retriever};
+use pel_shared::bundle::ViewOptions;
+use pel_shared::error::Result;
+use pel_shared::index::Index;
+use pel_shared::kb::KnowledgeBase;
+use pel_shared::lexical::Ranked;
+use pel_shared::text::Mention;
+use pel_shared::tokens::Encoded;
+use std::path::Path;
+
+/// Mentions that are encoded and searched together.
+const AT_ONCE: usize = 1024;
+
+/// A model with all concepts encoded by it.
+pub struct Snapshot {
+    model: Model,
+    survey: Survey,
+    index: Index,
+    catalogue: Catalogue,
+    view: ViewOptions,
+    name: String,
+}
+
+impl Snapshot {
+    /// Encodes the concepts of a run's knowledge base with the model in `folder`, or with the encoder that the run begins
+    /// with.
+    ///
+    /// # Errors
+    /// If the model or the knowledge base cannot be read, the device fails, or the user stops the work.
+    pub fn open(config: &Config, folder: Option<&Path>, name: &str, device: &OpenDevice) -> Result<Self> {
+        let model = match folder {
+            Some(folder) => Model::resume(folder, config, &device.device)?,
+            None => Model::begin(config, &device.device)?,
+        };
+        let view = config.view_options();
+        let catalogue = Catalogue::read([config.data.kb.as_path()], &model.tokens, &view)?;
+        let survey = Survey::new(&model, &catalogue, &device.device)?;
+        let index = survey.by_concept(&model, &catalogue)?;
+        Ok(Self { model, survey, index, catalogue, view, name: name.to_owned() })
+    }
+
+    /// The vectors of all different texts, and their width.
+    ///
+    /// # Shapes
+    /// `[texts, dim]`
+    pub fn vectors(&self) -> (&[f32], usize) {
+        self.survey.vectors()
+    }
+
+    /// The concepts.
+    pub fn kb(&self) -> &KnowledgeBase {
+        &self.catalogue.kb
+    }
+}
+
+impl Retriever for Snapshot {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn protocol(&self) -> String {
+        let ViewOptions { concepts, mention_template, mention_tokens, .. } = self.view;
+        let score = self.model.reduction.score;
+        format!("{mention_template:?} mention of at most {mention_tokens} tokens against {concepts:?}, {score:?}, int8")
+    }
+
+    fn search(
+        &self,
+        queries: &[Query<'_>],
+        k: usize,
+        done: &mut dyn FnMut(usize) -> Result<()>,
+    ) -> Result<Vec<Ranked>> {
+        let mut all = vec![Ranked::new(); queries.len()];
+        for (chunk, found) in queries.chunks(AT_ONCE).zip(all.chunks_mut(AT_ONCE)) {
+            let encode = |query: &Query<'_>| {
+                let mention = Mention::cut(query.text, query.span)?;
+                self.view.mention(&self.model.tokens, &mention)
+            };
+            let encoded = chunk.iter().map(encode).collect::<Result<Vec<Option<Encoded>>>>()?;
+            // A mention of which nothing is left has no candidate.
+            let places: Vec<usize> = (0..chunk.len()).filter(|at| encoded[*at].is_some()).collect();
+            let rows: Vec<&Encoded> = encoded.iter().flatten().collect();
+            let candidates = self.index.search(&self.survey.mentions(&rows)?, k);
+            for (at, candidates) in places.into_iter().zip(candidates) {
+                found[at] = candidates.iter().map(|candidate| (candidate.concept, candidate.score)).collect();
+            }
+            done(chunk.len())?;
+        }
+        Ok(all)
+    }
+}
