@@ -76,6 +76,8 @@ struct Run<'a> {
     model: Model,
     optimiser: Optimiser,
     hard: HardNegatives,
+    /// The last survey and the steps before it: validation and mining after the same step share it.
+    survey: Option<(usize, Survey)>,
     checkpoints: Checkpoints,
     log: Log,
 }
@@ -158,6 +160,7 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
         model,
         optimiser,
         hard,
+        survey: None,
         checkpoints,
     };
     let (mut step_seconds, mut mining_seconds, mut validated) = (0.0, 0.0, None);
@@ -277,7 +280,7 @@ impl Run<'_> {
         numbers.sort_unstable();
         numbers.dedup();
         let examples: Vec<(usize, &Example)> = numbers.into_iter().map(|number| (number, &mentions[number])).collect();
-        let survey = Survey::new(&self.model, &self.catalogue, &self.device)?;
+        let survey = survey(&mut self.survey, step, &self.model, &self.catalogue, &self.device)?;
         self.hard = survey.mine(self.config, &self.model, &self.catalogue, &examples)?;
         let seconds = began.elapsed().as_secs_f64();
         self.log.say(&Event::Mining { step, seconds, examples: examples.len() })?;
@@ -287,7 +290,7 @@ impl Run<'_> {
     fn validate(&mut self, step: usize) -> Result<Option<Validated>> {
         let Some(held_out) = &self.held_out else { return Ok(None) };
         let began = Instant::now();
-        let survey = Survey::new(&self.model, &self.catalogue, &self.device)?;
+        let survey = survey(&mut self.survey, step, &self.model, &self.catalogue, &self.device)?;
         let found = survey.validate(&self.model, &self.catalogue, held_out)?;
         let seconds = began.elapsed().as_secs_f64();
         self.log.say(&Event::Validation { step, seconds, found: found.clone() })?;
@@ -297,6 +300,21 @@ impl Run<'_> {
     fn save(&self, step: usize) -> Result<()> {
         self.checkpoints.save(step, &self.model, &self.config.view_options(), &self.optimiser, &self.hard)
     }
+}
+
+/// The survey after so many steps; made if the last one is older.
+fn survey<'a>(
+    last: &'a mut Option<(usize, Survey)>,
+    step: usize,
+    model: &Model,
+    catalogue: &Catalogue,
+    device: &Device,
+) -> Result<&'a Survey> {
+    let survey = match last.take() {
+        Some((at, survey)) if at == step => survey,
+        _ => Survey::new(model, catalogue, device)?,
+    };
+    Ok(&last.insert((step, survey)).1)
 }
 
 fn not_a_number(what: &str, step: usize, batch: &[String]) -> Error {
