@@ -19,4 +19,5 @@ pub mod render;
 pub mod spans;
 pub mod split;
 pub mod tables;
+pub mod tensors;
 pub mod train;

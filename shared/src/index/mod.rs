@@ -3,6 +3,7 @@
 //! A concept has one row for each of its views (its template, its names); rows of one concept stand together, and a
 //! search returns each concept once, with its best row's score. The exact search is the oracle of the approximate one.
 
+mod codes;
 mod exact;
 mod hnsw;
 #[cfg(test)]
@@ -187,7 +188,7 @@ fn read_vectors(container: &Container<IndexInfo>, info: &IndexInfo) -> Result<Ve
             scales: Numbers::new(container.section_of("scales", sized(info.rows, 4)?)?),
         },
         Precision::Int4 => Vectors::Int8 {
-            codes: Numbers::Copied(vectors::unpack(&container.section_of("halves", values.div_ceil(2))?, values)),
+            codes: Numbers::Copied(codes::unpack(&container.section_of("halves", values.div_ceil(2))?, values)),
             scales: Numbers::new(container.section_of("scales", sized(info.rows, 4)?)?),
         },
     })

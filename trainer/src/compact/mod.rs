@@ -9,6 +9,7 @@ mod vocabulary;
 use crate::corpus::documents;
 use crate::device::{DeviceArgs, Work};
 use crate::files::for_each_line;
+use crate::tensors::{self, NamedTensor};
 use crate::train::config::Config;
 use crate::train::model::{SETTINGS, Settings, TOWERS};
 use crate::train::{Snapshot, write_file, write_folder};
@@ -19,7 +20,7 @@ use pel_shared::error::{Context, Error, Result};
 use pel_shared::kb::Concept;
 use pel_shared::tokens::Tokens;
 use projection::{Projection, principal};
-use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use safetensors::tensor::SafeTensors;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use vocabulary::{Pruned, prune};
@@ -173,32 +174,32 @@ fn write_tower(
 fn with_rows(file: &[u8], rows: &[usize]) -> Result<Vec<u8>> {
     let failed = |cause: safetensors::SafeTensorError| Error::artifact(names::WEIGHTS).caused_by(cause);
     let all = SafeTensors::deserialize(file).map_err(failed)?;
-    let mut kept = Vec::new();
-    for (name, view) in all.tensors() {
-        if name == WORDS || name.ends_with(&format!(".{WORDS}")) {
-            let width = view.data().len() / view.shape().first().copied().unwrap_or(1).max(1);
-            let mut bytes = Vec::with_capacity(rows.len() * width);
-            for row in rows {
-                let row = view.data().get(row * width..(row + 1) * width);
-                bytes.extend_from_slice(row.ok_or_else(|| Error::artifact("the vocabulary is larger than its table"))?);
-            }
-            kept.push((name, view.dtype(), [&[rows.len()], &view.shape()[1..]].concat(), bytes));
-        } else {
-            kept.push((name, view.dtype(), view.shape().to_vec(), view.data().to_vec()));
+    // The rows outlive the tensors that are made of them.
+    let mut words: Vec<u8> = Vec::new();
+    let is_words = |name: &str| name == WORDS || name.ends_with(&format!(".{WORDS}"));
+    for (_, view) in all.tensors().iter().filter(|(name, _)| is_words(name)) {
+        let width = view.data().len() / view.shape().first().copied().unwrap_or(1).max(1);
+        for row in rows {
+            let row = view.data().get(row * width..(row + 1) * width);
+            words.extend_from_slice(row.ok_or_else(|| Error::artifact("the vocabulary is larger than its table"))?);
         }
     }
-    let views =
-        kept.iter().map(|(name, dtype, shape, bytes)| Ok((name, TensorView::new(*dtype, shape.clone(), bytes)?)));
-    let views = views.collect::<Result<Vec<_>, _>>().map_err(failed)?;
-    safetensors::serialize(views, None).map_err(failed)
+    let tensors = all.tensors();
+    let tensors = tensors.iter().map(|(name, view)| {
+        let (dtype, name) = (view.dtype(), name.clone());
+        match is_words(&name) {
+            true => NamedTensor { name, dtype, shape: [&[rows.len()], &view.shape()[1..]].concat(), bytes: &words },
+            false => NamedTensor { name, dtype, shape: view.shape().to_vec(), bytes: view.data() },
+        }
+    });
+    tensors::to_bytes(&tensors.collect::<Vec<_>>())
 }
 
 fn projection_file(projection: &Projection) -> Result<Vec<u8>> {
-    let failed = |cause: safetensors::SafeTensorError| Error::io("writing the projection").caused_by(cause);
-    let dim = projection.dim;
-    let bias = vec![0.0f32; dim];
-    let view = |shape: Vec<usize>, values| TensorView::new(Dtype::F32, shape, values).map_err(failed);
-    let weight = view(vec![dim, projection.weight.len() / dim], bytemuck::cast_slice(&projection.weight))?;
-    let tensors = [("weight", weight), ("bias", view(vec![dim], bytemuck::cast_slice(&bias))?)];
-    safetensors::serialize(tensors, None).map_err(failed)
+    let Projection { weight, dim, .. } = projection;
+    let bias = vec![0.0f32; *dim];
+    tensors::to_bytes(&[
+        NamedTensor::floats("weight", vec![*dim, weight.len() / dim], weight),
+        NamedTensor::floats("bias", vec![*dim], &bias),
+    ])
 }

@@ -18,10 +18,11 @@ use super::model::Model;
 use super::optimiser::Optimiser;
 use crate::bundles;
 use crate::files::io_error;
+use crate::tensors::{Dtype, NamedTensor, to_bytes};
 use burn::tensor::Device;
 use pel_shared::bundle::ViewOptions;
 use pel_shared::error::{Context, Error, Result};
-use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use safetensors::tensor::SafeTensors;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -188,14 +189,14 @@ fn pack(hard: &HardNegatives) -> Result<Vec<u8>> {
         let row = hard[&number].iter().map(|sequence| sequence.0);
         sequences.extend(row.chain(std::iter::repeat(NONE)).take(width));
     }
-    let failed = |cause: safetensors::SafeTensorError| Error::io("writing hard negatives").caused_by(cause);
-    let view = |shape: Vec<usize>, values| TensorView::new(Dtype::U32, shape, values);
     let count = examples.len();
-    let tensors = [
-        ("examples", view(vec![count], bytemuck::cast_slice(&examples)).map_err(failed)?),
-        ("sequences", view(vec![count, width], bytemuck::cast_slice(&sequences)).map_err(failed)?),
-    ];
-    safetensors::serialize(tensors, None).map_err(failed)
+    let tensor = |name: &str, shape, values| NamedTensor {
+        name: name.into(),
+        dtype: Dtype::U32,
+        shape,
+        bytes: bytemuck::cast_slice(values),
+    };
+    to_bytes(&[tensor("examples", vec![count], &examples), tensor("sequences", vec![count, width], &sequences)])
 }
 
 fn unpack(file: &[u8]) -> Result<HardNegatives> {

@@ -3,13 +3,14 @@
 //! On the processor the moments are plain vectors and a step changes values where they lie; on a GPU they are tensors.
 
 use super::config::{Optimiser as Options, Schedule};
+use crate::tensors::{NamedTensor, to_bytes};
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::tensor::{Device, Gradients, Tensor, TensorData};
 use bytes::Bytes;
 use pel_shared::biencoder::BiEncoder;
 use pel_shared::error::{Error, Result};
 use pel_shared::kernels::{AdamW, Isa, adamw, add_to, sum_of_squares};
-use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use safetensors::tensor::SafeTensors;
 
 /// A list of numbers where the device has them.
 #[derive(Clone, Debug)]
@@ -168,12 +169,8 @@ impl Optimiser {
             all.push((format!("{}.first", slot.path), slot.first.to_vec()?));
             all.push((format!("{}.second", slot.path), slot.second.to_vec()?));
         }
-        let failed = |cause: safetensors::SafeTensorError| Error::io("writing the optimiser's state").caused_by(cause);
-        let views = all.iter().map(|(name, values)| {
-            Ok((name.as_str(), TensorView::new(Dtype::F32, vec![values.len()], bytemuck::cast_slice(values))?))
-        });
-        let views = views.collect::<Result<Vec<_>, _>>().map_err(failed)?;
-        safetensors::serialize(views, None).map_err(failed)
+        let tensors = all.iter().map(|(name, values)| NamedTensor::floats(name, vec![values.len()], values));
+        to_bytes(&tensors.collect::<Vec<_>>())
     }
 
     /// Takes the moments of a file.

@@ -1,0 +1,91 @@
+//! What values a configuration may have.
+
+use super::{Config, NegativeKind, Task};
+use pel_shared::error::{Error, Result};
+
+impl Config {
+    /// Checks that values are in their range and fit together.
+    ///
+    /// # Errors
+    /// If one does not; its key is named.
+    pub(super) fn validate(&self) -> Result<()> {
+        let refuse = |key: &str, expected: &str, found: &dyn std::fmt::Display| {
+            Err(Error::input(format!("the configuration: `{key}`: expected {expected}, found {found}")))
+        };
+        let share = |value: f64| (0.0..=1.0).contains(&value);
+        let Self { data, model, view, loss, negatives, fgsm, optimiser, .. } = self;
+        let link = data.task == Task::Link;
+        for (key, path, needed) in
+            [("data.kb", &data.kb, true), ("data.corpus", &data.corpus, link), ("model.encoder", &model.encoder, true)]
+        {
+            if needed && path.as_os_str().is_empty() {
+                return refuse(key, "a path", &"nothing");
+            }
+        }
+        if model.tied && model.entity_encoder.is_some() {
+            return refuse("model.tied", "false, because there is an entity encoder", &true);
+        }
+        if !(0.0..1.0).contains(&model.dropout) {
+            return refuse("model.dropout", "a share from 0 to less than 1", &model.dropout);
+        }
+        if !share(view.template_share) {
+            return refuse("view.template_share", "a share from 0 to 1", &view.template_share);
+        }
+        if !(loss.alpha > 0.0 && loss.alpha.is_finite()) {
+            return refuse("loss.alpha", "a positive number", &loss.alpha);
+        }
+        // Cosines are at most 1 apart from 0: a larger margin asks for what no pair can reach.
+        if !(0.0..1.0).contains(&loss.delta) {
+            return refuse("loss.delta", "a margin from 0 to less than 1", &loss.delta);
+        }
+        if !(loss.scale > 0.0 && loss.scale.is_finite()) {
+            return refuse("loss.scale", "a positive number", &loss.scale);
+        }
+        if !(0.0..=10.0).contains(&fgsm.epsilon) || (fgsm.lambda > 0.0 && fgsm.epsilon == 0.0) {
+            return refuse("fgsm.epsilon", "a small positive number", &fgsm.epsilon);
+        }
+        if !(fgsm.lambda >= 0.0 && fgsm.lambda.is_finite()) {
+            return refuse("fgsm.lambda", "a number from 0", &fgsm.lambda);
+        }
+        if !share(negatives.hard_share) {
+            return refuse("negatives.hard_share", "a share from 0 to 1", &negatives.hard_share);
+        }
+        let drawn = negatives.kind != NegativeKind::None && negatives.count > 0;
+        if link && !drawn && !negatives.in_batch {
+            return refuse("negatives", "a count, or in_batch = true", &"no negatives at all");
+        }
+        if negatives.mines() && (negatives.mine_every == 0 || negatives.mine_top < negatives.hard_count()) {
+            let expected = "mine_every of at least 1, and mine_top no smaller than the hard ones of a mention";
+            let found = format!("{} and {}", negatives.mine_every, negatives.mine_top);
+            return refuse("negatives", expected, &found);
+        }
+        if !(optimiser.learning_rate > 0.0 && optimiser.learning_rate < 1.0) {
+            return refuse("optimiser.learning_rate", "a small positive number", &optimiser.learning_rate);
+        }
+        if !share(optimiser.warmup) {
+            return refuse("optimiser.warmup", "a share from 0 to 1", &optimiser.warmup);
+        }
+        if optimiser.betas.iter().any(|beta| !(0.0..1.0).contains(beta)) {
+            return refuse("optimiser.betas", "two shares below 1", &format!("{:?}", optimiser.betas));
+        }
+        let from_zero = |value: f64| value >= 0.0 && value.is_finite();
+        if optimiser.epsilon == 0.0
+            || ![optimiser.epsilon, optimiser.clip, optimiser.weight_decay].into_iter().all(from_zero)
+        {
+            return refuse("optimiser", "epsilon above 0, clip and weight_decay from 0", &"something else");
+        }
+        if optimiser.batch == 0 {
+            return refuse("optimiser.batch", "at least 1", &0);
+        }
+        if !optimiser.batch.is_multiple_of(optimiser.micro()) {
+            return refuse("optimiser.micro_batch", "a divisor of the batch", &optimiser.micro_batch);
+        }
+        if optimiser.epochs == 0.0 || !from_zero(optimiser.epochs) || optimiser.steps == Some(0) {
+            return refuse("optimiser", "epochs above 0, or at least one step", &"none");
+        }
+        if self.checkpoints.every == 0 || self.checkpoints.keep == 0 {
+            return refuse("checkpoints", "every and keep of at least 1", &0);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,387 @@
+//! What a training run is: every option with its default, read from TOML or JSON and from `key=value` flags.
+//!
+//! Defaults are those of PEL's table 6 where it has the option.
+
+mod check;
+mod read;
+
+use pel_shared::biencoder::{Pooling, Reduction};
+use pel_shared::bundle::{View, ViewOptions};
+use pel_shared::loss::{MultiSimilarity, Proxy};
+use pel_shared::score::Score;
+use pel_shared::tokens::{EntityTemplate, MentionTemplate};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// A training run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Every random choice derives from it and from the step.
+    pub seed: u64,
+    /// What is learned from.
+    pub data: Data,
+    /// What is trained.
+    pub model: Model,
+    /// How mentions and concepts are written.
+    pub view: Views,
+    /// What is minimised.
+    pub loss: Loss,
+    /// What mentions are pushed away from.
+    pub negatives: Negatives,
+    /// FGSM regularisation.
+    pub fgsm: Fgsm,
+    /// How weights change.
+    pub optimiser: Optimiser,
+    /// Looking at a held-out split on the way.
+    pub validation: Validation,
+    /// What is kept on the way.
+    pub checkpoints: Checkpoints,
+}
+
+/// What is learned from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Data {
+    /// Annotated mentions, or the names of the knowledge base alone.
+    pub task: Task,
+    /// The corpus folder; not used for alignment.
+    pub corpus: PathBuf,
+    /// The split to learn from.
+    pub split: String,
+    /// The concept table.
+    pub kb: PathBuf,
+    /// More concept tables, whose names alignment learns from too.
+    pub more_kbs: Vec<PathBuf>,
+    /// Learn from so many mentions only, chosen by the seed; 0 = all.
+    pub mentions: usize,
+    /// Of mentions with the same tokens and the same concept only the first so many stay; 0 = all. Bare mentions repeat a
+    /// lot.
+    pub max_repeats: usize,
+}
+
+/// What a run learns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Task {
+    /// To link annotated mentions (`pel train`).
+    #[default]
+    Link,
+    /// That the names of a concept mean the same (`pel pretrain`).
+    Align,
+}
+
+/// What is trained.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Model {
+    /// A folder with config.json, model.safetensors and tokenizer.json.
+    pub encoder: PathBuf,
+    /// Where the entity tower begins, if elsewhere; needs `tied = false`.
+    pub entity_encoder: Option<PathBuf>,
+    /// Whether one tower reads mentions and entities.
+    pub tied: bool,
+    /// How vectors are compared; without it, as the paper has it: by cosine for the proxy-based loss, by the raw dot
+    /// product for cross-entropy.
+    pub score: Option<Score>,
+    /// How token vectors become one vector.
+    pub pooling: Pooling,
+    /// The share of values that dropout drops.
+    pub dropout: f64,
+    /// Compute layers again on the way back: less memory, more time.
+    pub gradient_checkpointing: bool,
+}
+
+/// How mentions and concepts are written.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Views {
+    /// Which texts stand for a concept.
+    pub concepts: View,
+    /// The form of a concept's template.
+    pub template: EntityTemplate,
+    /// Whether a template lists synonyms.
+    pub synonyms: bool,
+    /// The form of a mention.
+    pub mention: MentionTemplate,
+    /// The longest mention in tokens, context included.
+    pub mention_tokens: usize,
+    /// The longest template in tokens.
+    pub entity_tokens: usize,
+    /// The longest name in tokens.
+    pub name_tokens: usize,
+    /// Where concepts have both views, the share of examples that meet the template.
+    pub template_share: f64,
+}
+
+/// What is minimised.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Loss {
+    /// Which loss.
+    pub kind: LossKind,
+    /// α of the proxy-based loss.
+    pub alpha: f64,
+    /// δ of the proxy-based loss.
+    pub delta: f64,
+    /// The factor on scores before cross-entropy; 1 in the paper. Cosines need one.
+    pub scale: f64,
+    /// The multi-similarity loss of alignment.
+    pub multi_similarity: MultiSimilarity,
+}
+
+/// Which loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LossKind {
+    /// PEL, eq. 3.
+    Proxy,
+    /// PEL, eq. 1.
+    CrossEntropy,
+}
+
+/// What mentions are pushed away from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Negatives {
+    /// Which entities.
+    pub kind: NegativeKind,
+    /// N: how many for each mention.
+    pub count: usize,
+    /// p of Mixed-p: the share that is hard.
+    pub hard_share: f64,
+    /// Whether the entities of a batch's other mentions are negatives too.
+    pub in_batch: bool,
+    /// Steps between two searches over the whole knowledge base for hard negatives.
+    pub mine_every: usize,
+    /// Hard negatives are drawn from so many of the nearest wrong entities.
+    pub mine_top: usize,
+}
+
+/// Which entities are drawn as negatives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NegativeKind {
+    /// None are drawn; only those of the batch are left.
+    None,
+    /// Uniformly over the knowledge base.
+    Random,
+    /// The nearest wrong ones.
+    Hard,
+    /// A share of hard ones, the rest random.
+    Mixed,
+}
+
+/// FGSM regularisation (PEL, eq. 6 to 8).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Fgsm {
+    /// λ: the weight of the loss over perturbed entities; 0 = no FGSM.
+    pub lambda: f64,
+    /// ε: the size of a perturbation.
+    pub epsilon: f64,
+}
+
+/// How weights change.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Optimiser {
+    /// The highest learning rate.
+    pub learning_rate: f64,
+    /// The share of steps in which it rises from 0; it falls to 0 in the others.
+    pub warmup: f64,
+    /// The learning rate over the steps.
+    pub schedule: Schedule,
+    /// Added to the root of the squares.
+    pub epsilon: f64,
+    /// β1 and β2.
+    pub betas: [f64; 2],
+    /// Weight decay; biases and LayerNorms have none.
+    pub weight_decay: f64,
+    /// The longest gradient; 0 = no clipping.
+    pub clip: f64,
+    /// Examples of a step (the effective batch).
+    pub batch: usize,
+    /// Examples that are computed at once; their gradients are added up. 0 = all of the batch.
+    pub micro_batch: usize,
+    /// Passes over the examples.
+    pub epochs: f64,
+    /// Steps; if given, instead of the epochs.
+    pub steps: Option<usize>,
+}
+
+/// The learning rate over the steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Schedule {
+    /// Up in the warm-up, then down to 0.
+    Linear,
+    /// Up in the warm-up, then the same.
+    Constant,
+}
+
+/// Looking at a held-out split on the way.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Validation {
+    /// The split.
+    pub split: String,
+    /// Steps between two looks; 0 = only at the end.
+    pub every: usize,
+    /// Look at so many mentions, at equal steps; 0 = none at all.
+    pub mentions: usize,
+}
+
+/// What is kept on the way.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Checkpoints {
+    /// Steps between two checkpoints.
+    pub every: usize,
+    /// How many of the last ones stay.
+    pub keep: usize,
+}
+
+impl Default for Data {
+    fn default() -> Self {
+        let (corpus, split, kb) = (PathBuf::new(), "train".into(), PathBuf::new());
+        Self { task: Task::Link, corpus, split, kb, more_kbs: Vec::new(), mentions: 0, max_repeats: 0 }
+    }
+}
+
+impl Default for Model {
+    fn default() -> Self {
+        Self {
+            encoder: PathBuf::new(),
+            entity_encoder: None,
+            tied: false,
+            score: None,
+            pooling: Pooling::Mean,
+            dropout: 0.1,
+            gradient_checkpointing: false,
+        }
+    }
+}
+
+impl Default for Views {
+    fn default() -> Self {
+        ViewOptions::template().into()
+    }
+}
+
+impl From<ViewOptions> for Views {
+    fn from(view: ViewOptions) -> Self {
+        Self {
+            concepts: view.concepts,
+            template: view.entity_template,
+            synonyms: view.synonyms,
+            mention: view.mention_template,
+            mention_tokens: view.mention_tokens,
+            entity_tokens: view.entity_tokens,
+            name_tokens: view.name_tokens,
+            template_share: 0.5,
+        }
+    }
+}
+
+impl Default for Loss {
+    fn default() -> Self {
+        let Proxy { alpha, delta } = Proxy::default();
+        Self { kind: LossKind::Proxy, alpha, delta, scale: 1.0, multi_similarity: MultiSimilarity::default() }
+    }
+}
+
+impl Default for Negatives {
+    fn default() -> Self {
+        Self { kind: NegativeKind::Mixed, count: 32, hard_share: 0.5, in_batch: false, mine_every: 1000, mine_top: 64 }
+    }
+}
+
+impl Default for Fgsm {
+    fn default() -> Self {
+        Self { lambda: 0.0, epsilon: 0.01 }
+    }
+}
+
+impl Default for Optimiser {
+    fn default() -> Self {
+        Self {
+            learning_rate: 1e-5,
+            warmup: 0.25,
+            schedule: Schedule::Linear,
+            epsilon: 1e-6,
+            betas: [0.9, 0.999],
+            weight_decay: 0.01,
+            clip: 1.0,
+            batch: 32,
+            micro_batch: 0,
+            epochs: 7.0,
+            steps: None,
+        }
+    }
+}
+
+impl Default for Validation {
+    fn default() -> Self {
+        Self { split: "dev".into(), every: 0, mentions: 1000 }
+    }
+}
+
+impl Default for Checkpoints {
+    fn default() -> Self {
+        Self { every: 500, keep: 2 }
+    }
+}
+
+impl Config {
+    /// How vectors are reduced and compared.
+    pub fn reduction(&self) -> Reduction {
+        let by_loss = match (self.data.task, self.loss.kind) {
+            (Task::Link, LossKind::CrossEntropy) => Score::Dot,
+            _ => Score::Cosine,
+        };
+        Reduction { pooling: self.model.pooling, score: self.model.score.unwrap_or(by_loss) }
+    }
+
+    /// How mentions and concepts are written, as a bundle says it.
+    pub fn view_options(&self) -> ViewOptions {
+        let Views { concepts, template, synonyms, mention, mention_tokens, entity_tokens, name_tokens, .. } = self.view;
+        ViewOptions {
+            concepts,
+            entity_template: template,
+            synonyms,
+            entity_tokens,
+            name_tokens,
+            mention_template: mention,
+            mention_tokens,
+        }
+    }
+}
+
+impl Optimiser {
+    /// Examples that are computed at once.
+    pub fn micro(&self) -> usize {
+        if self.micro_batch == 0 { self.batch } else { self.micro_batch }
+    }
+}
+
+impl Negatives {
+    /// Whether hard negatives are wanted.
+    pub fn mines(&self) -> bool {
+        self.hard_count() > 0
+    }
+
+    /// Hard negatives of a mention.
+    pub fn hard_count(&self) -> usize {
+        match self.kind {
+            NegativeKind::None | NegativeKind::Random => 0,
+            NegativeKind::Hard => self.count,
+            NegativeKind::Mixed => (self.count as f64 * self.hard_share).round() as usize,
+        }
+    }
+
+    /// Random negatives of a mention.
+    pub fn random_count(&self) -> usize {
+        if self.kind == NegativeKind::None { 0 } else { self.count - self.hard_count() }
+    }
+}

@@ -1,0 +1,196 @@
+//! Reading a configuration: a file over the defaults, flags over the file; a key that is not known is an error.
+
+use super::Config;
+use crate::files::read_text;
+use pel_shared::error::{Context, Error, Result};
+use pel_shared::score::Score;
+use std::path::Path;
+
+impl Config {
+    /// Reads a configuration over these defaults: a file (TOML, or JSON if its name ends in .json), then `key=value`
+    /// settings such as `loss.alpha=16`; values are TOML, bare words are strings.
+    ///
+    /// # Errors
+    /// If the file cannot be read, a key is not known (the error suggests the nearest one), a value has another form, or
+    /// values do not fit together.
+    pub fn read(self, file: Option<&Path>, settings: &[String]) -> Result<Self> {
+        let known = toml::Table::try_from(self.with_all_keys())
+            .map_err(|cause| Error::input("the configuration").caused_by(cause))?;
+        let mut table =
+            toml::Table::try_from(&self).map_err(|cause| Error::input("the configuration").caused_by(cause))?;
+        if let Some(path) = file {
+            let given = parse(path)?;
+            check_keys(&given, &known, "").context(|| path.display().to_string())?;
+            merge(&mut table, given);
+        }
+        for setting in settings {
+            let given = assignment(setting)?;
+            check_keys(&given, &known, "").context(|| format!("--set {setting}"))?;
+            merge(&mut table, given);
+        }
+        let config: Self = table.try_into().map_err(|cause: toml::de::Error| {
+            Error::input("the configuration").caused_by(cause.to_string().trim().replace("\n", " "))
+        })?;
+        config.validate()?;
+        Ok(config)
+    }
+
+    /// Options that are absent by default would be missing in a list of keys.
+    fn with_all_keys(&self) -> Self {
+        let mut all = self.clone();
+        all.model.score.get_or_insert(Score::Cosine);
+        all.model.entity_encoder.get_or_insert_default();
+        all.optimiser.steps.get_or_insert(0);
+        all
+    }
+
+    /// The configuration as TOML.
+    ///
+    /// # Errors
+    /// If it cannot be written so.
+    pub fn to_toml(&self) -> Result<String> {
+        toml::to_string_pretty(self).map_err(|cause| Error::input("writing the configuration").caused_by(cause))
+    }
+}
+
+fn parse(path: &Path) -> Result<toml::Table> {
+    let text = read_text(path)?;
+    let named = || path.display().to_string();
+    if path.extension().is_some_and(|extension| extension == "json") {
+        let mut json: serde_json::Value = serde_json::from_str(&text)
+            .map_err(|cause| Error::input("expected JSON").caused_by(cause))
+            .context(named)?;
+        drop_nulls(&mut json);
+        return serde_json::from_value(json)
+            .map_err(|cause| Error::input("expected an object").caused_by(cause))
+            .context(named);
+    }
+    text.parse().map_err(|cause: toml::de::Error| {
+        let line = cause.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
+        Error::input(format!("{}: line {line}: {}", path.display(), cause.message()))
+    })
+}
+
+/// TOML has no null; it means the same as an absent key here.
+fn drop_nulls(json: &mut serde_json::Value) {
+    if let serde_json::Value::Object(fields) = json {
+        fields.retain(|_, value| !value.is_null());
+        fields.values_mut().for_each(drop_nulls);
+    }
+}
+
+/// `a.b=value` as a table.
+fn assignment(setting: &str) -> Result<toml::Table> {
+    let Some((key, value)) = setting.split_once('=') else {
+        return Err(Error::input(format!("--set: expected key=value, found {setting:?}")));
+    };
+    let parsed = format!("value = {value}").parse::<toml::Table>().ok().and_then(|mut table| table.remove("value"));
+    let mut inner = parsed.unwrap_or_else(|| toml::Value::String(value.to_owned()));
+    for part in key.trim().rsplit('.') {
+        inner = toml::Value::Table(toml::Table::from_iter([(part.to_owned(), inner)]));
+    }
+    match inner {
+        toml::Value::Table(table) => Ok(table),
+        _ => Ok(toml::Table::new()),
+    }
+}
+
+/// Refuses a key that the defaults do not have.
+fn check_keys(given: &toml::Table, known: &toml::Table, prefix: &str) -> Result<()> {
+    for (key, value) in given {
+        let path = format!("{prefix}{key}");
+        match (known.get(key), value) {
+            (None, _) => {
+                let nearest = known.keys().map(|other| (strsim::jaro_winkler(key, other), other));
+                let nearest = nearest.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(near, _)| *near > 0.6);
+                let hint = nearest.map_or_else(
+                    || format!("; keys here: {}", known.keys().cloned().collect::<Vec<_>>().join(", ")),
+                    |(_, other)| format!("; did you mean `{prefix}{other}`?"),
+                );
+                return Err(Error::input(format!("there is no key `{path}`{hint}")));
+            }
+            (Some(toml::Value::Table(known)), toml::Value::Table(given)) => {
+                check_keys(given, known, &format!("{path}."))?;
+            }
+            (Some(toml::Value::Table(_)), _) => {
+                return Err(Error::input(format!("`{path}`: expected a table, found {}", value.type_str())));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn merge(table: &mut toml::Table, given: toml::Table) {
+    for (key, value) in given {
+        match (table.get_mut(&key), value) {
+            (Some(toml::Value::Table(inner)), toml::Value::Table(given)) => merge(inner, given),
+            (_, value) => {
+                table.insert(key, value);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::*;
+    use super::*;
+
+    const PATHS: [&str; 3] = ["data.kb=kb.jsonl", "data.corpus=corpus", "model.encoder=minilm"];
+
+    fn read(settings: &[&str]) -> Result<Config> {
+        let settings: Vec<String> = PATHS.iter().chain(settings).map(|setting| (*setting).to_owned()).collect();
+        Config::default().read(None, &settings)
+    }
+
+    #[test]
+    fn defaults_are_the_papers() {
+        let config = read(&[]).expect("whole");
+        let Optimiser { learning_rate, warmup, epsilon, clip, batch, epochs, .. } = config.optimiser;
+        assert_eq!((learning_rate, warmup, epsilon, clip, batch, epochs), (1e-5, 0.25, 1e-6, 1.0, 32, 7.0));
+        assert_eq!((config.loss.alpha, config.loss.delta, config.fgsm.epsilon), (32.0, 0.0, 0.01));
+        assert_eq!((config.view.mention_tokens, config.view.entity_tokens), (128, 128));
+        assert_eq!((config.negatives.hard_count(), config.negatives.random_count()), (16, 16));
+        assert_eq!(config.reduction().score, Score::Cosine);
+        assert_eq!(read(&["loss.kind=cross-entropy"]).expect("whole").reduction().score, Score::Dot);
+        assert_eq!(
+            read(&["loss.kind=cross-entropy", "model.score=cosine"]).expect("whole").reduction().score,
+            Score::Cosine
+        );
+    }
+
+    #[test]
+    fn a_written_configuration_reads_back() {
+        let config = read(&["model.tied=true", "optimiser.steps=7", "data.more_kbs=[\"a\"]"]).expect("whole");
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("config.toml");
+        std::fs::write(&path, config.to_toml().expect("written")).expect("written");
+        assert_eq!(Config::default().read(Some(&path), &[]).expect("whole"), config);
+        let path = folder.path().join("config.json");
+        std::fs::write(&path, serde_json::to_string(&config).expect("written")).expect("written");
+        let again = Config::default().read(Some(&path), &[]);
+        assert_eq!(again.expect("whole"), config);
+    }
+
+    #[test]
+    fn bad_settings_are_named() {
+        for (setting, said) in [
+            ("optimiser.learnig_rate=1", "did you mean `optimiser.learning_rate`?"),
+            ("lose.alpha=1", "did you mean `loss`?"),
+            ("loss=3", "expected a table"),
+            ("loss.alpha=high", "alpha"),
+            ("loss.delta=1.5", "`loss.delta`: expected a margin"),
+            ("fgsm.epsilon=-1", "`fgsm.epsilon`"),
+            ("negatives.kind=soft", "random"),
+            ("optimiser.micro_batch=5", "a divisor of the batch"),
+            ("negatives.count=0", "no negatives at all"),
+            ("model.dropout=1", "`model.dropout`"),
+            ("optimiser.batch=0", "`optimiser.batch`"),
+            ("nonsense", "expected key=value"),
+        ] {
+            let error = read(&[setting]).expect_err(setting).to_string();
+            assert!(error.contains(said), "{setting}: {error}");
+        }
+    }
+}
