@@ -108,6 +108,7 @@ pub struct Trained {
 /// if the loss is no number any more (the step and its batch are named); or if the user stops the work (a checkpoint is
 /// written first).
 pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained> {
+    config.check_paths()?;
     keep_config(config, out)?;
     let device = device.device.clone().autodiff();
     let device = if config.model.gradient_checkpointing { device.gradient_checkpointing() } else { device };

@@ -254,6 +254,7 @@ fn what_cannot_train_is_said() {
     refused(&|config| config.data.split = "empty".into(), &["split empty has no mention"]);
     refused(&|config| config.validation.split = "empty".into(), &["split empty has no mention"]);
     refused(&|config| config.data.split = "missing".into(), &["mentions.missing"]);
+    refused(&|config| config.data.kb = PathBuf::new(), &["`data.kb`: expected a path"]);
     refused(&|config| config.view.mention_tokens = 500, &["at most 128 tokens", "500"]);
     refused(&|config| config.model.encoder = root.path().join("nowhere"), &["nowhere", "config.json"]);
     // A loss that is no number names its step and its mentions.

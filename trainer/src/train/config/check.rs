@@ -15,13 +15,6 @@ impl Config {
         let share = |value: f64| (0.0..=1.0).contains(&value);
         let Self { data, model, view, loss, negatives, fgsm, optimiser, .. } = self;
         let link = data.task == Task::Link;
-        for (key, path, needed) in
-            [("data.kb", &data.kb, true), ("data.corpus", &data.corpus, link), ("model.encoder", &model.encoder, true)]
-        {
-            if needed && path.as_os_str().is_empty() {
-                return refuse(key, "a path", &"nothing");
-            }
-        }
         if model.tied && model.entity_encoder.is_some() {
             return refuse("model.tied", "false, because there is an entity encoder", &true);
         }
@@ -87,5 +80,20 @@ impl Config {
             return refuse("checkpoints", "every and keep of at least 1", &0);
         }
         Ok(())
+    }
+
+    /// Checks that the run knows where its data and its encoder are.
+    ///
+    /// # Errors
+    /// If a path is missing; its key is named.
+    pub fn check_paths(&self) -> Result<()> {
+        let Self { data, model, .. } = self;
+        let link = data.task == Task::Link;
+        let paths =
+            [("data.kb", &data.kb, true), ("data.corpus", &data.corpus, link), ("model.encoder", &model.encoder, true)];
+        match paths.into_iter().find(|(_, path, needed)| *needed && path.as_os_str().is_empty()) {
+            Some((key, ..)) => Err(Error::input(format!("the configuration: `{key}`: expected a path, found nothing"))),
+            None => Ok(()),
+        }
     }
 }

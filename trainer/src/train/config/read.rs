@@ -174,6 +174,11 @@ mod tests {
     }
 
     #[test]
+    fn defaults_alone_can_be_shown() {
+        assert!(Config::default().read(None, &[]).and_then(|config| config.to_toml()).is_ok());
+    }
+
+    #[test]
     fn bad_settings_are_named() {
         for (setting, said) in [
             ("optimiser.learnig_rate=1", "did you mean `optimiser.learning_rate`?"),

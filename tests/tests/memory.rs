@@ -1,0 +1,30 @@
+//! What gradient checkpointing saves; alone in its program, because buffers are counted for the whole process.
+
+use burn::tensor::Device;
+use pel_shared::bert::{Bert, BertConfig, BertInput, Dropout, Pass};
+use pel_shared::cpu::train::{allocated, release};
+use pel_shared::tokens::TokenBatch;
+use pel_tests::bytes;
+
+#[test]
+fn recomputing_layers_needs_fewer_buffers_for_the_same_gradients() {
+    let device = Device::flex().autodiff();
+    let config = BertConfig::from_bytes(&bytes("fixtures/tiny/config.json")).expect("whole");
+    let bert = Bert::from_bytes(&config, &bytes("fixtures/tiny/model.safetensors"), &device).expect("whole");
+    let (batch, seq) = (8, 64);
+    let ids = (0..batch * seq).map(|at| (at * 7 % config.vocab_size) as i32).collect();
+    let rows = TokenBatch { batch, seq, ids, segments: vec![0; batch * seq], mask: vec![true; batch * seq] };
+    let run = |recompute: bool| {
+        release();
+        let before = allocated();
+        let input = BertInput::new(&rows, &device);
+        let z = bert.embedding_sum(&input).detach().require_grad();
+        let pass = Pass { dropout: Some(Dropout { rate: 0.1, seed: 3 }), recompute };
+        let gradients = bert.forward_from_sum(z.clone(), &input.mask, &pass).powi_scalar(2).sum().backward();
+        let gradient = z.grad(&gradients).expect("asked for").into_data().try_to_vec::<f32>().expect("floats");
+        (allocated() - before, gradient)
+    };
+    let ((recomputed, gradient), (kept, expected)) = (run(true), run(false));
+    assert_eq!(gradient, expected);
+    assert!(recomputed < kept, "{recomputed} buffers with recomputing, {kept} without");
+}
