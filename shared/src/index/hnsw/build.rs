@@ -4,13 +4,16 @@
 //! nine, and many a row that names another is not named by it. Here each link gets its counterpart as long as there is room.
 
 use super::HnswOptions;
-use super::links::{MOST_ROWS, UPPER_WIDTH, WIDTH};
+use super::links::{Links, MOST_ROWS, UPPER_WIDTH, WIDTH};
 use super::mirror::{Mirror, NONE};
+use super::walk::{Ground, Walk};
 use crate::error::{Error, Result};
 use crate::index::vectors::{Rows, Vectors};
 use crate::kernels;
+use bytes::Bytes;
 use instant_distance::{Builder, Heuristic, Point};
 use serde::Serialize;
+use std::sync::Mutex;
 
 /// Rows whose links are chosen at a time.
 const CHUNK: usize = 256;
@@ -74,12 +77,38 @@ pub fn sections(vectors: &Vectors, dim: usize, options: HnswOptions) -> Result<[
             upper.extend(filled::<UPPER_WIDTH>(rank as u32, links));
         }
     }
+    let entries: Vec<u8> = bytemuck::cast_slice(entries).to_vec();
+    let upper: Vec<u8> = bytemuck::cast_slice(&upper).to_vec();
     let links = completed(&space, lists(&graph));
-    Ok([
-        bytemuck::cast_slice(&links).to_vec(),
-        bytemuck::cast_slice(entries).to_vec(),
-        bytemuck::cast_slice(&upper).to_vec(),
-    ])
+    let first = [bytemuck::cast_slice(&links).to_vec(), entries.clone(), upper.clone()].map(Bytes::from);
+    let ground = Ground { links: &Links::new(first, rows)?, vectors, dim };
+    let links = completed(&space, refined(&space, ground, options.ef_construction));
+    Ok([bytemuck::cast_slice(&links).to_vec(), entries, upper])
+}
+
+/// For each row the links that are chosen among the rows which a walk through the graph finds near it: the crate chose while
+/// the graph was still small.
+fn refined(space: &Space, ground: Ground, ef: usize) -> Vec<Vec<u32>> {
+    let idle: Mutex<Vec<Walk>> = Mutex::default();
+    let rows: Vec<u32> = (0..space.rows.len() as u32).collect();
+    let chunks = kernels::for_each_chunk(&rows, CHUNK, |_, rows| {
+        let mut walk = idle.lock().ok().and_then(|mut idle| idle.pop()).unwrap_or_default();
+        let refine = |row: &u32| {
+            let query = ground.vectors.query(&ground.vectors.row(*row as usize, ground.dim));
+            let mut near: Vec<u32> = walk.nearest(ground, &query, ef).iter().map(|near| near.row()).collect();
+            near.extend_from_slice(ground.links.of(*row));
+            near.sort_unstable();
+            near.dedup();
+            near.retain(|other| other != row);
+            chosen(space, *row, &near)
+        };
+        let lists: Vec<Vec<u32>> = rows.iter().map(refine).collect();
+        if let Ok(mut idle) = idle.lock() {
+            idle.push(walk);
+        }
+        lists
+    });
+    chunks.into_iter().flatten().collect()
 }
 
 /// Inserts every row, on one thread: with several, the same seed would not give the same graph.
