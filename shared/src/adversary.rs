@@ -34,7 +34,7 @@ pub fn fgsm(
 ) -> Tensor<3> {
     let z = tower.bert().embedding_sum(entities).detach().require_grad();
     let hidden = tower.bert().forward_from_sum(z.clone(), &entities.mask, &Pass::default());
-    let vectors = tower.reduce(hidden, &entities.mask, reduction);
+    let vectors = tower.reduce(hidden, entities, reduction);
     // A pair's similarity depends on its own embeddings alone: the gradient of the sum is each pair's own.
     let gradients = (vectors * mentions.detach()).sum().backward();
     let Some(gradient) = z.grad(&gradients) else { return z.zeros_like() };

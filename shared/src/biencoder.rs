@@ -16,6 +16,8 @@ use serde::{Deserialize, Serialize};
 pub enum Pooling {
     /// The mean over real tokens.
     Mean,
+    /// The mean over the tokens that stand for the input: of a mention in its context, its own ones.
+    Mention,
     /// The vector of `[CLS]`.
     Cls,
 }
@@ -117,15 +119,15 @@ impl Tower {
     /// # Shapes
     /// `[batch, seq]` -> `[batch, dim]`
     pub fn forward_pass(&self, input: &BertInput, reduction: Reduction, pass: &Pass) -> Tensor<2> {
-        self.reduce(self.bert.forward(input, pass), &input.mask, reduction)
+        self.reduce(self.bert.forward(input, pass), input, reduction)
     }
 
     /// Reduces the last layer's output to one vector a row.
     ///
     /// # Shapes
-    /// hidden `[batch, seq, hidden]`, mask `[batch, seq]` (1 = real token) -> `[batch, dim]`
-    pub fn reduce(&self, hidden: Tensor<3>, mask: &Tensor<2>, reduction: Reduction) -> Tensor<2> {
-        let pooled = pool(hidden, mask, reduction.pooling);
+    /// hidden `[batch, seq, hidden]` -> `[batch, dim]`
+    pub fn reduce(&self, hidden: Tensor<3>, input: &BertInput, reduction: Reduction) -> Tensor<2> {
+        let pooled = pool(hidden, input, reduction.pooling);
         let projected = match &self.projection {
             Some(linear) => linear.forward(pooled),
             None => pooled,
@@ -169,17 +171,17 @@ pub fn same_dim(mention: usize, entity: usize) -> Result<()> {
 }
 
 /// # Shapes
-/// hidden `[batch, seq, hidden]`, mask `[batch, seq]` (1 = real token) -> `[batch, hidden]`
-pub fn pool(hidden: Tensor<3>, mask: &Tensor<2>, pooling: Pooling) -> Tensor<2> {
+/// hidden `[batch, seq, hidden]` -> `[batch, hidden]`
+pub fn pool(hidden: Tensor<3>, input: &BertInput, pooling: Pooling) -> Tensor<2> {
     let [batch, seq, width] = hidden.dims();
-    match pooling {
-        Pooling::Cls => hidden.slice([0..batch, 0..1, 0..width]).reshape([batch, width]),
-        Pooling::Mean => {
-            let sum = (hidden * mask.clone().reshape([batch, seq, 1])).sum_dim(1).reshape([batch, width]);
-            let count = mask.clone().sum_dim(1).clamp_min(1.0); // [batch, 1]
-            sum / count
-        }
-    }
+    let averaged = match pooling {
+        Pooling::Cls => return hidden.slice([0..batch, 0..1, 0..width]).reshape([batch, width]),
+        Pooling::Mean => &input.mask,
+        Pooling::Mention => &input.own,
+    };
+    let sum = (hidden * averaged.clone().reshape([batch, seq, 1])).sum_dim(1).reshape([batch, width]);
+    let count = averaged.clone().sum_dim(1).clamp_min(1.0); // [batch, 1]
+    sum / count
 }
 
 /// Divides each row by its length; a row of zeros stays zero.
@@ -211,11 +213,14 @@ mod tests {
     #[test]
     fn pooling_by_hand() {
         let device = Device::flex();
-        // One sequence of two real tokens (1, 2) and (3, 6), and one padding token that must not count.
+        // One sequence of two real tokens (1, 2) and (3, 6), the second its mention; and padding that must not count.
         let hidden = Tensor::<3>::from_data([[[1.0, 2.0], [3.0, 6.0], [99.0, 99.0]]], &device);
-        let mask = Tensor::<2>::from_data([[1.0, 1.0, 0.0]], &device);
-        assert_eq!(floats(pool(hidden.clone(), &mask, Pooling::Mean)), [2.0, 4.0]);
-        assert_eq!(floats(pool(hidden, &mask, Pooling::Cls)), [1.0, 2.0]);
+        let (ids, segments) = (vec![7, 8, 0], vec![0; 3]);
+        let (mask, own) = (vec![true, true, false], vec![false, true, false]);
+        let input = BertInput::new(&TokenBatch { batch: 1, seq: 3, ids, segments, mask, own }, &device);
+        assert_eq!(floats(pool(hidden.clone(), &input, Pooling::Mean)), [2.0, 4.0]);
+        assert_eq!(floats(pool(hidden.clone(), &input, Pooling::Mention)), [3.0, 6.0]);
+        assert_eq!(floats(pool(hidden, &input, Pooling::Cls)), [1.0, 2.0]);
     }
 
     #[test]

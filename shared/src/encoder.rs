@@ -1,6 +1,6 @@
 //! The encoder of a bundle on any device: [`crate::cpu`] on the processor, Burn's tensors on a GPU.
 
-use crate::bert::BertConfig;
+use crate::bert::{BertConfig, Precision};
 use crate::biencoder::{BiEncoder, Reduction, Side, Tower, TowerBytes, same_dim};
 use crate::cpu::{self, Sequence};
 use crate::error::{Context, Error, Result};
@@ -68,6 +68,18 @@ impl Encoder {
         Ok(Self { road, reduction, dim, limits })
     }
 
+    /// The same towers with linear layers that multiply in bfloat16, if they run on a processor that has instructions for
+    /// it: several times faster. Values differ in the third digit.
+    #[must_use]
+    pub fn rounded(mut self) -> Self {
+        if let Road::Cpu { mention, entity } = &mut self.road
+            && Precision::Bf16.is_here()
+        {
+            std::iter::once(mention).chain(entity).for_each(|tower| tower.round());
+        }
+        self
+    }
+
     /// Values of a vector.
     pub fn dim(&self) -> usize {
         self.dim
@@ -105,7 +117,11 @@ impl Encoder {
                     Side::Entity => entity.as_ref().unwrap_or(mention),
                 };
                 let segments = vec![0; rows.iter().map(|row| row.ids.len()).max().unwrap_or(0)];
-                let sequences = rows.iter().map(|row| Sequence { ids: &row.ids, segments: &segments[..row.ids.len()] });
+                let sequences = rows.iter().map(|row| Sequence {
+                    ids: &row.ids,
+                    segments: &segments[..row.ids.len()],
+                    own: &row.own,
+                });
                 Ok(tower.forward(&sequences.collect::<Vec<_>>(), self.reduction))
             }
             Road::Burn { towers, device, pad } => {

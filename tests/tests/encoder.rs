@@ -101,8 +101,14 @@ impl Model {
 fn check_states(name: &str, model: &Model, states: &States, device: &Device) {
     let (batch, seq) = (states.ids.len(), states.ids[0].len());
     let mask: Vec<bool> = states.mask.concat().iter().map(|real| *real == 1).collect();
-    let tokens =
-        TokenBatch { batch, seq, ids: states.ids.concat(), segments: states.segments.concat(), mask: mask.clone() };
+    let tokens = TokenBatch {
+        batch,
+        seq,
+        ids: states.ids.concat(),
+        segments: states.segments.concat(),
+        mask: mask.clone(),
+        own: mask.clone(),
+    };
     let (bert, input) = (model.bert(device), BertInput::new(&tokens, device));
     let whole_rows = vec![true; batch];
     near(&format!("{name}: embedding sum"), &floats(bert.embedding_sum(&input)), &states.embedding_sum.values, &mask);
@@ -118,7 +124,7 @@ fn check_states(name: &str, model: &Model, states: &States, device: &Device) {
     let entered = bert.forward_from_sum(bert.embedding_sum(&input), &input.mask, &Pass::default());
     near(&format!("{name}: entered at the sum"), &floats(entered), &last.values, &mask);
     for (pooling, expected) in [(Pooling::Mean, &states.mean), (Pooling::Cls, &states.cls)] {
-        let pooled = pool(bert.forward(&input, &Pass::default()), &input.mask, pooling);
+        let pooled = pool(bert.forward(&input, &Pass::default()), &input, pooling);
         near(&format!("{name}: {pooling:?}"), &floats(pooled), &expected.values, &whole_rows);
     }
     let vectors = floats(model.tower(device).forward(&tokens, REDUCTION, device));
@@ -129,7 +135,14 @@ fn check_rows(name: &str, model: &Model, rows: &[Row], device: &Device) {
     let tower = model.tower(device);
     for row in rows {
         let seq = row.ids.len();
-        let batch = TokenBatch { batch: 1, seq, ids: row.ids.clone(), segments: vec![0; seq], mask: vec![true; seq] };
+        let batch = TokenBatch {
+            batch: 1,
+            seq,
+            ids: row.ids.clone(),
+            segments: vec![0; seq],
+            mask: vec![true; seq],
+            own: vec![true; seq],
+        };
         let vector = floats(tower.forward(&batch, REDUCTION, device));
         near(&format!("{name}: {:?}", row.text), &vector, &row.normalized.values, &[true]);
     }
@@ -145,9 +158,10 @@ fn check_states_without_padding(name: &str, model: &Model, states: &States) {
         rows.iter().zip(&states.mask).map(|(row, mask)| real(row, mask)).collect()
     };
     let (ids, segments) = (cut(&states.ids), cut(&states.segments));
-    let sequences: Vec<_> = ids.iter().zip(&segments).map(|(ids, segments)| Sequence { ids, segments }).collect();
+    let sequences: Vec<_> =
+        ids.iter().zip(&segments).map(|(ids, segments)| Sequence { ids, segments, own: &(0..0) }).collect();
     let (seq, last) = (states.ids[0].len(), states.hidden.last().expect("there are layers"));
-    let rows = tower.encoder().forward(&sequences, <[f32]>::to_vec);
+    let rows = tower.encoder().forward(&sequences, |_, rows| rows.to_vec());
     for (at, (rows, ids)) in rows.iter().zip(&ids).enumerate() {
         let expected = &last.values[at * seq * tower.dim()..][..ids.len() * tower.dim()];
         near(&format!("{name}: sequence {at} without padding"), rows, expected, &[true]);
@@ -163,7 +177,7 @@ fn check_states_without_padding(name: &str, model: &Model, states: &States) {
 }
 
 fn encoded(row: &Row) -> Encoded {
-    Encoded { ids: row.ids.iter().map(|id| *id as u32).collect(), cut: Cut::default() }
+    Encoded::whole(row.ids.iter().map(|id| *id as u32).collect(), Cut::default())
 }
 
 /// All rows in one call, of different lengths and in the order given; then each alone.
@@ -210,6 +224,25 @@ fn sequences_without_padding_have_the_states_of_pytorch() {
         let golden: Golden = golden(file);
         let states = golden.states.as_ref().expect("the tiny goldens have states");
         check_states_without_padding(&golden.model, &Model::read(&golden.model), states);
+    }
+}
+
+#[test]
+fn weights_in_bfloat16_are_near_to_pytorch() {
+    for file in ["tiny.json", "minilm.json"] {
+        let golden: Golden = golden(file);
+        let encoder = Model::read(&golden.model).encoder(&Device::flex()).rounded();
+        let sequences: Vec<Encoded> = golden.rows.iter().map(encoded).collect();
+        let together = encoder.encode(Side::Mention, &sequences.iter().collect::<Vec<_>>()).expect("the device works");
+        for ((row, sequence), together) in golden.rows.iter().zip(&sequences).zip(together.chunks_exact(encoder.dim()))
+        {
+            // A single sequence is shared out to the threads in another way.
+            let alone = encoder.encode(Side::Mention, &[sequence]).expect("the device works");
+            for vector in [together, &alone] {
+                let cosine: f32 = vector.iter().zip(&row.normalized.values).map(|(a, b)| a * b).sum();
+                assert!(cosine > 0.999, "{}: {:?}: cosine {cosine}", golden.model, row.text);
+            }
+        }
     }
 }
 

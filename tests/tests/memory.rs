@@ -13,13 +13,20 @@ fn recomputing_layers_needs_fewer_buffers_for_the_same_gradients() {
     let bert = Bert::from_bytes(&config, &bytes("fixtures/tiny/model.safetensors"), &device).expect("whole");
     let (batch, seq) = (8, 64);
     let ids = (0..batch * seq).map(|at| (at * 7 % config.vocab_size) as i32).collect();
-    let rows = TokenBatch { batch, seq, ids, segments: vec![0; batch * seq], mask: vec![true; batch * seq] };
+    let rows = TokenBatch {
+        batch,
+        seq,
+        ids,
+        segments: vec![0; batch * seq],
+        mask: vec![true; batch * seq],
+        own: vec![true; batch * seq],
+    };
     let run = |recompute: bool| {
         release();
         let before = allocated();
         let input = BertInput::new(&rows, &device);
         let z = bert.embedding_sum(&input).detach().require_grad();
-        let pass = Pass { dropout: Some(Dropout { rate: 0.1, seed: 3 }), recompute };
+        let pass = Pass { dropout: Some(Dropout { rate: 0.1, seed: 3 }), recompute, ..Pass::default() };
         let gradients = bert.forward_from_sum(z.clone(), &input.mask, &pass).powi_scalar(2).sum().backward();
         let gradient = z.grad(&gradients).expect("asked for").into_data().try_to_vec::<f32>().expect("floats");
         (allocated() - before, gradient)

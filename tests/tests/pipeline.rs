@@ -65,6 +65,7 @@ fn recipe(table: &Table, precision: Precision) -> Recipe {
         hnsw: None,
         nil: NilPolicy { threshold: Some(table.threshold), calibrated_on: None },
         batch_tokens: 2048,
+        bf16: false,
     }
 }
 

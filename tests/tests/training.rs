@@ -1,10 +1,10 @@
 //! Training across the crates: losses as PyTorch has them, adversarial examples, and the same run on every device.
 
 use burn::module::Module;
-use burn::tensor::{Tensor, TensorData};
+use burn::tensor::{Device, Tensor, TensorData};
 use bytes::Bytes;
 use pel_shared::adversary::{Towards, fgsm};
-use pel_shared::bert::{BertInput, Pass};
+use pel_shared::bert::{BertInput, Pass, Precision, multiplies_in};
 use pel_shared::biencoder::{Pooling, Reduction, Tower, TowerBytes};
 use pel_shared::bundle::View;
 use pel_shared::loss::{self, MultiSimilarity, Proxy, Targets};
@@ -16,6 +16,7 @@ use pel_trainer::train::config::{Config, LossKind};
 use pel_trainer::train::log::{Event, read};
 use pel_trainer::train::train;
 use serde::Deserialize;
+use std::path::Path;
 
 #[derive(Deserialize)]
 struct Golden {
@@ -104,7 +105,7 @@ fn along_a_perturbation_positives_go_away_and_negatives_come_nearer() {
                 let z = tower.bert().embedding_sum(&entities);
                 let z = step.map_or(z.clone(), |step| z + step);
                 let hidden = tower.bert().forward_from_sum(z, &entities.mask, &pass);
-                floats((tower.reduce(hidden, &entities.mask, reduction) * mentions.clone()).sum_dim(1))
+                floats((tower.reduce(hidden, &entities, reduction) * mentions.clone()).sum_dim(1))
             };
             let (before, epsilon) = (scores(None), 1e-3);
             let step = fgsm(&tower, &entities, mentions.clone(), &towards, epsilon, reduction);
@@ -122,9 +123,8 @@ fn along_a_perturbation_positives_go_away_and_negatives_come_nearer() {
     }
 }
 
-#[test]
-fn the_first_twenty_steps_are_the_same_on_every_device() {
-    let root = tempfile::tempdir().expect("a folder");
+/// A run of twenty steps of the tiny model, with mining and FGSM, over a corpus that is written below `root`.
+fn twenty_steps(root: &Path) -> Config {
     let kb: String = ["fever", "cough", "chest pain", "headache", "heart failure", "renal failure"]
         .iter()
         .map(|name| {
@@ -150,10 +150,10 @@ fn the_first_twenty_steps_are_the_same_on_every_device() {
         );
     }
     for (name, text) in [("kb", kb), ("documents", documents), ("mentions.train", mentions)] {
-        std::fs::write(root.path().join(format!("{name}.jsonl")), text).expect("written");
+        std::fs::write(root.join(format!("{name}.jsonl")), text).expect("written");
     }
     let mut config = Config::default();
-    (config.data.kb, config.data.corpus) = (root.path().join("kb.jsonl"), root.path().to_owned());
+    (config.data.kb, config.data.corpus) = (root.join("kb.jsonl"), root.to_owned());
     config.model.encoder = model("tiny");
     config.model.dropout = 0.0;
     (config.view.concepts, config.view.mention_tokens, config.view.entity_tokens) = (View::Both, 16, 16);
@@ -161,24 +161,55 @@ fn the_first_twenty_steps_are_the_same_on_every_device() {
     config.fgsm.lambda = 0.5;
     (config.optimiser.batch, config.optimiser.steps) = (4, Some(20));
     (config.validation.mentions, config.checkpoints.every) = (0, 20);
+    config
+}
+
+/// The losses of a run.
+fn losses(config: &Config, out: &Path, name: String, device: Device) -> Vec<f64> {
+    train(config, out, &OpenDevice { device, name }).expect("it trains");
+    let loss = |event| if let Event::Step { loss, .. } = event { Some(loss) } else { None };
+    read(&out.join("metrics.jsonl")).expect("whole").into_iter().filter_map(loss).collect()
+}
+
+#[test]
+fn the_first_twenty_steps_are_the_same_on_every_device() {
+    let root = tempfile::tempdir().expect("a folder");
+    let mut config = twenty_steps(root.path());
     for kind in [LossKind::Proxy, LossKind::CrossEntropy] {
         config.loss.kind = kind;
-        let losses: Vec<Vec<f64>> = devices()
+        let all: Vec<Vec<f64>> = devices()
             .into_iter()
             .enumerate()
-            .map(|(number, (name, device))| {
-                let out = root.path().join(format!("{kind:?}-{number}"));
-                train(&config, &out, &OpenDevice { device, name }).expect("it trains");
-                let loss = |event| if let Event::Step { loss, .. } = event { Some(loss) } else { None };
-                read(&out.join("metrics.jsonl")).expect("whole").into_iter().filter_map(loss).collect()
-            })
+            .map(|(at, (name, device))| losses(&config, &root.path().join(format!("{kind:?}-{at}")), name, device))
             .collect();
-        assert_eq!(losses[0].len(), 20);
-        for other in &losses[1..] {
-            for (step, (one, other)) in losses[0].iter().zip(other).enumerate() {
+        assert_eq!(all[0].len(), 20);
+        for other in &all[1..] {
+            for (step, (one, other)) in all[0].iter().zip(other).enumerate() {
                 let off = (one - other).abs() / one.abs().max(1.0);
                 assert!(off < 1e-3, "{kind:?}, step {step}: {one} on the processor, {other} elsewhere");
             }
+        }
+    }
+}
+
+#[test]
+fn mixed_precision_learns_the_same_where_the_device_has_it() {
+    let root = tempfile::tempdir().expect("a folder");
+    let exact = twenty_steps(root.path());
+    let mut rounded = exact.clone();
+    rounded.model.precision = Precision::Bf16;
+    for (at, (name, device)) in devices().into_iter().enumerate() {
+        let out = root.path().join(format!("rounded-{at}"));
+        if multiplies_in(Precision::Bf16, &device) {
+            let found = losses(&rounded, &out, name.clone(), device.clone());
+            for (step, (found, exact)) in
+                found.iter().zip(losses(&exact, &root.path().join("exact"), name, device)).enumerate()
+            {
+                assert!((found - exact).abs() < 0.05 * exact.abs().max(1.0), "step {step}: {found}, in floats {exact}");
+            }
+        } else {
+            let refused = train(&rounded, &out, &OpenDevice { device, name }).expect_err("it cannot").to_string();
+            assert!(refused.contains("`model.precision`") && !out.exists(), "{refused}");
         }
     }
 }

@@ -37,9 +37,9 @@ impl BenchEncoder {
     #[must_use]
     pub fn encode(&self, ids: &[i32], batch: usize, seq: usize) -> Vec<f32> {
         let ids: Vec<u32> = ids.iter().map(|id| id.unsigned_abs()).collect();
-        let segments = vec![0; seq];
+        let (segments, own) = (vec![0; seq], 0..seq);
         let sequences: Vec<_> =
-            ids.chunks_exact(seq).take(batch).map(|ids| Sequence { ids, segments: &segments }).collect();
+            ids.chunks_exact(seq).take(batch).map(|ids| Sequence { ids, segments: &segments, own: &own }).collect();
         self.tower.forward(&sequences, Reduction { pooling: Pooling::Mean, score: Score::Cosine })
     }
 }

@@ -110,7 +110,7 @@ impl Layer {
         };
         let norms = [norm(&self.attended_norm), norm(&self.norm)];
         let (heads, activation, epsilon) = (self.heads, self.activation, self.epsilon);
-        let options = Options { heads, activation, epsilon, dropout: pass.dropout };
+        let options = Options { heads, activation, epsilon, dropout: pass.dropout, precision: pass.precision };
         let call = Call { lengths: lengths.to_vec(), seq, options, recompute: pass.recompute };
         fused::layer(hidden, linears.map(|linear| linear.weight.val()), linears.map(bias), norms, call)
     }

@@ -12,7 +12,7 @@ mod fused;
 mod layer;
 mod weights;
 
-pub use crate::cpu::train::Dropout;
+pub use crate::cpu::train::{Dropout, Precision};
 pub use config::{Activation, BertConfig};
 pub use export::Exported;
 pub use weights::Weights;
@@ -44,6 +44,13 @@ pub struct Pass {
     /// Compute each layer again on the way back instead of keeping what it computed: less memory, a third more time. It
     /// is heeded where a layer is one operation; other devices have gradient checkpointing of their own.
     pub recompute: bool,
+    /// In which numbers linear layers multiply; heeded where a layer is one operation.
+    pub precision: Precision,
+}
+
+/// Whether linear layers can multiply in these numbers on a device.
+pub fn multiplies_in(precision: Precision, device: &Device) -> bool {
+    precision == Precision::F32 || (fused::runs_on(device) && precision.is_here())
 }
 
 impl Pass {
@@ -62,17 +69,23 @@ pub struct BertInput {
     pub segments: Tensor<2, Int>,
     /// `[batch, seq]`, 1 = real token, 0 = padding.
     pub mask: Tensor<2>,
+    /// `[batch, seq]`, 1 = one of the tokens that stand for the input.
+    pub own: Tensor<2>,
 }
 
 impl BertInput {
     /// Brings a batch to the device.
     pub fn new(batch: &TokenBatch, device: &Device) -> Self {
         let shape = [batch.batch, batch.seq];
-        let mask = batch.mask.iter().map(|real| f32::from(u8::from(*real))).collect::<Vec<_>>();
+        let numbers = |flags: &[bool]| {
+            let values = flags.iter().map(|flag| f32::from(u8::from(*flag))).collect::<Vec<_>>();
+            Tensor::from_data(TensorData::new(values, shape), device)
+        };
         Self {
             ids: Tensor::from_data(TensorData::new(batch.ids.clone(), shape), device),
             segments: Tensor::from_data(TensorData::new(batch.segments.clone(), shape), device),
-            mask: Tensor::from_data(TensorData::new(mask, shape), device),
+            mask: numbers(&batch.mask),
+            own: numbers(&batch.own),
         }
     }
 }

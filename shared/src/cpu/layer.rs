@@ -63,6 +63,12 @@ pub struct Scratch {
 }
 
 impl Layer {
+    /// See [`Linear::round`].
+    pub fn round(&mut self) {
+        let Self { query, key, value, attended, wide, narrow, .. } = self;
+        [query, key, value, attended, wide, narrow].into_iter().for_each(Linear::round);
+    }
+
     /// Runs the layer in place, on `team` threads.
     ///
     /// # Shapes

@@ -1,12 +1,13 @@
-//! A linear layer with packed weights, floats or quantised.
+//! A linear layer with packed weights: floats, bfloat16 or quantised.
 
+use super::train::{Buffer, Input, Panels, Precision};
 use crate::bert::Weights;
 use crate::error::Result;
 use crate::kernels::gemm::{self, Start};
 use crate::kernels::int8::{self, Codes, Dots};
 use crate::kernels::matrix::{Matrix, MatrixMut};
 use crate::kernels::rows::{Activation, activate};
-use crate::kernels::{Isa, LANES, for_each};
+use crate::kernels::{Isa, LANES, bf16, for_each};
 use crate::numbers::Numbers;
 
 /// `y = x Wᵀ + b`
@@ -20,6 +21,7 @@ pub struct Linear {
 #[derive(Clone, Debug)]
 enum Values {
     F32 { panels: Vec<f32> },
+    Bf16 { panels: Panels },
     Int8 { panels: Numbers<i8>, scales: Vec<f32>, sums: Vec<f32> },
 }
 
@@ -49,20 +51,32 @@ impl Linear {
         Ok(Self { weights: values, bias: weights.floats(&format!("{name}.bias"), &[outputs])?, inputs })
     }
 
+    /// Rounds weights of floats to bfloat16; inputs then are too.
+    pub fn round(&mut self) {
+        if let Values::F32 { panels } = &self.weights {
+            let outputs = self.outputs();
+            let mut weight = Buffer::new(self.inputs * outputs);
+            gemm::unpack(panels, MatrixMut::new(&mut weight, self.inputs, outputs));
+            let [panels] = super::train::pack_all(Precision::Bf16, [Matrix::new(&weight, self.inputs, outputs)]);
+            self.weights = Values::Bf16 { panels };
+        }
+    }
+
     /// The width of its output.
     pub fn outputs(&self) -> usize {
         self.bias.len()
     }
 
     /// The columns from `first` on, as many as `out` has.
-    fn columns(&self, isa: Isa, x: Matrix<'_>, codes: &Codes, first: usize, out: MatrixMut<'_>) {
+    fn columns(&self, isa: Isa, input: &Input<'_>, codes: &Codes, first: usize, out: MatrixMut<'_>) {
         let range = first..first + out.cols();
         let bias = &self.bias[range.clone()];
         match &self.weights {
             Values::F32 { panels } => {
                 let panels = &panels[first * self.inputs..][..gemm::packed_len(self.inputs, range.len())];
-                gemm::gemm(isa, x, panels, Start::Bias(bias), out);
+                gemm::gemm(isa, input.x(), panels, Start::Bias(bias), out);
             }
+            Values::Bf16 { panels } => panels.multiply_columns(input, first, Start::Bias(bias), out),
             Values::Int8 { panels, scales, sums } => {
                 let inputs = self.inputs.next_multiple_of(int8::GROUP);
                 let panels = &panels.get()[first * inputs..][..int8::packed_len(inputs, range.len())];
@@ -96,11 +110,14 @@ pub fn forward<const N: usize>(
     if linears.iter().any(|linear| matches!(linear.weights, Values::Int8 { .. })) {
         codes.fill(isa, x, inputs);
     }
+    let rounded = linears.iter().any(|linear| matches!(linear.weights, Values::Bf16 { .. }));
+    let input = Input::new(if rounded { Precision::Bf16 } else { Precision::F32 }, Matrix::new(x, rows, inputs));
     let mut shares: Vec<Vec<Part<'_>>> = (0..team).map(|_| Vec::with_capacity(N)).collect();
     let mut left = MatrixMut::new(out, rows, linears.iter().map(|linear| linear.outputs()).sum());
     for linear in linears {
         let outputs = linear.outputs();
-        let width = outputs.div_ceil(LANES).div_ceil(team) * LANES;
+        let step = if rounded { bf16::STEP } else { LANES };
+        let width = outputs.div_ceil(step).div_ceil(team) * step;
         for (share, first) in shares.iter_mut().zip((0..outputs).step_by(width)) {
             let (out, rest) = left.split_cols(width.min(outputs - first));
             left = rest;
@@ -109,7 +126,7 @@ pub fn forward<const N: usize>(
     }
     for_each(shares, |share| {
         for mut part in share {
-            part.linear.columns(isa, Matrix::new(x, rows, inputs), codes, part.first, part.out.borrow());
+            part.linear.columns(isa, &input, codes, part.first, part.out.borrow());
             if let Some(activation) = activation {
                 (0..rows).for_each(|row| activate(isa, activation, part.out.row(row)));
             }

@@ -20,6 +20,7 @@ pub use tower::Tower;
 use crate::kernels::rows::layer_norm;
 use crate::kernels::{self, Isa, for_each};
 use layer::{Layer, NormWeights, Scratch};
+use std::ops::Range;
 use std::sync::Mutex;
 use table::Table;
 
@@ -45,6 +46,8 @@ pub struct Sequence<'a> {
     pub ids: &'a [u32],
     /// Segments, as many.
     pub segments: &'a [u32],
+    /// The tokens that stand for the input.
+    pub own: &'a Range<usize>,
 }
 
 impl Encoder {
@@ -53,14 +56,23 @@ impl Encoder {
         self.hidden
     }
 
-    /// Runs the encoder and gives `take` the rows of the last layer for each sequence, with its place in `sequences`.
+    /// Rounds the linear layers' weights to bfloat16; their inputs then are too. Quantised ones stay.
+    pub fn round(&mut self) {
+        self.layers.iter_mut().for_each(Layer::round);
+    }
+
+    /// Runs the encoder and gives `take` each sequence with its rows of the last layer.
     ///
     /// # Shapes
     /// rows `[seq, hidden]`
     ///
     /// # Panics
     /// If a sequence is longer than the encoder reads, or an id has no row in its table.
-    pub fn forward<R: Send>(&self, sequences: &[Sequence<'_>], take: impl Fn(&[f32]) -> R + Sync) -> Vec<R> {
+    pub fn forward<R: Send>(
+        &self,
+        sequences: &[Sequence<'_>],
+        take: impl Fn(&Sequence<'_>, &[f32]) -> R + Sync,
+    ) -> Vec<R> {
         let threads = kernels::threads();
         let team = (threads / sequences.len().max(1)).max(1);
         let groups = groups(&sequences.iter().map(|sequence| sequence.ids.len()).collect::<Vec<_>>(), threads);
@@ -72,7 +84,7 @@ impl Encoder {
             let mut first = 0;
             for sequence in sequences {
                 let end = first + sequence.ids.len() * self.hidden;
-                found.push(take(&scratch.hidden[first..end]));
+                found.push(take(sequence, &scratch.hidden[first..end]));
                 first = end;
             }
             if let Ok(mut idle) = self.idle.lock() {

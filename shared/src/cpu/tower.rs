@@ -53,6 +53,11 @@ impl Tower {
         Ok(Self { encoder: Encoder::from_weights(config, weights)?, projection: None })
     }
 
+    /// See [`Encoder::round`].
+    pub fn round(&mut self) {
+        self.encoder.round();
+    }
+
     /// The encoder below the pooling.
     pub fn encoder(&self) -> &Encoder {
         &self.encoder
@@ -71,13 +76,13 @@ impl Tower {
     /// # Panics
     /// As [`Encoder::forward`].
     pub fn forward(&self, sequences: &[Sequence<'_>], reduction: Reduction) -> Vec<f32> {
-        self.encoder.forward(sequences, |rows| self.reduce(rows, reduction)).concat()
+        self.encoder.forward(sequences, |sequence, rows| self.reduce(sequence, rows, reduction)).concat()
     }
 
     /// # Shapes
     /// `[seq, hidden]` -> `[dim]`
-    fn reduce(&self, rows: &[f32], reduction: Reduction) -> Vec<f32> {
-        let pooled = pool(rows, self.encoder.hidden(), reduction.pooling);
+    fn reduce(&self, sequence: &Sequence<'_>, rows: &[f32], reduction: Reduction) -> Vec<f32> {
+        let pooled = pool(sequence, rows, self.encoder.hidden(), reduction.pooling);
         let mut vector = match &self.projection {
             Some(projection) => projection.forward(&pooled),
             None => pooled,
@@ -97,17 +102,18 @@ impl Projection {
 }
 
 /// # Shapes
-/// `[seq, hidden]` -> `[hidden]`
-fn pool(rows: &[f32], hidden: usize, pooling: Pooling) -> Vec<f32> {
-    let mut pooled = vec![0.0; hidden];
-    let count = match pooling {
-        Pooling::Cls => 1,
-        Pooling::Mean => rows.len() / hidden,
+/// rows of `Sequence` `[seq, hidden]` -> `[hidden]`
+fn pool(sequence: &Sequence<'_>, rows: &[f32], hidden: usize, pooling: Pooling) -> Vec<f32> {
+    let averaged = match pooling {
+        Pooling::Cls => 0..1,
+        Pooling::Mean => 0..sequence.ids.len(),
+        Pooling::Mention => sequence.own.clone(),
     };
-    for row in rows.chunks_exact(hidden).take(count) {
+    let mut pooled = vec![0.0; hidden];
+    for row in rows[averaged.start * hidden..averaged.end * hidden].chunks_exact(hidden) {
         pooled.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
     }
-    pooled.iter_mut().for_each(|sum| *sum /= count.max(1) as f32);
+    pooled.iter_mut().for_each(|sum| *sum /= averaged.len().max(1) as f32);
     pooled
 }
 
@@ -135,8 +141,10 @@ mod tests {
     #[test]
     fn pooling_by_hand() {
         let rows = [1.0, 2.0, 3.0, 6.0];
-        assert_eq!(pool(&rows, 2, Pooling::Mean), [2.0, 4.0]);
-        assert_eq!(pool(&rows, 2, Pooling::Cls), [1.0, 2.0]);
+        let sequence = Sequence { ids: &[7, 8], segments: &[0, 0], own: &(1..2) };
+        assert_eq!(pool(&sequence, &rows, 2, Pooling::Mean), [2.0, 4.0]);
+        assert_eq!(pool(&sequence, &rows, 2, Pooling::Mention), [3.0, 6.0]);
+        assert_eq!(pool(&sequence, &rows, 2, Pooling::Cls), [1.0, 2.0]);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! vector loop add in nearly the same order; results may differ in the last bits between processors.
 
 mod adamw;
+pub mod bf16;
 mod dots;
 mod dropout;
 pub mod gemm;

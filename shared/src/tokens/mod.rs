@@ -17,6 +17,7 @@ pub use template::{EntityTemplate, MentionTemplate};
 
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 use tokenizers::Tokenizer;
 
 /// A token sequence with its special tokens, and what did not fit into it.
@@ -24,8 +25,17 @@ use tokenizers::Tokenizer;
 pub struct Encoded {
     /// Token ids, at most the window's length.
     pub ids: Vec<u32>,
+    /// The tokens that stand for the input: a mention's own ones, without its context; all of an entity's.
+    pub own: Range<usize>,
     /// What was left out.
     pub cut: Cut,
+}
+
+impl Encoded {
+    /// A sequence whose tokens all stand for the input.
+    pub fn whole(ids: Vec<u32>, cut: Cut) -> Self {
+        Self { own: 0..ids.len(), ids, cut }
+    }
 }
 
 /// What a window left out. Nothing is cut silently: a link carries this.
@@ -50,6 +60,8 @@ pub struct TokenBatch {
     pub segments: Vec<i32>,
     /// `true` = real token.
     pub mask: Vec<bool>,
+    /// `true` = one of the tokens that stand for the input ([`Encoded::own`]).
+    pub own: Vec<bool>,
 }
 
 /// The tokenizer of one encoder, with its special tokens.
@@ -155,6 +167,7 @@ impl TokenBatch {
             ids: Vec::with_capacity(rows.len() * seq),
             segments: vec![0; rows.len() * seq],
             mask: Vec::with_capacity(rows.len() * seq),
+            own: Vec::with_capacity(rows.len() * seq),
         };
         for row in rows {
             let padding = seq - row.ids.len();
@@ -162,6 +175,7 @@ impl TokenBatch {
             batch.ids.extend(std::iter::repeat_n(pad as i32, padding));
             batch.mask.extend(std::iter::repeat_n(true, row.ids.len()));
             batch.mask.extend(std::iter::repeat_n(false, padding));
+            batch.own.extend((0..seq).map(|at| row.own.contains(&at)));
         }
         batch
     }
@@ -186,12 +200,13 @@ pub(crate) mod tests {
     #[test]
     fn batches_are_padded_to_the_longest_row() {
         let tokens = tiny();
-        let row = |ids: &[u32]| Encoded { ids: ids.to_vec(), cut: Cut::default() };
+        let row = |ids: &[u32]| Encoded::whole(ids.to_vec(), Cut::default());
         let batch = tokens.batch(&[&row(&[7, 8, 9]), &row(&[5])]);
         let pad = tokens.special.pad as i32;
         assert_eq!((batch.batch, batch.seq), (2, 3));
         assert_eq!(batch.ids, [7, 8, 9, 5, pad, pad]);
         assert_eq!(batch.mask, [true, true, true, true, false, false]);
+        assert_eq!(batch.own, batch.mask);
     }
 
     #[test]

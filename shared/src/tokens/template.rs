@@ -56,7 +56,7 @@ impl Tokens {
         let cut = Cut { context: false, mention: pieces.len() > room || !all };
         pieces.truncate(room);
         let ids = [&[self.special.cls], pieces.as_slice(), &[self.special.sep]].concat();
-        Ok(Some(Encoded { ids, cut }))
+        Ok(Some(Encoded::whole(ids, cut)))
     }
 
     fn mention_in_context(&self, mention: &Mention<'_>, max_len: usize) -> Result<Option<Encoded>> {
@@ -82,7 +82,8 @@ impl Tokens {
             &right[..window.right],
             &[self.special.sep],
         ];
-        Ok(Some(Encoded { ids: ids.concat(), cut }))
+        let first = window.left + 2;
+        Ok(Some(Encoded { ids: ids.concat(), own: first..first + window.mention, cut }))
     }
 
     /// An entity in at most `max_len` tokens; with `synonyms`, they follow the title, separated by semicolons.
@@ -127,7 +128,7 @@ impl Tokens {
             }
             EntityTemplate::Types => [&[cls], &title[..], &[sep], &types, &[sep], &description, &[sep]].concat(),
         };
-        Ok(Encoded { ids, cut: Cut { context: cut_types || cut_description, mention: cut_title } })
+        Ok(Encoded::whole(ids, Cut { context: cut_types || cut_description, mention: cut_title }))
     }
 }
 
@@ -177,7 +178,8 @@ mod tests {
             p("today"),
             vec![special.sep],
         ];
-        assert_eq!(encoded, Encoded { ids: expected.concat(), cut: Cut::default() });
+        assert_eq!((encoded.ids.clone(), encoded.cut), (expected.concat(), Cut::default()));
+        assert_eq!(encoded.ids[encoded.own.clone()], p("fever"));
 
         let entity = |template, synonyms| tokens.entity(&concept(), template, synonyms, 128).expect("it fits").ids;
         let (cls, sep, ent) = (vec![special.cls], vec![special.sep], vec![markers.entity]);

@@ -94,6 +94,9 @@ pub struct IndexArgs {
     /// Tokens of one encoder batch, padding included
     #[arg(long, default_value_t = 2048)]
     batch_tokens: usize,
+    /// Encode concepts in bfloat16: several times faster on a processor with AMX; vectors differ in the third digit
+    #[arg(long)]
+    bf16: bool,
 }
 
 /// Makes a command-line choice out of a type of `pel-shared`, which knows no command line.
@@ -112,7 +115,7 @@ macro_rules! choice {
 choice!(ViewChoice => View { Names = "names", Template = "template", Both = "both" });
 choice!(MentionChoice => MentionTemplate { Bare = "bare", Context = "context" });
 choice!(TemplateChoice => EntityTemplate { Description = "description", Types = "types" });
-choice!(PoolingChoice => Pooling { Mean = "mean", Cls = "cls" });
+choice!(PoolingChoice => Pooling { Mean = "mean", Cls = "cls", Mention = "mention" });
 choice!(ScoreChoice => Score { Cosine = "cosine", Dot = "dot" });
 choice!(PrecisionChoice => Precision { Int4 = "int4", Int8 = "int8", F32 = "f32" });
 choice!(WeightsChoice => Precision { Int8 = "int8", F32 = "f32" });
@@ -188,6 +191,7 @@ pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         }),
         nil: NilPolicy { threshold: args.nil_threshold, calibrated_on: args.nil_calibrated_on.clone() },
         batch_tokens: args.batch_tokens,
+        bf16: args.bf16,
     };
     let device = device.open(Work::Long)?;
     let work = WorkFolder::beside(&args.out);

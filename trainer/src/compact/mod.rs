@@ -3,6 +3,7 @@
 //!
 //! What it costs is measured by whoever uses it, with `pel evaluate`; what is left is trained on with `pel train`.
 
+mod curve;
 mod projection;
 mod vocabulary;
 
@@ -15,6 +16,7 @@ use crate::train::model::{SETTINGS, Settings, TOWERS};
 use crate::train::{Snapshot, write_file, write_folder};
 use crate::{bundles, kb_file};
 use clap::Args;
+use pel_shared::bert::Precision as BertPrecision;
 use pel_shared::bundle::names;
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::kb::Concept;
@@ -50,9 +52,21 @@ pub struct CompactArgs {
     /// Project vectors to so many dimensions
     #[arg(long)]
     dim: Option<usize>,
-    /// The folder to write
+    /// Only measure what an index over the first concept table loses with so many dimensions, in each precision
+    #[arg(long, value_delimiter = ',', requires = "corpus", conflicts_with_all = ["out", "dim"])]
+    curve: Vec<usize>,
+    /// The split of the first corpus on which the curve is measured
+    #[arg(long, default_value = "dev")]
+    split: String,
+    /// Measure the curve on so many mentions, at equal steps
+    #[arg(long, default_value_t = 2500)]
+    mentions: usize,
+    /// Encode in bfloat16: several times faster on a processor with AMX
     #[arg(long)]
-    out: PathBuf,
+    bf16: bool,
+    /// The folder to write
+    #[arg(long, required_unless_present = "curve")]
+    out: Option<PathBuf>,
 }
 
 /// Runs `pel compact`.
@@ -64,6 +78,7 @@ pub fn run(args: &CompactArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         Error::input(format!("{}: expected a model that `pel train` wrote, found no {SETTINGS}", args.model.display()))
     })?;
     let tied = !args.model.join(TOWERS[0]).is_dir();
+    let Some(out) = &args.out else { return measured(args, &settings, tied, device, json) };
     let folders: Vec<&str> = if tied { vec![""] } else { TOWERS.into() };
     let tokenizer = bundles::map(&args.model.join(folders[0]).join(names::TOKENIZER))?;
     let tokens = Tokens::from_bytes(&tokenizer)?;
@@ -75,7 +90,7 @@ pub fn run(args: &CompactArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         0 => None,
         least => Some(prune(&tokenizer, &used(args, &tokens, least)?)?),
     };
-    write_folder(&args.out, |out| {
+    write_folder(out, |out| {
         folders.iter().try_for_each(|folder| {
             let (from, to) = (args.model.join(folder), out.join(folder));
             write_tower(&from, &to, &tokenizer, pruned.as_ref(), projection.as_ref())
@@ -85,11 +100,11 @@ pub fn run(args: &CompactArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let rows = pruned.as_ref().map_or(tokens.size(), |pruned| pruned.rows.len());
     let kept = projection.as_ref().map(|projection| projection.kept);
     if json {
-        let said = serde_json::json!({"out": args.out, "vocabulary": rows, "of": tokens.size(), "kept": kept});
+        let said = serde_json::json!({"out": out, "vocabulary": rows, "of": tokens.size(), "kept": kept});
         println!("{said}");
         return Ok(());
     }
-    println!("{}: {rows} of {} pieces of the vocabulary", args.out.display(), tokens.size());
+    println!("{}: {rows} of {} pieces of the vocabulary", out.display(), tokens.size());
     if let (Some(kept), Some(dim)) = (kept, args.dim) {
         println!("{dim} dimensions keep {:.1} % of the vectors' squared length", 100.0 * kept);
     }
@@ -97,16 +112,43 @@ pub fn run(args: &CompactArgs, device: &DeviceArgs, json: bool) -> Result<()> {
 }
 
 fn project(args: &CompactArgs, settings: &Settings, tied: bool, dim: usize, device: &DeviceArgs) -> Result<Projection> {
+    let snapshot = snapshot(args, &config(args, settings, tied), device)?;
+    let (vectors, hidden) = snapshot.vectors();
+    principal(vectors, hidden, dim)
+}
+
+fn measured(args: &CompactArgs, settings: &Settings, tied: bool, device: &DeviceArgs, json: bool) -> Result<()> {
+    let config = config(args, settings, tied);
+    let snapshot = snapshot(args, &config, device)?;
+    let Some((held_out, vectors)) = snapshot.held_out(&config)? else {
+        return Err(Error::input("--mentions: expected at least 1, found 0"));
+    };
+    let points = curve::curve(&snapshot, &held_out, &vectors, &args.curve)?;
+    if json {
+        println!("{}", serde_json::json!(points));
+    } else {
+        println!("{}", curve::shown(&points));
+    }
+    Ok(())
+}
+
+/// The model as if it were trained on.
+fn config(args: &CompactArgs, settings: &Settings, tied: bool) -> Config {
     let mut config = Config::default();
     config.model.tied = tied;
     config.model.pooling = settings.reduction.pooling;
     config.model.score = Some(settings.reduction.score);
     config.view = settings.view.into();
     config.data.kb = args.kb[0].clone();
-    let device = device.open(Work::Long)?;
-    let snapshot = Snapshot::open(&config, Some(&args.model), "model", &device)?;
-    let (vectors, hidden) = snapshot.vectors();
-    principal(vectors, hidden, dim)
+    config.data.corpus = args.corpus.first().cloned().unwrap_or_default();
+    config.validation.split = args.split.clone();
+    config.model.precision = if args.bf16 { BertPrecision::Bf16 } else { BertPrecision::F32 };
+    config.validation.mentions = args.mentions;
+    config
+}
+
+fn snapshot(args: &CompactArgs, config: &Config, device: &DeviceArgs) -> Result<Snapshot> {
+    Snapshot::open(config, Some(&args.model), "model", &device.open(Work::Long)?)
 }
 
 /// Which pieces the texts use often enough.

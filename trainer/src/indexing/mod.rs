@@ -42,6 +42,8 @@ pub struct Recipe {
     pub nil: NilPolicy,
     /// Tokens of one encoder batch, padding included.
     pub batch_tokens: usize,
+    /// Encode concepts in bfloat16 where the processor can.
+    pub bf16: bool,
 }
 
 /// A bundle that was built, and what there is to say about it.
@@ -64,8 +66,19 @@ pub struct Built {
 /// # Errors
 /// If the parts do not fit together, the device fails, or the user stops the work.
 pub fn build(recipe: Recipe, device: &OpenDevice, work: &WorkFolder) -> Result<Built> {
-    let Recipe { encoder: info, kb, kb_info, licence_text, files: mut parts, view, precision, hnsw, nil, batch_tokens } =
-        recipe;
+    let Recipe {
+        encoder: info,
+        kb,
+        kb_info,
+        licence_text,
+        files: mut parts,
+        view,
+        precision,
+        hnsw,
+        nil,
+        batch_tokens,
+        bf16,
+    } = recipe;
     let tokens = Tokens::from_bytes(parts.get(names::TOKENIZER)?)?;
     let encoder = encoder(&parts, &tokens, &info, &view, device)?;
     let rows = rows(&kb, &tokens, &view)?;
@@ -75,7 +88,8 @@ pub fn build(recipe: Recipe, device: &OpenDevice, work: &WorkFolder) -> Result<B
     eprintln!("{} concepts, {} different texts, on {}", kb.len(), rows.sequences.len(), device.name);
     let reduction = info.reduction;
     let key = format!("{reduction:?} {:?} {}", parts.file_infos(), device.name);
-    let encoding = Encoding { encoder: &encoder, batch_tokens };
+    let encoder = if bf16 { encoder.rounded() } else { encoder };
+    let encoding = Encoding { encoder: &encoder, batch_tokens, bf16 };
     let vectors = rows.spread(&vectors::vectors(&encoding, &rows.sequences, work, &key)?);
 
     let index_info = IndexInfo {

@@ -125,6 +125,8 @@ pub struct Encoding<'a> {
     pub encoder: &'a Encoder,
     /// Tokens of one batch, padding included.
     pub batch_tokens: usize,
+    /// Whether the encoder multiplies in bfloat16.
+    pub bf16: bool,
 }
 
 /// Encodes all sequences, in the order of `sequences`. What is done is kept in the work folder under `key`, which
@@ -141,7 +143,9 @@ pub fn vectors(encoding: &Encoding<'_>, sequences: &[Encoded], work: &WorkFolder
     let batches = by_length(&lengths, 256, encoding.batch_tokens);
     let sizes: Vec<u64> = batches.iter().map(|batch| (batch.len() * dim * 4) as u64).collect();
     let mut hash = blake3::Hasher::new();
-    hash.update(key.as_bytes()).update(&(encoding.batch_tokens as u64).to_le_bytes());
+    hash.update(key.as_bytes())
+        .update(&(encoding.batch_tokens as u64).to_le_bytes())
+        .update(&[u8::from(encoding.bf16)]);
     for sequence in sequences {
         hash.update(&(sequence.ids.len() as u64).to_le_bytes()).update(bytemuck::cast_slice(&sequence.ids));
     }

@@ -26,7 +26,7 @@ mod tests;
 
 pub use checkpoint::{write as write_file, write_folder};
 pub use snapshot::Snapshot;
-pub use survey::Validated;
+pub use survey::{CANDIDATES, HeldOut, Validated};
 
 use crate::device::OpenDevice;
 use crate::files::write_whole;
@@ -41,13 +41,14 @@ use examples::{Example, Pair};
 use log::{Event, Log};
 use model::Model;
 use optimiser::{Optimiser, Stepped};
+use pel_shared::bert::multiplies_in;
 use pel_shared::bundle::View;
 use pel_shared::error::{Error, Result};
 use random::Order;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use step::Step;
-use survey::{HeldOut, Survey};
+use survey::Survey;
 
 /// What is learned from.
 enum Examples {
@@ -109,6 +110,10 @@ pub struct Trained {
 /// written first).
 pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained> {
     config.check_paths()?;
+    if !multiplies_in(config.model.precision, &device.device) {
+        let expected = "f32: bf16 needs a processor with AMX, and `--device cpu`";
+        return Err(Error::input(format!("the configuration: `model.precision`: expected {expected}, found bf16")));
+    }
     keep_config(config, out)?;
     let device = device.device.clone().autodiff();
     let device = if config.model.gradient_checkpointing { device.gradient_checkpointing() } else { device };

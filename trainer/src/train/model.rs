@@ -6,6 +6,7 @@ use crate::files::{io_error, write_whole};
 use burn::tensor::Device;
 use bytes::Bytes;
 use pel_shared::bert::BertConfig;
+use pel_shared::bert::Precision;
 use pel_shared::biencoder::Reduction;
 use pel_shared::biencoder::{BiEncoder, Side, Tower, TowerBytes};
 use pel_shared::bundle::{ViewOptions, names};
@@ -89,6 +90,8 @@ pub struct Model {
     pub tokens: Tokens,
     /// How vectors are reduced and compared.
     pub reduction: Reduction,
+    /// In which numbers linear layers multiply.
+    pub precision: Precision,
     tied: bool,
     fixed: [Fixed; 2],
 }
@@ -145,7 +148,14 @@ impl Model {
         }
         let second = entity_files.as_ref().unwrap_or(&mention_files).fixed.clone();
         let fixed = [mention_files.fixed.clone(), second];
-        Ok(Self { towers, tokens, reduction: config.reduction(), tied: entity_files.is_none(), fixed })
+        Ok(Self {
+            towers,
+            tokens,
+            reduction: config.reduction(),
+            tied: entity_files.is_none(),
+            fixed,
+            precision: config.model.precision,
+        })
     }
 
     /// The folders that the towers go to, with their side.
@@ -199,6 +209,7 @@ impl Model {
         let files = files.collect::<Result<Vec<_>>>()?;
         let mut towers = files.iter().map(Files::tower);
         let mention = towers.next().ok_or_else(|| Error::artifact("a model has at least one tower"))?;
-        Encoder::new(mention, towers.next(), &self.tokens, self.reduction, device)
+        let encoder = Encoder::new(mention, towers.next(), &self.tokens, self.reduction, device)?;
+        Ok(if self.precision == Precision::Bf16 { encoder.rounded() } else { encoder })
     }
 }

@@ -3,13 +3,13 @@
 use super::catalogue::Catalogue;
 use super::config::Config;
 use super::model::Model;
-use super::survey::Survey;
+use super::survey::{HeldOut, Survey};
 use crate::device::OpenDevice;
 use crate::evaluate::{Query, Retriever};
 use pel_shared::bundle::ViewOptions;
 use pel_shared::error::Result;
 use pel_shared::index::Index;
-use pel_shared::kb::KnowledgeBase;
+use pel_shared::kb::{ConceptId, KnowledgeBase};
 use pel_shared::lexical::Ranked;
 use pel_shared::text::Mention;
 use pel_shared::tokens::Encoded;
@@ -52,6 +52,26 @@ impl Snapshot {
     /// `[texts, dim]`
     pub fn vectors(&self) -> (&[f32], usize) {
         self.survey.vectors()
+    }
+
+    /// What stands in an index for the concepts: for each row its vector, of those in `vectors` (as
+    /// [`Snapshot::vectors`] orders them), and its concept.
+    pub fn rows(&self, vectors: &[f32]) -> (Vec<f32>, &[ConceptId]) {
+        let rows = self.catalogue.rows();
+        (rows.spread(vectors), &rows.concepts)
+    }
+
+    /// Mentions of a held-out split, as the configuration wants them, and their vectors; nothing if it wants none.
+    ///
+    /// # Shapes
+    /// `[mentions, dim]`
+    ///
+    /// # Errors
+    /// If the split cannot be read or is empty, the device fails, or the user stops the work.
+    pub fn held_out(&self, config: &Config) -> Result<Option<(HeldOut, Vec<f32>)>> {
+        let Some(held_out) = HeldOut::read(config, &self.model, &self.catalogue)? else { return Ok(None) };
+        let vectors = self.survey.mentions(&held_out.encoded())?;
+        Ok(Some((held_out, vectors)))
     }
 
     /// The concepts.

@@ -47,7 +47,7 @@ impl Step<'_> {
             rate: model.dropout as f32,
             seed: stream(*seed, Purpose::Dropout, 4 * self.number + which).next_u64(),
         });
-        Pass { dropout, recompute: model.gradient_checkpointing }
+        Pass { dropout, recompute: model.gradient_checkpointing, precision: model.precision }
     }
 
     fn input(&self, rows: &[&Encoded]) -> BertInput {
@@ -123,7 +123,7 @@ impl Step<'_> {
         let step = fgsm(&frozen, &input, of_pairs.clone(), &towards, self.config.fgsm.epsilon as f32, reduction);
         let z = tower.bert().embedding_sum(&input) + step;
         let hidden = tower.bert().forward_from_sum(z, &input.mask, &self.pass(2));
-        let vectors = tower.reduce(hidden, &input.mask, reduction);
+        let vectors = tower.reduce(hidden, &input, reduction);
         let scores = (vectors * of_pairs).sum_dim(1).reshape([pairs.len()]);
         // From pairs to the matrix: each place takes its pair's score; the others take any, and are masked.
         let mut at = vec![0i32; batch.mentions.len() * width];

@@ -17,7 +17,8 @@ use pel_shared::encoder::Encoder;
 use pel_shared::error::{Error, Result};
 use pel_shared::index::{Index, IndexInfo, Precision};
 use pel_shared::kb::ConceptId;
-use pel_shared::metrics::{Share, Top, average_precision, recall_at};
+use pel_shared::metrics::{Top, average_precision, recall_at};
+use pel_shared::score::Candidate;
 use pel_shared::text::Mention;
 use pel_shared::tokens::{Encoded, by_length};
 use serde::{Deserialize, Serialize};
@@ -25,7 +26,7 @@ use serde::{Deserialize, Serialize};
 /// Tokens of one encoder batch, padding included.
 const BATCH_TOKENS: usize = 2048;
 /// Candidates that validation looks at.
-const TOP: usize = 64;
+pub const CANDIDATES: usize = 64;
 
 /// The vectors of all sequences.
 pub struct Survey {
@@ -155,33 +156,8 @@ impl Survey {
     /// # Errors
     /// If the device fails, or the user stops the work.
     pub fn validate(&self, model: &Model, catalogue: &Catalogue, held_out: &HeldOut) -> Result<Validated> {
-        let mentions: Vec<&Encoded> = held_out.mentions.iter().map(|(mention, _)| mention).collect();
-        let found = self.by_concept(model, catalogue)?.search(&self.mentions(&mentions)?, TOP);
-        let ranks: Vec<(Option<usize>, &Gold)> = held_out
-            .mentions
-            .iter()
-            .zip(&found)
-            .map(|((_, gold), found)| (found.iter().position(|one| Some(one.concept) == gold.concept), gold))
-            .collect();
-        let recall = |k: usize, wanted: fn(&Gold) -> bool| -> Option<f64> {
-            let ranks = ranks.iter().filter(|(_, gold)| gold.concept.is_some() && wanted(gold)).map(|(rank, _)| *rank);
-            let share: Share = recall_at(ranks, k);
-            share.value()
-        };
-        let zero_shot = |gold: &Gold| gold.seen == Some(false);
-        let top = |((_, gold), found): (&(Encoded, Gold), &Vec<pel_shared::score::Candidate>)| Top {
-            score: found.first().map(|best| best.score),
-            nil: gold.concept.is_none(),
-        };
-        let tops: Vec<Top> = held_out.mentions.iter().zip(&found).map(top).collect();
-        Ok(Validated {
-            mentions: held_out.mentions.len(),
-            recall_1: recall(1, |_| true),
-            recall_64: recall(TOP, |_| true),
-            zero_shot_1: recall(1, zero_shot),
-            zero_shot_64: recall(TOP, zero_shot),
-            nil_aupr: average_precision(&tops),
-        })
+        let vectors = self.mentions(&held_out.encoded())?;
+        Ok(held_out.judge(&self.by_concept(model, catalogue)?.search(&vectors, CANDIDATES)))
     }
 }
 
@@ -213,5 +189,33 @@ impl HeldOut {
             }
         }
         Ok(Some(Self { mentions }))
+    }
+
+    /// The mentions, as a tower reads them.
+    pub fn encoded(&self) -> Vec<&Encoded> {
+        self.mentions.iter().map(|(mention, _)| mention).collect()
+    }
+
+    /// What the candidates of each mention, [`CANDIDATES`] at most, say.
+    pub fn judge(&self, found: &[Vec<Candidate>]) -> Validated {
+        let golds = || self.mentions.iter().map(|(_, gold)| gold).zip(found);
+        let rank = |gold: &Gold, found: &[Candidate]| found.iter().position(|one| Some(one.concept) == gold.concept);
+        let recall = |k: usize, wanted: fn(&Gold) -> bool| -> Option<f64> {
+            let golds = golds().filter(|(gold, _)| gold.concept.is_some() && wanted(gold));
+            recall_at(golds.map(|(gold, found)| rank(gold, found)), k).value()
+        };
+        let zero_shot = |gold: &Gold| gold.seen == Some(false);
+        let top = |(gold, found): (&Gold, &Vec<Candidate>)| Top {
+            score: found.first().map(|best| best.score),
+            nil: gold.concept.is_none(),
+        };
+        Validated {
+            mentions: self.mentions.len(),
+            recall_1: recall(1, |_| true),
+            recall_64: recall(CANDIDATES, |_| true),
+            zero_shot_1: recall(1, zero_shot),
+            zero_shot_64: recall(CANDIDATES, zero_shot),
+            nil_aupr: average_precision(&golds().map(top).collect::<Vec<_>>()),
+        }
     }
 }

@@ -1,15 +1,12 @@
 //! The way back: gradients of a layer's input and of its parameters.
 
 use super::attention::{self, Scratch};
-use super::forward::pack_all;
+use super::products::{Input, Panels, pack_all, weight_gradients};
 use super::{Buffer, Group, LINEARS, Options, Params, Saved, Site, cut, groups, part};
-use crate::kernels::gemm::{Start, gemm, pack, packed_len};
+use crate::kernels::gemm::Start;
 use crate::kernels::matrix::{Matrix, MatrixMut};
 use crate::kernels::rows::{activate, activate_backward, add, add_rows, layer_norm, layer_norm_backward};
-use crate::kernels::{Isa, LANES, drop_out, for_each, threads};
-
-/// Rows whose products are added to a weight's gradient at a time: they stay in the cache meanwhile.
-const BLOCK: usize = 256;
+use crate::kernels::{Isa, drop_out, for_each};
 
 /// The gradients of a layer's parameters.
 #[derive(Debug)]
@@ -84,7 +81,7 @@ pub fn backward(
     let (hidden, inner) = (params.hidden(), params.inner());
     let rows: usize = lengths.iter().sum();
     assert!(x.len() == rows * hidden && grads.len() == x.len(), "{rows} rows of {hidden} values");
-    let panels = pack_all(params.weights.map(Matrix::transposed));
+    let panels = pack_all(options.precision, params.weights.map(Matrix::transposed));
     let groups = groups(lengths);
     let mut sums: Vec<Sums> = groups.iter().map(|_| Sums::new(params)).collect();
     let buffer = |width: usize| Buffer::new(rows * width);
@@ -117,10 +114,10 @@ pub fn backward(
         })
     });
     for_each(work.collect(), |work| one_group(params, options, &panels, saved, work));
-    wanted.then(|| parameters(params, rows, x, saved, &factors, sums))
+    wanted.then(|| parameters(params, options, rows, x, saved, &factors, sums))
 }
 
-fn one_group(params: &Params<'_>, options: &Options, panels: &[Buffer; LINEARS], saved: &Saved, work: Work<'_>) {
+fn one_group(params: &Params<'_>, options: &Options, panels: &[Panels; LINEARS], saved: &Saved, work: Work<'_>) {
     let isa = Isa::best();
     let (hidden, inner, rows) = (params.hidden(), params.inner(), work.group.rows.len());
     let Work { group, grads, sums, middle, active, qkv, attended, wide, narrow } = work;
@@ -129,7 +126,7 @@ fn one_group(params: &Params<'_>, options: &Options, panels: &[Buffer; LINEARS],
     // Gradients go back through a linear layer by its weight the other way round.
     let back = |which: usize, grads: Matrix<'_>, start: Start<'_>, out: &mut [f32]| {
         let out = MatrixMut::new(out, rows, params.weights[which].rows);
-        gemm(isa, grads, &panels[which], start, out);
+        panels[which].multiply(&Input::new(options.precision, grads), start, out);
     };
     let drop = |site: Site, values: &mut [f32]| {
         if let Some(dropout) = options.dropout {
@@ -185,9 +182,10 @@ fn one_group(params: &Params<'_>, options: &Options, panels: &[Buffer; LINEARS],
     }
 }
 
-/// The gradients of weights, dW = Xᵀ dY, their columns shared out to the threads; and the groups' sums added up.
+/// The gradients of weights, and the groups' sums added up.
 fn parameters(
     params: &Params<'_>,
+    options: &Options,
     rows: usize,
     x: &[f32],
     saved: &Saved,
@@ -206,26 +204,7 @@ fn parameters(
         (Matrix::new(middle, rows, hidden), Matrix::new(wide, rows, inner)),
         (Matrix::new(active, rows, inner), Matrix::new(narrow, rows, hidden)),
     ];
-    let mut weights = pairs.map(|(x, grad)| vec![0.0; x.cols * grad.cols]);
-    let mut parts = Vec::new();
-    for ((x, grad), weight) in pairs.into_iter().zip(&mut weights) {
-        let width = grad.cols.div_ceil(LANES).div_ceil(threads()) * LANES;
-        let mut left = MatrixMut::new(weight, x.cols, grad.cols);
-        for first in (0..grad.cols).step_by(width) {
-            let (mine, rest) = left.split_cols(width.min(grad.cols - first));
-            left = rest;
-            parts.push((x, grad.part(0, rows, first, mine.cols()), mine));
-        }
-    }
-    for_each(parts, |(x, grad, mut out)| {
-        for first in (0..rows).step_by(BLOCK) {
-            let count = BLOCK.min(rows - first);
-            let mut panels = Buffer::new(packed_len(count, grad.cols));
-            pack(grad.part(first, count, 0, grad.cols), &mut panels);
-            let start = if first == 0 { Start::Zero } else { Start::Sum };
-            gemm(Isa::best(), x.part(first, count, 0, x.cols).transposed(), &panels, start, out.borrow());
-        }
-    });
+    let weights = weight_gradients(options.precision, pairs);
     let mut total = Sums::new(params);
     for mut sums in sums {
         total.all().zip(sums.all()).for_each(|(total, sum)| add(total, sum));

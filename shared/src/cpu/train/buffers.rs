@@ -8,25 +8,33 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 static IDLE: Mutex<Vec<Vec<f32>>> = Mutex::new(Vec::new());
 static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
 
+/// Numbers of a cache line, which every buffer begins with.
+const LINE: usize = 16;
+
 /// Numbers that go back to be used again.
 #[derive(Debug)]
-pub struct Buffer(Vec<f32>);
+pub struct Buffer {
+    values: Vec<f32>,
+    first: usize,
+}
 
 impl Buffer {
     /// `len` numbers, left from whatever they held.
     pub fn new(len: usize) -> Self {
+        let room = len + LINE - 1;
         let found = IDLE.lock().ok().and_then(|mut idle| {
-            let at = idle.partition_point(|buffer| buffer.capacity() < len);
+            let at = idle.partition_point(|buffer| buffer.capacity() < room);
             // One that is much too large would be missing elsewhere.
-            let fits = idle.get(at).is_some_and(|buffer| buffer.capacity() <= len.saturating_mul(2));
+            let fits = idle.get(at).is_some_and(|buffer| buffer.capacity() <= room.saturating_mul(2));
             fits.then(|| idle.remove(at))
         });
-        let mut buffer = found.unwrap_or_else(|| {
+        let mut values = found.unwrap_or_else(|| {
             ALLOCATED.fetch_add(1, Ordering::Relaxed);
-            Vec::with_capacity(len)
+            Vec::with_capacity(room)
         });
-        buffer.resize(len, 0.0);
-        Self(buffer)
+        let first = values.as_ptr().align_offset(4 * LINE).min(LINE - 1);
+        values.resize(first + len, 0.0);
+        Self { values, first }
     }
 
     /// `len` zeros.
@@ -37,11 +45,19 @@ impl Buffer {
     }
 }
 
+impl Clone for Buffer {
+    fn clone(&self) -> Self {
+        let mut copy = Self::new(self.len());
+        copy.copy_from_slice(self);
+        copy
+    }
+}
+
 impl Drop for Buffer {
     fn drop(&mut self) {
         if let Ok(mut idle) = IDLE.lock() {
-            let at = idle.partition_point(|buffer| buffer.capacity() < self.0.capacity());
-            idle.insert(at, std::mem::take(&mut self.0));
+            let at = idle.partition_point(|buffer| buffer.capacity() < self.values.capacity());
+            idle.insert(at, std::mem::take(&mut self.values));
         }
     }
 }
@@ -50,13 +66,13 @@ impl Deref for Buffer {
     type Target = [f32];
 
     fn deref(&self) -> &[f32] {
-        &self.0
+        &self.values[self.first..]
     }
 }
 
 impl DerefMut for Buffer {
     fn deref_mut(&mut self) -> &mut [f32] {
-        &mut self.0
+        &mut self.values[self.first..]
     }
 }
 

@@ -1,8 +1,9 @@
 //! The way forward, keeping what the way back needs.
 
 use super::attention::{self, Scratch};
+use super::products::{Input, Panels, pack_all};
 use super::{Buffer, Group, LINEARS, Options, Params, Site, cut, groups, part};
-use crate::kernels::gemm::{Start, gemm, pack, packed_len};
+use crate::kernels::gemm::Start;
 use crate::kernels::matrix::{Matrix, MatrixMut};
 use crate::kernels::rows::{activate, add, layer_norm};
 use crate::kernels::{Isa, drop_out, for_each};
@@ -35,15 +36,6 @@ impl Saved {
     }
 }
 
-/// Packs matrices, one after the other, on all threads.
-pub(super) fn pack_all<const N: usize>(matrices: [Matrix<'_>; N]) -> [Buffer; N] {
-    let mut packed = matrices.map(|matrix| Buffer::new(packed_len(matrix.rows, matrix.cols)));
-    let parts: Vec<(Matrix<'_>, &mut [f32])> =
-        matrices.into_iter().zip(packed.iter_mut().map(|buffer| &mut buffer[..])).collect();
-    for_each(parts, |(matrix, panels)| pack(matrix, panels));
-    packed
-}
-
 /// One group's part of everything.
 struct Work<'a> {
     group: &'a Group,
@@ -67,7 +59,7 @@ pub fn forward(params: &Params<'_>, options: &Options, lengths: &[usize], x: &[f
     let (hidden, inner) = (params.hidden(), params.inner());
     let rows: usize = lengths.iter().sum();
     assert_eq!(x.len(), rows * hidden, "{rows} rows of {hidden} values");
-    let panels = pack_all(params.weights);
+    let panels = pack_all(options.precision, params.weights);
     let (mut out, mut saved) = (vec![0.0; rows * hidden], Saved::new(rows, hidden, inner));
     let groups = groups(lengths);
     let mut qkv = cut(&groups, 3 * hidden, &mut saved.qkv).into_iter();
@@ -92,15 +84,16 @@ pub fn forward(params: &Params<'_>, options: &Options, lengths: &[usize], x: &[f
     (out, saved)
 }
 
-fn one_group(params: &Params<'_>, options: &Options, panels: &[Buffer; LINEARS], work: Work<'_>) {
+fn one_group(params: &Params<'_>, options: &Options, panels: &[Panels; LINEARS], work: Work<'_>) {
     let isa = Isa::best();
     let (hidden, inner, rows) = (params.hidden(), params.inner(), work.group.rows.len());
     let Work { group, x, qkv, mixed, first, wide, second, out } = work;
+    let input = Input::new(options.precision, Matrix::new(x, rows, hidden));
     let mut left = MatrixMut::new(qkv, rows, 3 * hidden);
     for (panels, bias) in panels.iter().zip(params.biases).take(3) {
         let (mine, rest) = left.split_cols(hidden);
         left = rest;
-        gemm(isa, Matrix::new(x, rows, hidden), panels, Start::Bias(bias), mine);
+        panels.multiply(&input, Start::Bias(bias), mine);
     }
     let (mut scratch, mut seen) = (Scratch::default(), 0);
     let mut mixed_left = MatrixMut::new(mixed, rows, hidden);
@@ -114,7 +107,8 @@ fn one_group(params: &Params<'_>, options: &Options, panels: &[Buffer; LINEARS],
     let linear = |which: usize, x: &[f32], out: &mut [f32]| {
         let weight = params.weights[which];
         let out = MatrixMut::new(out, rows, weight.cols);
-        gemm(isa, Matrix::new(x, rows, weight.rows), &panels[which], Start::Bias(params.biases[which]), out);
+        let input = Input::new(options.precision, Matrix::new(x, rows, weight.rows));
+        panels[which].multiply(&input, Start::Bias(params.biases[which]), out);
     };
     let drop = |site: Site, values: &mut [f32]| {
         if let Some(dropout) = options.dropout {

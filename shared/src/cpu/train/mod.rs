@@ -8,10 +8,12 @@ mod attention;
 mod backward;
 mod buffers;
 mod forward;
+mod products;
 
 pub use backward::{Gradients, backward};
 pub use buffers::{Buffer, allocated, release};
 pub use forward::{Saved, forward};
+pub use products::{Input, Panels, Precision, pack_all};
 
 use crate::kernels::matrix::Matrix;
 use crate::kernels::rows::{Activation, Norm};
@@ -31,6 +33,8 @@ pub struct Options {
     pub epsilon: f32,
     /// Dropout of attention shares and of both sublayers' outputs.
     pub dropout: Option<Dropout>,
+    /// Of the linear layers' products.
+    pub precision: Precision,
 }
 
 /// Dropout that depends on nothing but the seed and a value's place.
@@ -191,6 +195,7 @@ mod tests {
 
     #[test]
     fn gradients_are_those_of_finite_differences() {
+        let precision = Precision::F32;
         for (activation, dropout) in [
             (Activation::Gelu, None),
             (Activation::GeluTanh, Some(Dropout { rate: 0.3, seed: 5 })),
@@ -200,7 +205,7 @@ mod tests {
             let mut layer = Layer::new(&mut state);
             let rows: usize = lengths.iter().sum();
             let (mut x, factors) = (numbers(rows * HIDDEN, &mut state), numbers(rows * HIDDEN, &mut state));
-            let options = Options { heads: 2, activation, epsilon: 1e-3, dropout };
+            let options = Options { heads: 2, activation, epsilon: 1e-3, dropout, precision };
             let (_, saved) = forward(&layer.params(), &options, &lengths, &x);
             let mut grads = factors.clone();
             let found = backward(&layer.params(), &options, &lengths, &x, &saved, &mut grads, true).expect("wanted");
@@ -235,6 +240,30 @@ mod tests {
                     near(&format!("parameter {which}"), at, *found, more, less);
                 }
             }
+        }
+    }
+
+    #[test]
+    fn mixed_precision_stays_near_floats_forward_and_backward() {
+        let (mut state, lengths) = (11, [9usize, 1, 30]);
+        let layer = Layer::new(&mut state);
+        let rows: usize = lengths.iter().sum();
+        let (x, factors) = (numbers(rows * HIDDEN, &mut state), numbers(rows * HIDDEN, &mut state));
+        let run = |precision: Precision| {
+            let dropout = Some(Dropout { rate: 0.1, seed: 3 });
+            let options = Options { heads: 2, activation: Activation::Gelu, epsilon: 1e-3, dropout, precision };
+            let (out, saved) = forward(&layer.params(), &options, &lengths, &x);
+            let mut grads = factors.clone();
+            let found = backward(&layer.params(), &options, &lengths, &x, &saved, &mut grads, true).expect("wanted");
+            [vec![out, grads], found.weights.to_vec(), found.biases.to_vec()].concat()
+        };
+        for (what, (rounded, exact)) in run(Precision::Bf16).iter().zip(run(Precision::F32)).enumerate() {
+            let length = |values: &mut dyn Iterator<Item = f32>| values.map(|value| value * value).sum::<f32>().sqrt();
+            let off = length(&mut rounded.iter().zip(&exact).map(|(rounded, exact)| rounded - exact));
+            let all = length(&mut exact.iter().copied());
+            // Eight bits of precision; the gradient of keys' biases is nothing but rounding.
+            assert!(off < 0.03 * all + 1e-2, "{what}: {off} of {all}");
+            assert!(off > 0.0 || all == 0.0, "{what}: nothing was rounded");
         }
     }
 

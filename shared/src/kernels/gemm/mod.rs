@@ -71,6 +71,21 @@ pub fn pack(b: Matrix<'_>, panels: &mut [f32]) {
     }
 }
 
+/// Undoes [`pack`].
+///
+/// # Panics
+/// If `panels` has another length than [`packed_len`] says.
+pub fn unpack(panels: &[f32], mut b: MatrixMut<'_>) {
+    assert_eq!(panels.len(), packed_len(b.rows(), b.cols()));
+    let (lines, _) = panels.as_chunks::<LANES>();
+    for k in 0..b.rows() {
+        let rows = b.rows();
+        for (at, part) in b.row(k).chunks_mut(LANES).enumerate() {
+            part.copy_from_slice(&lines[at * rows + k][..part.len()]);
+        }
+    }
+}
+
 /// C = A B + start.
 ///
 /// # Shapes
@@ -142,6 +157,16 @@ mod tests {
             );
             assert_eq!(out, [24.0, 33.0, 35.0, 48.0]);
         }
+    }
+
+    #[test]
+    fn what_is_packed_can_be_unpacked() {
+        let values: Vec<f32> = (0..60u8).map(f32::from).collect();
+        let mut panels = vec![f32::NAN; packed_len(3, 20)];
+        pack(Matrix::new(&values, 3, 20), &mut panels);
+        let mut found = vec![0.0; 60];
+        unpack(&panels, MatrixMut::new(&mut found, 3, 20));
+        assert_eq!(found, values);
     }
 
     #[test]

@@ -49,7 +49,7 @@ fn one(args: &BenchArgs, path: &Path, bundle: &Bundle, device: &OpenDevice) -> R
         }
         let mut random = Random(0);
         let mut id = || (random.next() % bundle.tokens.size() as u64) as u32;
-        let sequence = |_| Encoded { ids: (0..seq).map(|_| id()).collect(), cut: Cut::default() };
+        let sequence = |_| Encoded::whole((0..seq).map(|_| id()).collect(), Cut::default());
         let sequences: Vec<Encoded> = (0..batch).map(sequence).collect();
         let sequences: Vec<&Encoded> = sequences.iter().collect();
         let (median_ms, runs) = timed(args.seconds, || encoder.encode(Side::Mention, &sequences).map(drop))?;

@@ -2,13 +2,13 @@
 
 use super::timed;
 use pel_shared::error::Result;
-use pel_shared::kernels::Isa;
 use pel_shared::kernels::gemm::{self, Start};
 use pel_shared::kernels::int8::{self, Codes, Dots};
 use pel_shared::kernels::matrix::{Matrix, MatrixMut};
 use pel_shared::kernels::rows::{
     Activation, Norm, activate, activate_backward, layer_norm, layer_norm_backward, softmax,
 };
+use pel_shared::kernels::{Isa, bf16};
 use serde::Serialize;
 
 /// Rows, columns of A and columns of B: a group of sequences in the widest layer of MiniLM.
@@ -39,6 +39,23 @@ pub(super) fn kernels(seconds: f64) -> Result<Vec<KernelRow>> {
         let a = Matrix::new(&a, m, k);
         gemm::gemm(isa, a, &panels, Start::Bias(&bias), MatrixMut::new(&mut out, m, n));
     })?;
+
+    let mut columns = vec![0; bf16::packed_len(n, k)];
+    bf16::pack_columns(bf16::Road::best(), Matrix::new(&b, n, k).transposed(), &mut columns);
+    let columns = bf16::Packed::new(&columns, n, k);
+    let mut packed = vec![0; bf16::packed_len(m, k)];
+    measure(
+        &mut rows,
+        "the same in bfloat16, A rounded first",
+        bf16::Road::ALL,
+        bf16::Road::is_here,
+        seconds,
+        |road| {
+            bf16::pack_rows(road, Matrix::new(&a, m, k), &mut packed);
+            let rows = bf16::Packed::new(&packed, m, k);
+            bf16::gemm(road, rows, columns, Start::Bias(&bias), MatrixMut::new(&mut out, m, n));
+        },
+    )?;
 
     let (mut codes, mut scales) = (Vec::new(), Vec::new());
     b.chunks_exact(k).for_each(|column| scales.push(int8::quantise_column(column, &mut codes)));

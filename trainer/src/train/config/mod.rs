@@ -5,6 +5,7 @@
 mod check;
 mod read;
 
+use pel_shared::bert::Precision;
 use pel_shared::biencoder::{Pooling, Reduction};
 use pel_shared::bundle::{View, ViewOptions};
 use pel_shared::loss::{MultiSimilarity, Proxy};
@@ -90,6 +91,8 @@ pub struct Model {
     pub dropout: f64,
     /// Compute layers again on the way back: less memory, more time.
     pub gradient_checkpointing: bool,
+    /// In which numbers linear layers multiply: `bf16` (mixed precision) needs a processor with AMX.
+    pub precision: Precision,
 }
 
 /// How mentions and concepts are written.
@@ -259,6 +262,7 @@ impl Default for Model {
             pooling: Pooling::Mean,
             dropout: 0.1,
             gradient_checkpointing: false,
+            precision: Precision::F32,
         }
     }
 }

@@ -1,0 +1,82 @@
+//! Packing: a side of a product becomes tiles of pairs.
+
+use super::{DEPTH, PAIRS, Packed, Road, TILE, Tile, packed_len};
+use crate::kernels::lanes::LANES;
+use crate::kernels::matrix::Matrix;
+use half::bf16;
+
+/// One side, seen from the sum: `count` rows of A or columns of B, `k` steps.
+#[derive(Clone, Copy)]
+pub(super) struct Side<'a> {
+    pub(super) data: &'a [f32],
+    pub(super) count: usize,
+    pub(super) k: usize,
+    /// From one row of A (or column of B) to the next.
+    pub(super) stride: usize,
+    /// From one step of the sum to the next.
+    pub(super) k_stride: usize,
+}
+
+/// Packs A.
+///
+/// # Shapes
+/// a `[m, k]` -> `[m / 16, k / 32]` tiles of `[16 rows, 16 pairs]`
+///
+/// # Panics
+/// If `tiles` has another length than [`packed_len`] says.
+pub fn pack_rows(road: Road, a: Matrix<'_>, tiles: &mut [u32]) {
+    let Matrix { data, rows, cols, row_stride, col_stride } = a;
+    pack(road, Side { data, count: rows, k: cols, stride: row_stride, k_stride: col_stride }, false, tiles);
+}
+
+/// Packs B.
+///
+/// # Shapes
+/// b `[k, n]` -> `[n / 16, k / 32]` tiles of `[16 pairs, 16 columns]`
+///
+/// # Panics
+/// If `tiles` has another length than [`packed_len`] says.
+pub fn pack_columns(road: Road, b: Matrix<'_>, tiles: &mut [u32]) {
+    let Matrix { data, rows, cols, row_stride, col_stride } = b;
+    pack(road, Side { data, count: cols, k: rows, stride: col_stride, k_stride: row_stride }, true, tiles);
+}
+
+fn pack(road: Road, side: Side<'_>, pairs_first: bool, tiles: &mut [u32]) {
+    assert_eq!(tiles.len(), packed_len(side.count, side.k), "{} x {} packed", side.count, side.k);
+    let deep = Packed { tiles: &[], count: side.count, k: side.k }.deep();
+    let (tiles, _) = tiles.as_chunks_mut::<TILE>();
+    let wide = tiles.len() / deep.max(1);
+    for nth in 0..tiles.len() {
+        // Numbers are read in the order in which they lie.
+        let (at, step) = if side.k_stride == 1 { (nth / deep, nth % deep) } else { (nth % wide, nth / wide) };
+        let tile = &mut tiles[at * deep + step];
+        let (first, step) = (at * LANES, step * DEPTH);
+        if first >= side.count {
+            tile.fill(0);
+            continue;
+        }
+        match road {
+            #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+            Road::Amx if super::amx::pack(side, first, step, pairs_first, tile) => {}
+            _ => one(side, first, step, pairs_first, tile),
+        }
+    }
+}
+
+/// Any tile, also one beyond an edge.
+fn one(side: Side<'_>, first: usize, step: usize, pairs_first: bool, tile: &mut [u32; TILE]) {
+    let value = |at: usize, k: usize| -> u32 {
+        if at >= side.count || k >= side.k {
+            return 0;
+        }
+        u32::from(bf16::from_f32(side.data[at * side.stride + k * side.k_stride]).to_bits())
+    };
+    let mut rows: Tile = [[0; PAIRS]; LANES];
+    for (line, row) in rows.iter_mut().enumerate() {
+        for (pair, both) in row.iter_mut().enumerate() {
+            let (at, k) = if pairs_first { (first + pair, step + 2 * line) } else { (first + line, step + 2 * pair) };
+            *both = value(at, k) | value(at, k + 1) << 16;
+        }
+    }
+    tile.copy_from_slice(rows.as_flattened());
+}

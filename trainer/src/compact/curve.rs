@@ -1,0 +1,96 @@
+//! What fewer dimensions and shorter codes cost: recall on a held-out split against the bytes of the index.
+
+use super::projection::{Projection, principal};
+use crate::tables::table;
+use crate::train::{CANDIDATES, HeldOut, Snapshot, Validated};
+use comfy_table::{Cell, CellAlignment};
+use pel_shared::container::Check;
+use pel_shared::error::Result;
+use pel_shared::index::{Index, IndexInfo, Precision};
+use pel_shared::score::Score;
+use serde::Serialize;
+
+/// The precisions that are tried.
+const PRECISIONS: [Precision; 3] = [Precision::F32, Precision::Int8, Precision::Int4];
+
+/// One index.
+#[derive(Debug, Serialize)]
+pub struct Point {
+    dim: usize,
+    precision: Precision,
+    /// Of the index file.
+    bytes: usize,
+    #[serde(flatten)]
+    found: Validated,
+}
+
+/// An index for each of `dims`, and for all dimensions, in each precision.
+///
+/// # Errors
+/// If a dimension is none, or an index cannot be made.
+pub fn curve(snapshot: &Snapshot, held_out: &HeldOut, mentions: &[f32], dims: &[usize]) -> Result<Vec<Point>> {
+    let (vectors, hidden) = snapshot.vectors();
+    let widest = dims.iter().copied().max().unwrap_or(hidden);
+    let projection = principal(vectors, hidden, widest)?;
+    let mut dims = dims.to_vec();
+    dims.sort_unstable();
+    dims.dedup();
+    let mut points = Vec::new();
+    for dim in dims {
+        let narrow = |vectors: &[f32]| projected(&projection, hidden, dim, vectors);
+        points.extend(measure(snapshot, held_out, dim, &narrow(vectors), &narrow(mentions))?);
+    }
+    if widest < hidden {
+        points.extend(measure(snapshot, held_out, hidden, vectors, mentions)?);
+    }
+    Ok(points)
+}
+
+fn measure(
+    snapshot: &Snapshot,
+    held_out: &HeldOut,
+    dim: usize,
+    vectors: &[f32],
+    mentions: &[f32],
+) -> Result<Vec<Point>> {
+    let (vectors, concepts) = snapshot.rows(vectors);
+    let point = |precision: Precision| {
+        let info = IndexInfo { rows: concepts.len(), dim, precision, score: Score::Cosine, hnsw: None };
+        let built = Index::build(&vectors, concepts, &info)?;
+        let bytes = built.len();
+        let index = Index::from_bytes(&built.into(), Check::Trusted)?;
+        Ok(Point { dim, precision, bytes, found: held_out.judge(&index.search(mentions, CANDIDATES)) })
+    };
+    PRECISIONS.into_iter().map(point).collect()
+}
+
+/// Projected to the first `dim` directions, and of unit length again.
+///
+/// # Shapes
+/// vectors `[n, hidden]` -> `[n, dim]`
+fn projected(projection: &Projection, hidden: usize, dim: usize, vectors: &[f32]) -> Vec<f32> {
+    let rows = vectors.chunks_exact(hidden).flat_map(|vector| {
+        let along = |direction: &[f32]| direction.iter().zip(vector).map(|(a, b)| a * b).sum::<f32>();
+        let row: Vec<f32> = projection.weight.chunks_exact(hidden).take(dim).map(along).collect();
+        let length = row.iter().map(|value| value * value).sum::<f32>().sqrt().max(f32::MIN_POSITIVE);
+        row.into_iter().map(move |value| value / length)
+    });
+    rows.collect()
+}
+
+/// The curve as a table.
+pub fn shown(points: &[Point]) -> String {
+    let percent = |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{:.1}", 100.0 * share));
+    let mut shown = table(["Dimensions", "Precision", "MB", "@1", "@64", "Zero-shot @1", "@64", "NIL auPR"]);
+    for Point { dim, precision, bytes, found } in points {
+        let shares = [found.recall_1, found.recall_64, found.zero_shot_1, found.zero_shot_64, found.nil_aupr];
+        let first = [dim.to_string(), format!("{precision:?}").to_lowercase(), format!("{:.1}", *bytes as f64 / 1e6)];
+        shown.add_row(
+            first
+                .into_iter()
+                .chain(shares.map(percent))
+                .map(|text| Cell::new(text).set_alignment(CellAlignment::Right)),
+        );
+    }
+    shown.to_string()
+}
