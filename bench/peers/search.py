@@ -15,7 +15,7 @@ INT8_TARGET, INT8_MEMORY_TARGET, INT8_RECALL_TARGET = 0.5, 0.26, 0.995
 # Time of our graph by hnswlib's, where both find this share of the ten nearest.
 HNSW_TARGET, HNSW_RECALL, HNSW_K = 2.0, 0.95, 10
 # Nodes kept while searching, that are tried.
-EFS = [10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256, 272, 288, 304, 320, 352, 384, 448, 512, 640, 768, 1024, 1280, 1536]
+EFS = [10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256, 272, 288, 304, 320, 352, 384, 416, 448, 480, 512, 576, 640, 704, 768, 896, 1024]
 
 
 def read_vectors(path, dim, rows):

@@ -153,8 +153,7 @@ impl Linker {
             let mention = Mention::cut(text, detected.span)?;
             let encoded = view.mention(&self.bundle.tokens, &mention)?;
             let sequence = encoded.map(|encoded| numbered.number(encoded));
-            let named =
-                if self.names_score_one() { self.bundle.dictionary.lookup_mention(mention.text) } else { Vec::new() };
+            let named = self.bundle.dictionary.lookup_mention(mention.text);
             prepared.push(PreparedMention { detected, sequence, named });
         }
         Ok(Prepared { mentions: prepared, sequences: numbered.in_order() })
@@ -199,10 +198,17 @@ impl Linker {
                 let decision = Decision::Nil { reason: NilReason::EmptyMention, best: None };
                 return Link { span, origin, decision, candidates: Vec::new(), cut: Cut::default() };
             };
-            let named = mention.named.iter().map(|concept| Candidate { concept: *concept, score: 1.0 });
-            let all = named.chain(candidates[at].iter().copied()).collect();
+            let mut all = candidates[at].clone();
+            if self.names_score_one() {
+                all.extend(mention.named.iter().map(|concept| Candidate { concept: *concept, score: 1.0 }));
+            }
             let candidates = best_per_concept(all, options.k.max(1));
-            Link { span, origin, decision: policy.decide(&candidates), candidates, cut: prepared.sequences[at].cut }
+            let decision = match options.threshold {
+                // Who sets a threshold means it.
+                Some(_) => policy.decide(&candidates),
+                None => policy.decide_named(&candidates, &mention.named),
+            };
+            Link { span, origin, decision, candidates, cut: prepared.sequences[at].cut }
         };
         prepared.mentions.iter().map(link).collect()
     }

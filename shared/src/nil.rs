@@ -1,5 +1,6 @@
 //! NIL: the knowledge base has no concept for a mention. An answer, not an absence.
 
+use crate::kb::ConceptId;
 use crate::score::Candidate;
 use serde::{Deserialize, Serialize};
 
@@ -63,12 +64,20 @@ impl NilPolicy {
             Some(best) => Decision::Nil { reason: NilReason::BelowThreshold, best: Some(best) },
         }
     }
+
+    /// As [`NilPolicy::decide`], but the best candidate is linked at any score if the mention is one of its names: a threshold
+    /// tells unknown words from known ones, and this one is known.
+    pub fn decide_named(&self, candidates: &[Candidate], named: &[ConceptId]) -> Decision {
+        match candidates.first().copied() {
+            Some(best) if named.contains(&best.concept) => Decision::Linked { best },
+            _ => self.decide(candidates),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kb::ConceptId;
 
     #[test]
     fn a_mention_is_linked_from_the_threshold_on() {
@@ -80,5 +89,7 @@ mod tests {
         assert_eq!(policy.decide(&[]), Decision::Nil { reason: NilReason::NoCandidate, best: None });
         assert!(matches!(policy.decide(&[candidate(f32::NAN)]), Decision::Nil { .. }));
         assert!(matches!(NilPolicy::default().decide(&[candidate(-9.0)]), Decision::Linked { .. }));
+        assert_eq!(policy.decide_named(&[candidate(0.1)], &[ConceptId(3)]), Decision::Linked { best: candidate(0.1) });
+        assert!(matches!(policy.decide_named(&[candidate(0.1)], &[ConceptId(4)]), Decision::Nil { .. }));
     }
 }

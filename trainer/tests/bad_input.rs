@@ -78,7 +78,7 @@ fn a_file_of_another_version_inside_is_refused() {
     std::fs::write(&manifest, text.replace(&old, blake3::hash(&bytes).to_hex().as_str())).expect("written");
     let done = said(pel(&["inspect", &folder.path().display().to_string()]));
     assert_eq!(done.code, Some(4));
-    assert!(done.err.contains("the index has format version 77, this build reads 2"), "{}", done.err);
+    assert!(done.err.contains("the index has format version 77, this build reads 3"), "{}", done.err);
 }
 
 #[test]

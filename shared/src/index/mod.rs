@@ -24,7 +24,7 @@ use hnsw::Graph;
 use serde::{Deserialize, Serialize};
 use vectors::Vectors;
 
-const FORMAT: Format = Format { magic: b"PELINDEX", version: 2, name: "index" };
+const FORMAT: Format = Format { magic: b"PELINDEX", version: 3, name: "index" };
 
 /// How a value is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

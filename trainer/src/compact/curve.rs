@@ -94,3 +94,16 @@ pub fn shown(points: &[Point]) -> String {
     }
     shown.to_string()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vectors_are_projected_by_hand() {
+        let projection = Projection { weight: vec![1.0, 0.0, 0.0, 0.0, 1.0, 0.0], dim: 2, kept: 1.0 };
+        let vectors = [3.0, 4.0, 5.0, 0.0, 2.0, 0.0];
+        assert_eq!(projected(&projection, 3, 2, &vectors), [0.6, 0.8, 0.0, 1.0]);
+        assert_eq!(projected(&projection, 3, 1, &vectors), [1.0, 0.0]);
+    }
+}

@@ -142,7 +142,10 @@ impl Retriever for Road {
     }
 
     fn protocol(&self) -> String {
-        format!("as `pel link` does it, names that the dictionary recognises included: {}", self.0.protocol())
+        format!(
+            "as `pel link` does it, names that the dictionary recognises included, NIL by score alone: {}",
+            self.0.protocol()
+        )
     }
 
     fn threshold(&self) -> Option<f32> {

@@ -80,7 +80,7 @@ impl<'a> Packed<'a> {
         Self { tiles, count, k }
     }
 
-    /// The rows or columns from `first` on, a multiple of [`BLOCK`].
+    /// The rows or columns from `first` on, a multiple of [`STEP`].
     ///
     /// # Panics
     /// If they are not there.
