@@ -2,7 +2,7 @@
 
 use burn::tensor::{Device, Tensor};
 use bytes::Bytes;
-use pel_shared::bert::{Bert, BertConfig, BertInput, Pass};
+use pel_shared::bert::{Bert, BertConfig, BertInput, Pass, Precision};
 use pel_shared::biencoder::{Pooling, Reduction, Side, Tower, TowerBytes, pool};
 use pel_shared::cpu::{self, Sequence};
 use pel_shared::encoder::Encoder;
@@ -134,15 +134,7 @@ fn check_states(name: &str, model: &Model, states: &States, device: &Device) {
 fn check_rows(name: &str, model: &Model, rows: &[Row], device: &Device) {
     let tower = model.tower(device);
     for row in rows {
-        let seq = row.ids.len();
-        let batch = TokenBatch {
-            batch: 1,
-            seq,
-            ids: row.ids.clone(),
-            segments: vec![0; seq],
-            mask: vec![true; seq],
-            own: vec![true; seq],
-        };
+        let batch = TokenBatch::full(row.ids.len(), row.ids.clone());
         let vector = floats(tower.forward(&batch, REDUCTION, device));
         near(&format!("{name}: {:?}", row.text), &vector, &row.normalized.values, &[true]);
     }
@@ -231,9 +223,14 @@ fn sequences_without_padding_have_the_states_of_pytorch() {
 fn weights_in_bfloat16_are_near_to_pytorch() {
     for file in ["tiny.json", "minilm.json"] {
         let golden: Golden = golden(file);
-        let encoder = Model::read(&golden.model).encoder(&Device::flex()).rounded();
+        let model = Model::read(&golden.model);
         let sequences: Vec<Encoded> = golden.rows.iter().map(encoded).collect();
-        let together = encoder.encode(Side::Mention, &sequences.iter().collect::<Vec<_>>()).expect("the device works");
+        let encode = |encoder: &Encoder| {
+            encoder.encode(Side::Mention, &sequences.iter().collect::<Vec<_>>()).expect("the device works")
+        };
+        let encoder = model.encoder(&Device::flex()).rounded();
+        let together = encode(&encoder);
+        assert_eq!(together != encode(&model.encoder(&Device::flex())), Precision::Bf16.is_here());
         for ((row, sequence), together) in golden.rows.iter().zip(&sequences).zip(together.chunks_exact(encoder.dim()))
         {
             // A single sequence is shared out to the threads in another way.

@@ -11,16 +11,8 @@ fn recomputing_layers_needs_fewer_buffers_for_the_same_gradients() {
     let device = Device::flex().autodiff();
     let config = BertConfig::from_bytes(&bytes("fixtures/tiny/config.json")).expect("whole");
     let bert = Bert::from_bytes(&config, &bytes("fixtures/tiny/model.safetensors"), &device).expect("whole");
-    let (batch, seq) = (8, 64);
-    let ids = (0..batch * seq).map(|at| (at * 7 % config.vocab_size) as i32).collect();
-    let rows = TokenBatch {
-        batch,
-        seq,
-        ids,
-        segments: vec![0; batch * seq],
-        mask: vec![true; batch * seq],
-        own: vec![true; batch * seq],
-    };
+    let ids = (0..8 * 64).map(|at| (at * 7 % config.vocab_size) as i32).collect();
+    let rows = TokenBatch::full(64, ids);
     let run = |recompute: bool| {
         release();
         let before = allocated();

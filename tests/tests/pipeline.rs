@@ -10,6 +10,7 @@ use pel_shared::linker::{LinkOptions, Linker};
 use pel_shared::nil::{Decision, NilPolicy};
 use pel_shared::score::Score;
 use pel_shared::text::Span;
+use pel_shared::tokens::MentionTemplate;
 use pel_tests::{bytes, devices, model};
 use pel_trainer::commands::link::link;
 use pel_trainer::device::OpenDevice;
@@ -104,4 +105,35 @@ fn check(table: &Table, device: &OpenDevice, precision: Precision) {
             .collect();
         assert_eq!(found, row.links, "{}, {precision:?}: {:?}", device.name, row.text);
     }
+}
+
+#[test]
+fn a_known_name_in_context_is_linked_below_the_bundles_threshold_but_not_below_the_users() {
+    let table: Table = serde_json::from_slice(&bytes("pipeline.json")).expect("the table has its form");
+    let (name, device) = devices().remove(0);
+    let device = OpenDevice { device, name };
+    let folder = tempfile::tempdir().expect("a folder");
+    let work = WorkFolder::beside(&folder.path().join("bundle"));
+    let mut recipe = recipe(&table, Precision::F32);
+    // No cosine reaches it.
+    recipe.nil.threshold = Some(2.0);
+    recipe.view.mention_template = MentionTemplate::Context;
+    recipe.encoder.reduction.pooling = Pooling::Mention;
+    let bundle = Bundle::read(build(recipe, &device, &work).expect("it fits together").parts).expect("whole");
+    let linker = Linker::new(bundle, &device.device).expect("the encoder fits");
+    let mut linked = 0;
+    for text in table.concepts.iter().map(|concept| concept.name.as_str()).chain(["toe"]) {
+        let decide = |threshold: Option<f32>| {
+            let given = vec![Detected { span: Span::new(0, text.len()), origin: Origin::Given }];
+            let options = LinkOptions { threshold, ..LinkOptions::default() };
+            link(&linker, text, given, &options).expect("the span fits").remove(0)
+        };
+        assert!(matches!(decide(Some(2.0)).decision, Decision::Nil { .. }), "{text}");
+        let found = decide(None);
+        let best = linker.bundle().concepts.get(found.candidates[0].concept).expect("there");
+        let named = best.names().any(|name| name == text);
+        assert_eq!(matches!(found.decision, Decision::Linked { .. }), named, "{text}: {:?}", best.name);
+        linked += usize::from(named);
+    }
+    assert!(linked > 0, "the tiny encoder finds no name at all");
 }

@@ -161,8 +161,7 @@ mod tests {
     fn forward(weights: &[u8]) -> Vec<f32> {
         let device = Device::flex();
         let bert = Bert::from_bytes(&config(), weights, &device).expect("whole");
-        let (ids, segments) = (vec![2, 9, 7, 300, 3], vec![0; 5]);
-        let batch = TokenBatch { batch: 1, seq: 5, ids, segments, mask: vec![true; 5], own: vec![true; 5] };
+        let batch = TokenBatch::full(5, vec![2, 9, 7, 300, 3]);
         bert.forward(&BertInput::new(&batch, &device), &Pass::default()).into_data().try_to_vec().expect("floats")
     }
 

@@ -158,6 +158,19 @@ impl Tokens {
 }
 
 impl TokenBatch {
+    /// Sequences of `seq` real tokens, row by row.
+    pub fn full(seq: usize, ids: Vec<i32>) -> Self {
+        let tokens = ids.len();
+        Self {
+            batch: tokens / seq.max(1),
+            seq,
+            ids,
+            segments: vec![0; tokens],
+            mask: vec![true; tokens],
+            own: vec![true; tokens],
+        }
+    }
+
     /// Pads sequences to the longest of them with the token `pad`.
     pub fn padded(rows: &[&Encoded], pad: u32) -> Self {
         let seq = rows.iter().map(|row| row.ids.len()).max().unwrap_or(0);

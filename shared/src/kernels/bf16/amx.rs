@@ -72,8 +72,7 @@ fn compiled(a: Packed<'_>, b: Packed<'_>, start: Start<'_>, mut out: MatrixMut<'
         let start = if step == 0 { start } else { Start::Sum };
         for col in (0..b.count).step_by(BLOCK) {
             for row in (0..a.count).step_by(BLOCK) {
-                let tall = a.count - row > LANES;
-                block(a, b, [row / LANES, col / LANES], step, deep, tall, &mut sums);
+                block(a, b, [row / LANES, col / LANES], step, deep, &mut sums);
                 write(&sums, start, &mut out, row, col);
             }
         }
@@ -82,85 +81,53 @@ fn compiled(a: Packed<'_>, b: Packed<'_>, start: Start<'_>, mut out: MatrixMut<'
     unsafe { asm!("tilerelease", options(nostack, nomem)) };
 }
 
-/// The products of two tiles of rows (one if not `tall`) and two of columns, summed over `deep` tiles.
+/// The products of two tiles of rows and two of columns, summed over `deep` tiles; both sides are packed in whole blocks.
 #[inline(always)]
-fn block(a: Packed<'_>, b: Packed<'_>, at: [usize; 2], step: usize, deep: usize, tall: bool, sums: &mut Sums) {
+fn block(a: Packed<'_>, b: Packed<'_>, at: [usize; 2], step: usize, deep: usize, sums: &mut Sums) {
     let [row, col] = at;
-    let left = [a.run(row, step, deep).as_ptr(), a.run(row + usize::from(tall), step, deep).as_ptr()];
+    let left = [a.run(row, step, deep).as_ptr(), a.run(row + 1, step, deep).as_ptr()];
     let right = [b.run(col, step, deep).as_ptr(), b.run(col + 1, step, deep).as_ptr()];
     let first = sums.0.as_mut_ptr();
-    if tall {
-        // SAFETY: each side has `deep` tiles of 1,024 bytes from its pointer on, as `run` has checked, and `sums` has
-        // 32 rows of 128 bytes.
-        unsafe {
-            asm!(
-                "tilezero tmm0",
-                "tilezero tmm1",
-                "tilezero tmm2",
-                "tilezero tmm3",
-                "2:",
-                "tileloadd tmm4, [{a} + {line}*1]",
-                "tileloadd tmm6, [{b} + {line}*1]",
-                "tileloadd tmm7, [{d} + {line}*1]",
-                "tdpbf16ps tmm0, tmm4, tmm6",
-                "tileloadd tmm5, [{c} + {line}*1]",
-                "tdpbf16ps tmm1, tmm4, tmm7",
-                "tdpbf16ps tmm2, tmm5, tmm6",
-                "tdpbf16ps tmm3, tmm5, tmm7",
-                "add {a}, 1024",
-                "add {b}, 1024",
-                "add {c}, 1024",
-                "add {d}, 1024",
-                "dec {deep}",
-                "jnz 2b",
-                "tilestored [{sums} + {wide}*1], tmm0",
-                "tilestored [{sums} + {wide}*1 + 64], tmm1",
-                "tilestored [{lower} + {wide}*1], tmm2",
-                "tilestored [{lower} + {wide}*1 + 64], tmm3",
-                a = inout(reg) left[0] => _,
-                c = inout(reg) left[1] => _,
-                b = inout(reg) right[0] => _,
-                d = inout(reg) right[1] => _,
-                deep = inout(reg) deep => _,
-                line = in(reg) 64usize,
-                sums = in(reg) first,
-                lower = in(reg) first.add(LANES),
-                wide = in(reg) 4 * BLOCK,
-                out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
-                out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _,
-                options(nostack),
-            );
-        }
-    } else {
-        // SAFETY: as above, with sixteen rows.
-        unsafe {
-            asm!(
-                "tilezero tmm0",
-                "tilezero tmm1",
-                "2:",
-                "tileloadd tmm4, [{a} + {line}*1]",
-                "tileloadd tmm6, [{b} + {line}*1]",
-                "tileloadd tmm7, [{d} + {line}*1]",
-                "tdpbf16ps tmm0, tmm4, tmm6",
-                "tdpbf16ps tmm1, tmm4, tmm7",
-                "add {a}, 1024",
-                "add {b}, 1024",
-                "add {d}, 1024",
-                "dec {deep}",
-                "jnz 2b",
-                "tilestored [{sums} + {wide}*1], tmm0",
-                "tilestored [{sums} + {wide}*1 + 64], tmm1",
-                a = inout(reg) left[0] => _,
-                b = inout(reg) right[0] => _,
-                d = inout(reg) right[1] => _,
-                deep = inout(reg) deep => _,
-                line = in(reg) 64usize,
-                sums = in(reg) first,
-                wide = in(reg) 4 * BLOCK,
-                out("tmm0") _, out("tmm1") _, out("tmm4") _, out("tmm6") _, out("tmm7") _,
-                options(nostack),
-            );
-        }
+    // SAFETY: each side has `deep` tiles of 1,024 bytes from its pointer on, as `run` has checked, and `sums` has
+    // 32 rows of 128 bytes.
+    unsafe {
+        asm!(
+            "tilezero tmm0",
+            "tilezero tmm1",
+            "tilezero tmm2",
+            "tilezero tmm3",
+            "2:",
+            "tileloadd tmm4, [{a} + {line}*1]",
+            "tileloadd tmm6, [{b} + {line}*1]",
+            "tileloadd tmm7, [{d} + {line}*1]",
+            "tdpbf16ps tmm0, tmm4, tmm6",
+            "tileloadd tmm5, [{c} + {line}*1]",
+            "tdpbf16ps tmm1, tmm4, tmm7",
+            "tdpbf16ps tmm2, tmm5, tmm6",
+            "tdpbf16ps tmm3, tmm5, tmm7",
+            "add {a}, 1024",
+            "add {b}, 1024",
+            "add {c}, 1024",
+            "add {d}, 1024",
+            "dec {deep}",
+            "jnz 2b",
+            "tilestored [{sums} + {wide}*1], tmm0",
+            "tilestored [{sums} + {wide}*1 + 64], tmm1",
+            "tilestored [{lower} + {wide}*1], tmm2",
+            "tilestored [{lower} + {wide}*1 + 64], tmm3",
+            a = inout(reg) left[0] => _,
+            c = inout(reg) left[1] => _,
+            b = inout(reg) right[0] => _,
+            d = inout(reg) right[1] => _,
+            deep = inout(reg) deep => _,
+            line = in(reg) 64usize,
+            sums = in(reg) first,
+            lower = in(reg) first.add(LANES),
+            wide = in(reg) 4 * BLOCK,
+            out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
+            out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _,
+            options(nostack),
+        );
     }
 }
 

@@ -40,14 +40,7 @@ pub(super) fn train(args: &BenchArgs, bundle: &Bundle, device: &OpenDevice) -> R
         Bert::from_bytes(&config, parts.get(names::WEIGHTS)?, &device).context(|| args.bundle.display().to_string())?;
     let mut random = Random(2);
     let ids = (0..batch * seq).map(|_| (random.next() % config.vocab_size as u64) as i32).collect();
-    let rows = TokenBatch {
-        batch,
-        seq,
-        ids,
-        segments: vec![0; batch * seq],
-        mask: vec![true; batch * seq],
-        own: vec![true; batch * seq],
-    };
+    let rows = TokenBatch::full(seq, ids);
     let step = || {
         let input = BertInput::new(&rows, &device);
         let pooled = pool(bert.forward(&input, &Pass::default()), &input, Pooling::Mean);
