@@ -150,9 +150,10 @@ class Run:
 
     def web_comparisons(self):
         ms = pel.medians(((row["engine"], row["batch"], row["seq"]), row["median_ms"]) for run in self.web_runs for row in run)
-        return [Comparison(f"WebAssembly {ours.removeprefix('pel-')}, {batch} x {seq}", "ms", ms.get((ours, batch, seq)), peer,
+        return [Comparison(f"WebAssembly {ours.removeprefix('pel-')}, {batch} x {seq}", "ms", ms[ours, batch, seq], peer,
                            ms[peer, batch, seq])
-                for peer, ours in web.PEERS.items() for batch, seq in web.SHAPES if (peer, batch, seq) in ms]
+                for peer, builds in web.PEERS.items() for ours in builds for batch, seq in web.SHAPES
+                if (peer, batch, seq) in ms and (ours, batch, seq) in ms]
 
     def all_checks(self):
         checks = list(self.checks)

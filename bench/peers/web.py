@@ -10,7 +10,9 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent.parent / "web"
 SHAPES = [(1, 32), (16, 64)]
 # Peer -> ours that does the same.
-PEERS = {"ort-web-fp32": "pel-f32", "ort-web-int8": "pel-int8"}
+PEERS = {"ort-web-fp32": ["pel-f32", "pel-f32-relaxed"], "ort-web-int8": ["pel-int8", "pel-int8-relaxed"]}
+# What Node 20 has behind a flag, and newer ones always.
+RELAXED = "--experimental-wasm-relaxed-simd"
 
 
 def ready():
@@ -22,9 +24,15 @@ def ready():
     return True
 
 
+def node():
+    """Node with relaxed SIMD."""
+    knows = subprocess.run(["node", RELAXED, "-e", ""], stderr=subprocess.DEVNULL).returncode == 0
+    return ["node", RELAXED] if knows else ["node"]
+
+
 def run_web(options, fp32, int8):
     """One run: rows of {engine, batch, seq, median_ms, runs, cosine_to_first}."""
-    command = ["node", str(HERE / "bench.mjs"), "--onnx", f"ort-web-fp32={fp32}", "--onnx", f"ort-web-int8={int8}",
+    command = [*node(), str(HERE / "bench.mjs"), "--onnx", f"ort-web-fp32={fp32}", "--onnx", f"ort-web-int8={int8}",
                "--shapes", ",".join(f"{batch}x{seq}" for batch, seq in SHAPES), "--seconds", str(options.seconds)]
     if options.web_package:
         command += ["--pel", str(options.web_package), "--model", f"pel-f32={options.model}"]

@@ -3,12 +3,14 @@
 //   node bench.mjs --onnx NAME=FILE... [--pel PACKAGE --model FOLDER...] [--shapes 1x32,16x64] [--seconds 0.5]
 //
 // PACKAGE is a folder that wasm-bindgen wrote; FOLDER has config.json and model.safetensors, and may be given as
-// NAME=FOLDER, several times, for several encoders of ours.
+// NAME=FOLDER, several times, for several encoders of ours. Where the engine has relaxed SIMD, the package's build for it
+// is timed too, as NAME-relaxed.
 
 import { readFile, readdir } from "node:fs/promises";
 import path from "node:path";
 import { parseArgs } from "node:util";
 import { pathToFileURL } from "node:url";
+import { build } from "../../www/engine.js";
 
 const { values: options } = parseArgs({
   options: {
@@ -86,6 +88,7 @@ for (const given of options.onnx) {
 for (const given of options.pel === undefined ? [] : options.model) {
   const [name, folder] = named(given, "pel");
   engines.push([name, await ourEngine(options.pel, folder)]);
+  if (build !== "") engines.push([`${name}-relaxed`, await ourEngine(path.join(options.pel, build), folder)]);
 }
 
 const rows = [];

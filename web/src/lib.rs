@@ -1,7 +1,7 @@
 //! PEL in a web page: a wasm-bindgen shell. All arithmetic is in `pel-shared`.
 
-#[cfg(feature = "bench")]
-mod bench;
+#[cfg(feature = "parts")]
+mod parts;
 
 use wasm_bindgen::prelude::wasm_bindgen;
 

@@ -1,9 +1,10 @@
-//! The encoder alone, for `bench/web`, which compares it with ONNX Runtime Web.
+//! The encoder and the kernels alone, for `bench/web`, which compares them with ONNX Runtime Web, and for `tests/browser`.
 
 use bytes::Bytes;
 use pel_shared::bert::{BertConfig, Weights};
 use pel_shared::biencoder::{Pooling, Reduction};
 use pel_shared::cpu::{Sequence, Tower};
+use pel_shared::kernels::int8::{self, Dots};
 use pel_shared::score::Score;
 use wasm_bindgen::prelude::{JsError, wasm_bindgen};
 
@@ -42,4 +43,14 @@ impl BenchEncoder {
             ids.chunks_exact(seq).take(batch).map(|ids| Sequence { ids, segments: &segments, own: &own }).collect();
         self.tower.forward(&sequences, Reduction { pooling: Pooling::Mean, score: Score::Cosine })
     }
+}
+
+/// A B + bias with both rounded to bytes, by the best set of instructions that this build has, or by plain loops.
+///
+/// # Shapes
+/// a `[m, depth]`, columns `[n, depth]`, bias `[n]` -> `[m, n]`
+#[wasm_bindgen(js_name = int8Product)]
+#[must_use]
+pub fn int8_product(plain: bool, a: &[f32], columns: &[f32], bias: &[f32], depth: usize) -> Vec<f32> {
+    int8::product(if plain { Dots::Plain } else { Dots::best() }, a, columns, bias, depth)
 }

@@ -5,13 +5,16 @@
 #![allow(unsafe_code)]
 
 use super::pack::Side;
-use super::{BLOCK, DEPTH, Packed, RUN, TILE};
+use super::{BLOCK, DEPTH, Packed, TILE};
 use crate::kernels::gemm::Start;
 use crate::kernels::lanes::LANES;
 use crate::kernels::matrix::MatrixMut;
 use std::arch::asm;
 use std::arch::x86_64::*;
 use std::sync::LazyLock;
+
+/// Tiles along the sum after which C is written: so much of both sides stays in the cache.
+const RUN: usize = 16;
 
 /// What `ldtilecfg` reads: sixteen rows of 64 bytes in every register.
 #[repr(C, align(64))]

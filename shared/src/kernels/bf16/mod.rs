@@ -23,8 +23,6 @@ type Tile = [[u32; 16]; 16];
 const TILE: usize = 256;
 /// Rows and columns of C that are computed at once: two tiles by two.
 const BLOCK: usize = 32;
-/// Steps of the sum after which C is written: so much of both sides stays in the cache.
-const RUN: usize = 16;
 
 /// How it is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

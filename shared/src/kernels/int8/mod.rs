@@ -245,22 +245,29 @@ pub fn gemm(dots: Dots, a: &Codes, weights: Weights<'_>, out: MatrixMut<'_>) {
     }
 }
 
+/// A B + bias with both factors quantised on the way: what the tests compare on each processor and in each engine.
+///
+/// # Shapes
+/// a `[m, k]`, columns `[n, k]`, bias `[n]` -> `[m, n]`
+///
+/// # Panics
+/// If the sizes disagree or `k` is zero.
+pub fn product(dots: Dots, a: &[f32], columns: &[f32], bias: &[f32], k: usize) -> Vec<f32> {
+    let (mut codes, mut scales) = (Vec::new(), Vec::new());
+    columns.chunks_exact(k).for_each(|column| scales.push(quantise_column(column, &mut codes)));
+    let (panels, sums) = pack(&codes, k);
+    let mut rows = Codes::default();
+    rows.fill(Isa::Base, a, k);
+    let mut out = vec![f32::NAN; a.len() / k * bias.len()];
+    let weights = Weights { panels: &panels, scales: &scales, sums: &sums, bias };
+    gemm(dots, &rows, weights, MatrixMut::new(&mut out, a.len() / k, bias.len()));
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    fn product(dots: Dots, a: &[f32], b: &[f32], bias: &[f32], k: usize) -> Vec<f32> {
-        let (mut codes, mut scales) = (Vec::new(), Vec::new());
-        b.chunks_exact(k).for_each(|column| scales.push(quantise_column(column, &mut codes)));
-        let (panels, sums) = pack(&codes, k);
-        let mut rows = Codes::default();
-        rows.fill(Isa::Base, a, k);
-        let mut out = vec![f32::NAN; a.len() / k * bias.len()];
-        let weights = Weights { panels: &panels, scales: &scales, sums: &sums, bias };
-        gemm(dots, &rows, weights, MatrixMut::new(&mut out, a.len() / k, bias.len()));
-        out
-    }
 
     #[test]
     fn a_product_by_hand() {

@@ -1,0 +1,100 @@
+// The two builds of the wasm package: each kernel agrees with its plain loops, and the page takes the one that its engine
+// can run. PEL_WASM_PACKAGE names the folder of the package, built with the feature `parts`; ./check sets it.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { openPage, serve } from "./browser.js";
+
+const folder = process.env.PEL_WASM_PACKAGE;
+const www = new URL("../../www/", import.meta.url).pathname;
+const BUILDS = ["", "relaxed/"];
+const EMPTY = `<!doctype html><link rel="icon" href="data:,"><title>empty</title>`;
+
+/** Runs `act` with a page of ours; nothing may go wrong on it. */
+async function onPage(act) {
+  assert.ok(folder, "PEL_WASM_PACKAGE is not set: run ./check browser");
+  const server = await serve({ "/pkg/": folder, "/": www }, { "/empty.html": EMPTY });
+  const { page, complaints, close } = await openPage();
+  try {
+    await act(page, (path) => page.goto(new URL(path, server.address).href));
+    assert.deepEqual(complaints, []);
+  } finally {
+    await close();
+    await server.close();
+  }
+}
+
+/**
+ * In the page: products of random and of adversarial values, by plain loops and by the build's instructions.
+ *
+ * @returns for each case its name, and both results as bits
+ */
+async function products(build) {
+  const pel = await import(`/pkg/${build}pel_web.js`);
+  await pel.default();
+  let state = 1;
+  const random = (count) =>
+    Float32Array.from({ length: count }, () => {
+      state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+      return state / 2 ** 31 - 1;
+    });
+  const spoilt = (values, bad) => {
+    for (let at = 0; at < values.length; at += 7) values[at] = bad;
+    return values;
+  };
+  const cases = [];
+  for (const m of [1, 3, 4, 5, 8, 9, 17]) {
+    for (const k of [1, 3, 4, 31, 64, 70]) {
+      for (const n of [1, 15, 16, 17, 33]) cases.push([`${m} x ${k} x ${n}`, random(m * k), random(n * k), random(n), k]);
+    }
+  }
+  for (const bad of [NaN, Infinity, -Infinity, 1e-42, 3e38]) {
+    const one = (name, a, b) => cases.push([`${bad} in ${name}`, a, b, random(17), 37]);
+    one("rows", spoilt(random(5 * 37), bad), random(17 * 37));
+    one("columns", random(5 * 37), spoilt(random(17 * 37), bad));
+  }
+  // The largest codes of both sides, in a sum that 16 bits would not hold.
+  for (const sign of [1, -1]) {
+    const rows = new Float32Array(9 * 4096).fill(1);
+    for (let row = 0; row < 9; row += 1) rows[row * 4096] = 0;
+    cases.push([`${sign} everywhere`, rows, new Float32Array(33 * 4096).fill(sign), new Float32Array(33), 4096]);
+  }
+  const bits = (values) => Array.from(new Uint32Array(values.buffer, values.byteOffset, values.length));
+  return cases.map(([name, a, b, bias, depth]) => {
+    const [plain, best] = [true, false].map((plain) => bits(pel.int8Product(plain, a, b, bias, depth)));
+    return { name, plain, best };
+  });
+}
+
+for (const build of BUILDS) {
+  test(`products of bytes are those of plain loops: pkg/${build}`, { timeout: 60_000 }, () =>
+    onPage(async (page, goto) => {
+      await goto("empty.html");
+      const found = await page.evaluate(products, build);
+      assert.ok(found.length > 200);
+      for (const { name, plain, best } of found) assert.deepEqual(best, plain, name);
+      const sum = new Float32Array(Uint32Array.from(found.find(({ name }) => name === "1 everywhere").best).buffer);
+      for (const value of sum) assert.ok(Math.abs(value - 4095) < 0.1, `${value}`);
+    }),
+  );
+}
+
+/** Which of the package's modules the page has loaded. */
+const loaded = (page) =>
+  page.evaluate(() => performance.getEntriesByType("resource").map((entry) => new URL(entry.name).pathname).filter((path) => path.endsWith(".wasm")));
+
+test("an engine with relaxed SIMD loads the build for it, another the plain one", { timeout: 60_000 }, async () => {
+  await onPage(async (page, goto) => {
+    await goto("index.html");
+    await page.getByText(/Version: \d/).waitFor();
+    assert.deepEqual(await loaded(page), ["/pkg/relaxed/pel_web_bg.wasm"]);
+  });
+  await onPage(async (page, goto) => {
+    await page.addInitScript(() => {
+      WebAssembly.validate = () => false;
+    });
+    await goto("index.html");
+    await page.getByText(/Version: \d/).waitFor();
+    assert.deepEqual(await loaded(page), ["/pkg/pel_web_bg.wasm"]);
+  });
+});
