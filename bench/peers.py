@@ -5,7 +5,7 @@
     peers.py --model FOLDER --vectors vectors.f32 --threads 2                          the peers alone
 
     encode   MiniLM in four sizes of batch: PyTorch, ONNX Runtime fp32 and int8
-    train    forward and backward of a batch: PyTorch
+    train    forward and backward of a batch, and whole steps with the optimiser, in floats and in bfloat16: PyTorch
     search   exactly, f32 and int8: FAISS's IndexFlatIP
     hnsw     at recall@10 = 0.95: hnswlib
     web      WebAssembly on one thread in Node: ONNX Runtime Web fp32 and int8

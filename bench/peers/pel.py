@@ -2,7 +2,7 @@
 
     threads, cold_start_ms, link_peak_bytes
     encode  [{precision: f32 or int8, batch, seq, median_ms}]
-    train   [{batch, seq, median_ms, allocations, peak_bytes}], of one step after the first ones
+    train   [{kind: backward or step, precision, batch, seq, median_ms, pairs_per_s, operations, peak_share, allocations, peak_bytes}]
     search  [{kind, rows, dim, k, ef, batch, queries_per_s, recall, bytes, found: a file in the folder of --export-found}]
     notes   {notes, mentions, sequences, tokens, link_ms, promised_ms, overhead}
 """
@@ -16,7 +16,7 @@ import sys
 
 NEEDED = {
     "encode": ("batch", "seq", "median_ms"),
-    "train": ("batch", "seq", "median_ms"),
+    "train": ("kind", "precision", "median_ms"),
     "search": ("kind", "rows", "k", "batch", "queries_per_s", "recall", "bytes"),
 }
 
@@ -54,8 +54,13 @@ def encode_ms(runs):
 
 
 def train_ms(runs):
-    """(batch, seq) -> ms, the median over runs."""
-    return medians((((row["batch"], row["seq"]), row["median_ms"]) for row in rows(runs, "train")))
+    """(kind, precision) -> ms, the median over runs."""
+    return medians((((row["kind"], row["precision"]), row["median_ms"]) for row in rows(runs, "train")))
+
+
+def peak_shares(runs):
+    """(kind, precision) -> the share of the processor's peak in floats, the median over runs."""
+    return medians((((row["kind"], row["precision"]), row["peak_share"]) for row in rows(runs, "train") if row["peak_share"]))
 
 
 def search_ms(runs):

@@ -43,9 +43,11 @@ class Run:
             for shape, ids, mask in encode.encode_cases(options):
                 for name, engine in engines.items():
                     self.peers["encode", name, *shape] = (lambda engine=engine, ids=ids, mask=mask: engine(ids, mask), 1)
-        if "train" in options.only and (step := train.training_step(options)):
-            self.peers["train", "torch", *train.SHAPE] = (step, 1)
-            self.notes.append(f"training step: {train.LOSS}")
+        if "train" in options.only:
+            self.pel_arguments += ["--train"]
+            for (kind, precision), once in train.training(options).items():
+                self.peers["train", "torch", kind, precision] = (once, 1)
+            self.notes += [f"training, {kind}: {loss}" for kind, loss in train.LOSSES.items()]
         if "web" in options.only:
             if web.ready():
                 self.web_files = encode.exported(options.model, options.cache)
@@ -137,8 +139,9 @@ class Run:
                 size = f"{case[0]} x {case[1]}"
                 found.append(Comparison(f"encode {precision}, {size}", "ms", ours_encode.get((precision, *case)), name, theirs, target))
             elif part == "train":
-                found.append(Comparison(f"training step, {case[0]} x {case[1]}", "ms", ours_train.get(tuple(case)), name, theirs,
-                                        train.TARGET))
+                if tuple(case) in ours_train:
+                    found.append(Comparison(f"training, {case[0]}, {case[1]}, {train.SHAPE[0]} x {train.SHAPE[1]}", "ms",
+                                            ours_train[tuple(case)], name, theirs, train.TARGET if case[1] == "f32" else None))
             elif part == "hnsw":
                 found.append(Comparison(f"HNSW, {case[0]} at a time", "ms a query", ours_search.get(("hnsw", *case)), name, theirs,
                                         search.HNSW_TARGET))
@@ -160,6 +163,7 @@ class Run:
         if "hnswlib" in self.facts:
             facts = self.facts["hnswlib"]
             self.notes.append(f"hnswlib: ef {facts['ef']}, recall@{facts['k']} {facts['recall']:.4f}, {facts['bytes'] / 1e6:.0f} MB")
+        self.notes += self.training_notes()
         if not self.pel_runs or "notes" not in self.options.only:
             return checks
         checks.append(Check("cold start of `pel link`, ms", statistics.median(run["cold_start_ms"] for run in self.pel_runs), 300))
@@ -170,6 +174,20 @@ class Run:
             checks.append(Check("the encoder's figures promise, s", row["promised_ms"] / 1000))
             checks.append(Check("overhead, %", 100 * (row["link_ms"] / row["promised_ms"] - 1)))
         return checks
+
+    def training_notes(self):
+        """Pairs a second, and how much of what the processor could do: both engines do the same operations."""
+        notes, ours = [], pel.train_ms(self.pel_runs)
+        shares = pel.peak_shares(self.pel_runs)
+        for (part, name, *case), times in self.times.items():
+            case, theirs = tuple(case), statistics.median(times)
+            if part != "train" or case not in ours:
+                continue
+            said = [f"{who}: {rate}{share}" for who, ms in (("pel", ours[case]), (name, theirs))
+                    for rate in [f"{1000 * train.SHAPE[0] / ms:.1f} {'pairs' if case[0] == 'step' else 'texts'}/s"]
+                    for share in [f", {100 * shares[case] * ours[case] / ms:.0f} % of the peak in floats" if case in shares else ""]]
+            notes.append(f"training, {case[0]}, {case[1]}: {'; '.join(said)}")
+        return notes
 
     def raw(self):
         return {

@@ -3,6 +3,7 @@
 //! The rooms in the order of the pipeline; a room uses lower ones only.
 
 #[cfg(feature = "autodiff")]
+pub mod abbreviations;
 pub mod adversary;
 pub mod bert;
 pub mod biencoder;

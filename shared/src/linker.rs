@@ -18,7 +18,7 @@ use crate::index::best_per_concept;
 use crate::kb::ConceptId;
 use crate::nil::{Decision, NilPolicy, NilReason};
 use crate::score::{Candidate, Score};
-use crate::text::{Mention, Span};
+use crate::text::Span;
 use crate::tokens::{Cut, Encoded, MentionTemplate};
 use burn::tensor::Device;
 use std::collections::HashMap;
@@ -132,6 +132,18 @@ impl Linker {
         &self.bundle
     }
 
+    /// Scores with another mix than the bundle's ([`ViewOptions::mix`](crate::bundle::ViewOptions::mix)).
+    ///
+    /// # Errors
+    /// As [`ViewOptions::check_mix`](crate::bundle::ViewOptions::check_mix).
+    pub fn set_mix(&mut self, mix: f32) -> Result<()> {
+        let view = &mut self.bundle.manifest.view;
+        view.mix = mix;
+        view.check_mix()?;
+        self.bundle.index.set_mix(mix);
+        Ok(())
+    }
+
     /// The encoder.
     pub fn encoder(&self) -> &Encoder {
         &self.encoder
@@ -139,7 +151,7 @@ impl Linker {
 
     /// Mentions in raw text (step 0).
     pub fn detect(&self, text: &str, options: &LinkOptions) -> Vec<Detected> {
-        self.bundle.dictionary.detect(text, &options.detect)
+        self.bundle.detect(text, &options.detect)
     }
 
     /// Cuts and tokenizes mentions (steps 1 and 2).
@@ -149,11 +161,12 @@ impl Linker {
     pub fn prepare(&self, text: &str, mentions: Vec<Detected>) -> Result<Prepared> {
         let view = &self.bundle.manifest.view;
         let (mut numbered, mut prepared) = (Numbered::default(), Vec::with_capacity(mentions.len()));
+        let mut reader = view.reader();
         for detected in mentions {
-            let mention = Mention::cut(text, detected.span)?;
+            let mention = reader.mention(text, detected.span)?;
             let encoded = view.mention(&self.bundle.tokens, &mention)?;
             let sequence = encoded.map(|encoded| numbered.number(encoded));
-            let named = self.bundle.dictionary.lookup_mention(mention.text);
+            let named = self.bundle.dictionary.lookup_mention(&mention.text);
             prepared.push(PreparedMention { detected, sequence, named });
         }
         Ok(Prepared { mentions: prepared, sequences: numbered.in_order() })

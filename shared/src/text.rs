@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// A half-open range of bytes of a text, on char boundaries of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -53,12 +54,12 @@ impl Span {
 }
 
 /// A mention in its context: step 1 of the pipeline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mention<'a> {
     /// Where the mention stands.
     pub span: Span,
-    /// The mention itself.
-    pub text: &'a str,
+    /// The mention itself, or what stands for it ([`crate::abbreviations`]).
+    pub text: Cow<'a, str>,
     /// Everything before it.
     pub left: &'a str,
     /// Everything after it.
@@ -71,13 +72,8 @@ impl<'a> Mention<'a> {
     /// # Errors
     /// As [`Span::of`].
     pub fn cut(text: &'a str, span: Span) -> Result<Self> {
-        let mention = span.of(text)?;
+        let mention = Cow::Borrowed(span.of(text)?);
         Ok(Self { span, text: mention, left: &text[..span.start], right: &text[span.end..] })
-    }
-
-    /// A mention without context.
-    pub fn bare(text: &'a str) -> Self {
-        Self { span: Span::new(0, text.len()), text, left: "", right: "" }
     }
 }
 

@@ -83,7 +83,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Inspect(args) => commands::inspect::run(args, json)?,
         Command::Explain(args) => commands::explain::run(args, device, json)?,
         Command::Import(args) => pel_trainer::import::run(args, json)?,
-        Command::Evaluate(args) => evaluate::run(args, json, |bundle| evaluate::dense::open(bundle, device))?,
+        Command::Evaluate(args) => evaluate::run(args, json, |bundle| evaluate::dense::open(bundle, device, None))?,
         Command::Calibrate(args) => commands::calibrate::run(args, device, json)?,
         Command::Split(args) => commands::split::run(args, json)?,
         Command::Bench(args) => commands::bench::run(args, device, json)?,

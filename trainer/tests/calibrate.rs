@@ -2,43 +2,8 @@
 
 mod common;
 
-use common::{KB, bundle, copy, pel, said};
-use std::path::{Path, PathBuf};
-
-const DOCUMENT: &str = r#"{"doc_id":"1","text":"fever, chest pain, qwertz"}"#;
-const MENTIONS: &str = r#"{"doc_id":"1","start":0,"end":5,"text":"fever","id":"D1","types":["Sign"]}
-{"doc_id":"1","start":7,"end":17,"text":"chest pain","id":"D2"}
-{"doc_id":"1","start":19,"end":25,"text":"qwertz","id":null}"#;
-
-/// A folder with a corpus, a knowledge base and a copy of the bundle.
-struct Bench(tempfile::TempDir);
-
-impl Bench {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("written");
-        write("documents.jsonl", DOCUMENT);
-        write("mentions.dev.jsonl", MENTIONS);
-        write("mentions.known.jsonl", MENTIONS.split_once('\n').expect("several").0);
-        write("kb.jsonl", KB);
-        copy(bundle(), &folder.path().join("bundle"));
-        Self(folder)
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    /// Runs a command line in which `@name` stands for a file of the folder and `@` for the folder.
-    fn pel(&self, line: &str) -> common::Said {
-        let word = |word: &str| match word.strip_prefix('@') {
-            Some(name) => self.path(name).display().to_string(),
-            None => word.to_owned(),
-        };
-        let words: Vec<String> = line.split(' ').map(word).collect();
-        said(pel(&words.iter().map(String::as_str).collect::<Vec<_>>()))
-    }
-}
+use common::{Bench, KB, tiny};
+use std::path::Path;
 
 fn manifest(bundle: &Path) -> serde_json::Value {
     serde_json::from_slice(&std::fs::read(bundle.join("manifest.json")).expect("read")).expect("JSON")
@@ -91,6 +56,54 @@ fn the_threshold_goes_into_the_bundle_with_what_it_was_chosen_on() {
         said.out,
         said.err
     );
+}
+
+#[test]
+fn the_mix_of_views_is_chosen_and_kept() {
+    let bench = Bench::new();
+    let done = bench.pel("calibrate @bundle --corpus @ --mix --device cpu");
+    assert!(done.code == Some(3) && done.err.contains("both views"), "{}", done.err);
+    let tiny = tiny().display().to_string();
+    for (more, code, expected) in [("--mix 1.5", 3, "share from 0 to 1, above 0 only where"), ("--mix 0.25", 0, "")] {
+        let done =
+            bench.pel(&format!("index --encoder {tiny} --kb @kb.jsonl --view both --device cpu --out @both {more}"));
+        assert_eq!(done.code, Some(code), "{}", done.err);
+        assert!(done.err.contains(expected), "{}", done.err);
+    }
+    assert_eq!(manifest(&bench.path("both"))["view"]["mix"], 0.25);
+    let said = bench.pel("inspect @both");
+    assert!(said.out.contains("0.25 of a score"), "{}", said.out);
+    let done = bench.pel("calibrate @both --corpus @ --mix --device cpu");
+    assert!(done.code == Some(0) && done.out.contains("Share of the template"), "{}{}", done.out, done.err);
+    let mix = manifest(&bench.path("both"))["view"]["mix"].as_f64().expect("a number");
+    assert!(done.out.contains(&format!("Taken: {}", mix as f32)), "{mix}: {}", done.out);
+    // What the manifest says is what links.
+    let linked =
+        bench.pel("evaluate --bundle @both --corpus @ --split dev --train-split none --systems link --device cpu");
+    let said = if mix > 0.0 { linked.out.contains("of its template") } else { !linked.out.contains("of its template") };
+    assert!(linked.code == Some(0) && said, "{}{}", linked.out, linked.err);
+}
+
+#[test]
+fn an_encoder_is_taken_out_of_a_bundle_with_its_threshold() {
+    let bench = Bench::new();
+    assert_eq!(bench.pel("calibrate @bundle --corpus @ --device cpu").code, Some(0));
+    assert_eq!(bench.pel("pack @bundle @one.pel").code, Some(0));
+    for from in ["@bundle", "@one.pel"] {
+        let done = bench.pel(&format!("index --encoder {from} --kb @kb.jsonl --device cpu --out @again"));
+        assert_eq!(done.code, Some(0), "{from}: {}", done.err);
+        let (before, after) = (manifest(&bench.path("bundle")), manifest(&bench.path("again")));
+        for part in ["encoder", "view", "nil", "index"] {
+            assert_eq!(before[part], after[part], "{from}");
+        }
+        assert!(before["nil"]["threshold"].is_number());
+        let index = |bundle: &str| std::fs::read(bench.path(bundle).join("index.bin")).expect("read");
+        assert!(index("bundle") == index("again"), "{from}");
+    }
+    let done = bench.pel("index --encoder @bundle --entity-encoder @bundle --kb @kb.jsonl --out @again");
+    assert!(done.code == Some(3) && done.err.contains("brings its own"), "{}", done.err);
+    let done = bench.pel("index --encoder @kb.jsonl --kb @kb.jsonl --out @again");
+    assert!(done.code == Some(4) && done.err.contains("bundle"), "{}", done.err);
 }
 
 #[test]

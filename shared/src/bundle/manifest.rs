@@ -1,5 +1,6 @@
 //! What a bundle says of itself: `manifest.json`.
 
+use crate::abbreviations::Reader;
 use crate::biencoder::Reduction;
 use crate::error::{Error, Result};
 use crate::index::{IndexInfo, Precision};
@@ -96,7 +97,7 @@ pub enum View {
 }
 
 /// How concepts and mentions are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ViewOptions {
     /// Which texts stand for a concept.
@@ -113,6 +114,16 @@ pub struct ViewOptions {
     pub mention_template: MentionTemplate,
     /// The longest mention, context included, in tokens.
     pub mention_tokens: usize,
+    /// Whether short forms that a text defines are written out in its mentions.
+    #[serde(default = "yes")]
+    pub abbreviations: bool,
+    /// Where concepts have both views, the share of the template in a concept's score, from 0 to 1; the rest is its best row's.
+    #[serde(default)]
+    pub mix: f32,
+}
+
+fn yes() -> bool {
+    true
 }
 
 impl ViewOptions {
@@ -131,6 +142,8 @@ impl ViewOptions {
             name_tokens: 32,
             mention_template: MentionTemplate::Context,
             mention_tokens: 128,
+            abbreviations: true,
+            mix: 0.0,
         }
     }
 
@@ -153,6 +166,25 @@ impl ViewOptions {
             }
         }
         Ok(rows)
+    }
+
+    /// Checks [`ViewOptions::mix`].
+    ///
+    /// # Errors
+    /// If it is no share, or above 0 where concepts do not have both views.
+    pub fn check_mix(&self) -> Result<()> {
+        let Self { mix, concepts, .. } = self;
+        match (0.0..=1.0).contains(mix) && (*mix == 0.0 || *concepts == View::Both) {
+            true => Ok(()),
+            false => Err(Error::input(format!(
+                "the mix of views: expected a share from 0 to 1, above 0 only where concepts have both views, found {mix}"
+            ))),
+        }
+    }
+
+    /// What reads the mentions of texts.
+    pub fn reader<'a>(&self) -> Reader<'a> {
+        Reader::new(self.abbreviations)
     }
 
     /// A mention's token sequence; `None` if nothing is left of it.

@@ -6,13 +6,15 @@ mod manifest;
 
 pub use manifest::{EncoderInfo, FORMAT_VERSION, FileInfo, KbInfo, Manifest, View, ViewOptions, cut_words};
 
+use crate::abbreviations::Abbreviations;
 use crate::biencoder::TowerBytes;
 use crate::concepts::ConceptTable;
 use crate::container::{self, Check, Container, Format};
-use crate::detect::Dictionary;
+use crate::detect::{DetectOptions, Detected, Dictionary, Origin};
 use crate::encoder::Encoder;
-use crate::error::{Error, Result};
+use crate::error::{Context, Error, Result};
 use crate::index::Index;
+use crate::text::Span;
 use crate::tokens::Tokens;
 use burn::tensor::Device;
 use bytes::Bytes;
@@ -122,6 +124,33 @@ pub struct Bundle {
 }
 
 impl Bundle {
+    /// The mentions in a text, by start, then end: those of the dictionary, and short forms that the text defines by a name
+    /// of the dictionary.
+    pub fn detect(&self, text: &str, options: &DetectOptions) -> Vec<Detected> {
+        let mut detected = self.dictionary.detect(text, options);
+        if !self.manifest.view.abbreviations {
+            return detected;
+        }
+        let abbreviations = Abbreviations::of(text);
+        let mut named: Vec<Span> = Vec::new();
+        for (span, long) in abbreviations.all() {
+            let from = detected.partition_point(|found| found.span.end <= span.start);
+            let beside = &mut detected[from..].iter().take_while(|found| found.span.start < span.end);
+            let taken = !options.overlapping && beside.any(|found| found.origin == Origin::Name);
+            if !taken && !self.dictionary.lookup_mention(long).is_empty() {
+                named.push(span);
+            }
+        }
+        detected.retain(|found| {
+            let beside = named.get(named.partition_point(|span| span.end <= found.span.start));
+            found.origin == Origin::Name || beside.is_none_or(|span| !span.overlaps(&found.span))
+        });
+        detected.extend(named.into_iter().map(|span| Detected { span, origin: Origin::Name }));
+        detected.sort_unstable();
+        detected.dedup();
+        detected
+    }
+
     /// Reads a bundle, comparing every file with the manifest.
     ///
     /// # Errors
@@ -149,7 +178,7 @@ impl Bundle {
         // The manifest's checksums cover the files whole, so that their own need not be computed again.
         let read = |name: &str| parts.get(name);
         let tokens = Tokens::from_bytes(read(names::TOKENIZER)?)?;
-        let index = Index::from_bytes(read(names::INDEX)?, Check::Trusted)?;
+        let mut index = Index::from_bytes(read(names::INDEX)?, Check::Trusted)?;
         let concepts = ConceptTable::from_bytes(read(names::CONCEPTS)?, Check::Trusted)?;
         let dictionary = Dictionary::from_bytes(read(names::DICTIONARY)?.clone())?;
         if *index.info() != manifest.index {
@@ -158,6 +187,10 @@ impl Bundle {
         if let Some(last) = index.last_concept().filter(|last| last.index() >= concepts.len()) {
             let (last, count) = (last.index(), concepts.len());
             return Err(Error::artifact(format!("the index names concept {last}, the concept table has {count}")));
+        }
+        manifest.view.check_mix().context(|| names::MANIFEST.to_owned())?;
+        if manifest.view.mix > 0.0 {
+            index.set_mix(manifest.view.mix);
         }
         Ok(Self { manifest, tokens, index, concepts, dictionary, parts })
     }

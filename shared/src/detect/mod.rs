@@ -31,6 +31,7 @@ mod words;
 
 pub use dictionary::Dictionary;
 pub use normalise::normalise_name;
+pub(crate) use words::is_ordinary;
 
 use crate::text::Span;
 use normalise::Gap;

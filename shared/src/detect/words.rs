@@ -1,6 +1,7 @@
 //! Ordinary words, from two lists that are part of the source.
 
 use std::collections::HashSet;
+use std::sync::LazyLock;
 
 /// What plain English and hospital talk are made of.
 pub(super) struct Words {
@@ -14,6 +15,12 @@ impl Words {
     pub fn new() -> Self {
         Self { stopped: lines(include_str!("stopped.txt")), ordinary: lines(include_str!("ordinary.txt")) }
     }
+}
+
+/// Whether plain English or hospital talk has the word, given in lower case.
+pub(crate) fn is_ordinary(word: &str) -> bool {
+    static WORDS: LazyLock<Words> = LazyLock::new(Words::new);
+    WORDS.ordinary.contains(word)
 }
 
 fn lines(list: &'static str) -> HashSet<&'static str> {

@@ -59,7 +59,13 @@ pub struct Index {
     vectors: Vectors,
     concepts: Numbers<u32>,
     graph: Option<Graph>,
+    /// The first row of each concept, where it counts by itself.
+    firsts: Vec<u32>,
+    mix: f32,
 }
+
+/// Concepts whose first rows are looked at, at least, where these count by themselves.
+const MIXED: usize = 64;
 
 impl Index {
     /// The bytes of an index over `vectors` (`[rows, dim]`, of unit length where the score is cosine) and the concept of
@@ -118,7 +124,7 @@ impl Index {
                 Some(Graph::new([links?, entries?, upper?], info.rows)?)
             }
         };
-        Ok(Self { info, vectors, concepts, graph })
+        Ok(Self { info, vectors, concepts, graph, firsts: Vec::new(), mix: 0.0 })
     }
 
     /// What the index is.
@@ -146,6 +152,17 @@ impl Index {
         self.concepts.get().last().map(|concept| ConceptId(*concept))
     }
 
+    /// Lets a concept's first row, its template, make up so much of its score: `(1 - mix) × best row + mix × first row`. The
+    /// best 2 k concepts by their best rows, and 64 at least, are ordered by it.
+    pub fn set_mix(&mut self, mix: f32) {
+        self.mix = mix;
+        self.firsts.clear();
+        for (row, concept) in self.concepts.get().iter().enumerate() {
+            // A concept without rows has the next one's; nobody asks for it.
+            self.firsts.resize((*concept as usize + 1).max(self.firsts.len()), row as u32);
+        }
+    }
+
     /// The best `k` concepts for each query, best first, ties in concept order: through the graph if there is one, else exactly.
     ///
     /// # Shapes
@@ -154,18 +171,48 @@ impl Index {
     /// # Panics
     /// If the queries are no whole number of vectors.
     pub fn search(&self, queries: &[f32], k: usize) -> Vec<Vec<Candidate>> {
+        self.mixed(queries, k, |k| self.by_best_row(queries, k))
+    }
+
+    fn by_best_row(&self, queries: &[f32], k: usize) -> Vec<Vec<Candidate>> {
         match (&self.graph, self.info.hnsw) {
             (Some(graph), Some(options)) => {
                 self.check(queries);
                 let rows = hnsw::Rows { vectors: &self.vectors, dim: self.info.dim, concepts: self.concepts.get() };
                 graph.search(rows, queries, k, options.ef_search)
             }
-            _ => self.search_exact(queries, k),
+            _ => self.exact_by_best_row(queries, k),
         }
+    }
+
+    fn mixed(
+        &self,
+        queries: &[f32],
+        k: usize,
+        search: impl FnOnce(usize) -> Vec<Vec<Candidate>>,
+    ) -> Vec<Vec<Candidate>> {
+        if self.mix == 0.0 {
+            return search(k);
+        }
+        let mut found = search(k.saturating_mul(2).max(MIXED));
+        for (query, found) in queries.chunks_exact(self.info.dim).zip(&mut found) {
+            let query = self.vectors.query(query);
+            for candidate in found.iter_mut() {
+                let first = self.vectors.score(&query, self.firsts[candidate.concept.index()] as usize);
+                candidate.score = (1.0 - self.mix) * candidate.score + self.mix * first + 0.0;
+            }
+            found.sort_unstable_by(Candidate::rank);
+            found.truncate(k);
+        }
+        found
     }
 
     /// As [`Index::search`], but always over every row.
     pub fn search_exact(&self, queries: &[f32], k: usize) -> Vec<Vec<Candidate>> {
+        self.mixed(queries, k, |k| self.exact_by_best_row(queries, k))
+    }
+
+    fn exact_by_best_row(&self, queries: &[f32], k: usize) -> Vec<Vec<Candidate>> {
         self.check(queries);
         exact::search(&self.vectors, self.info.dim, self.concepts.get(), queries, k)
     }

@@ -271,3 +271,26 @@ proptest! {
         prop_assert_eq!(&index.search(&query, k)[0], &best_per_concept(all, k));
     }
 }
+
+#[test]
+fn a_template_counts_by_its_share() {
+    // Concepts 0 and 2 have a template and the same name; concept 3 has a template alone.
+    let vectors = [[0.0, 1.0], [1.0, 0.0], [0.6, 0.8], [1.0, 0.0], [0.96, 0.28]].concat();
+    let mut index = index(&vectors, &[0, 0, 2, 2, 3], &info(5, 2, Precision::F32, Score::Cosine, None));
+    let check = |index: &Index, expected: [(u32, f32); 3]| {
+        let found = &index.search(&[1.0, 0.0], 3)[0];
+        assert_eq!(names(found), expected.map(|(concept, _)| concept));
+        for (found, (_, score)) in found.iter().zip(expected) {
+            assert!((found.score - score).abs() < 1e-6, "{found:?}, expected {score}");
+        }
+        assert_eq!(index.search(&[1.0, 0.0], 2), index.search_exact(&[1.0, 0.0], 2));
+        assert_eq!(index.search(&[1.0, 0.0], 1)[0], found[..1]);
+    };
+    check(&index, [(0, 1.0), (2, 1.0), (3, 0.96)]);
+    index.set_mix(0.5);
+    check(&index, [(3, 0.96), (2, 0.8), (0, 0.5)]);
+    index.set_mix(1.0);
+    check(&index, [(3, 0.96), (2, 0.6), (0, 0.0)]);
+    index.set_mix(0.0);
+    check(&index, [(0, 1.0), (2, 1.0), (3, 0.96)]);
+}

@@ -13,6 +13,7 @@ mod isa;
 mod lanes;
 pub mod matrix;
 mod parallel;
+mod peak;
 pub mod rows;
 
 pub use adamw::{AdamW, adamw, add_to, sum_of_squares};
@@ -21,3 +22,4 @@ pub use dropout::drop_out;
 pub use isa::Isa;
 pub use lanes::LANES;
 pub use parallel::{for_each, for_each_chunk, on_one_thread, threads};
+pub use peak::multiply_add;

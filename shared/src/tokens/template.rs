@@ -36,7 +36,7 @@ impl Tokens {
     /// If the window is too short, or the vocabulary has no rows for the markers.
     pub fn mention(&self, mention: &Mention<'_>, template: MentionTemplate, max_len: usize) -> Result<Option<Encoded>> {
         match template {
-            MentionTemplate::Bare => self.name(mention.text, max_len),
+            MentionTemplate::Bare => self.name(&mention.text, max_len),
             MentionTemplate::Context => self.mention_in_context(mention, max_len),
         }
     }
@@ -62,7 +62,7 @@ impl Tokens {
     fn mention_in_context(&self, mention: &Mention<'_>, max_len: usize) -> Result<Option<Encoded>> {
         let markers = self.markers()?;
         let room = room(max_len, 4)?;
-        let (inner, whole) = head(self, mention.text, room + 1)?;
+        let (inner, whole) = head(self, &mention.text, room + 1)?;
         if inner.is_empty() {
             return Ok(None);
         }

@@ -3,6 +3,8 @@
 use crate::device::DeviceArgs;
 use crate::evaluate::{Calibration, Dense, NilOf, Rule, Split, dense, set_policy};
 use crate::files::{io_error, write_whole};
+use crate::kb_file::KbFile;
+use crate::tables::table;
 use clap::Args;
 use pel_shared::error::{Error, Result};
 use pel_shared::metrics::{CurvePoint, Interval};
@@ -38,12 +40,31 @@ pub struct CalibrateArgs {
     /// Write what was chosen and its figures into this file, as JSON
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Choose first which share of a concept's score is its template's, by recall@1; for bundles with both views
+    #[arg(long)]
+    mix: bool,
     /// Look at every N-th mention only
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     every: u32,
     /// Leave the bundle as it is
     #[arg(long)]
     dry_run: bool,
+}
+
+/// The shares of templates that are tried.
+const MIXES: [f32; 8] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7];
+
+/// The share with the highest recall@1, the lower of equals, and all of them as a table.
+fn best_mix(recalls: &[f64]) -> (f32, String) {
+    let mut best = 0;
+    let mut shown = table(["Share of the template", "Recall@1, %"]);
+    for (at, (mix, recall)) in MIXES.iter().zip(recalls).enumerate() {
+        if *recall > recalls[best] {
+            best = at;
+        }
+        shown.add_row([mix.to_string(), format!("{:.2}", 100.0 * recall)]);
+    }
+    (MIXES[best], format!("{shown}\nTaken: {}", MIXES[best]))
 }
 
 fn share(text: &str) -> std::result::Result<f64, String> {
@@ -59,8 +80,25 @@ fn share(text: &str) -> std::result::Result<f64, String> {
 /// If the bundle or the corpus cannot be read, the split has no NIL mention, no threshold has the precision, or something
 /// cannot be written.
 pub fn run(args: &CalibrateArgs, device: &DeviceArgs, json: bool) -> Result<()> {
-    let Dense { concepts, road, .. } = dense::open(&args.bundle, device)?;
-    let split = Split::read(&args.corpus, &args.split, args.every as usize, &concepts.kb, None)?.not_empty()?;
+    let read = |concepts: &KbFile| {
+        Split::read(&args.corpus, &args.split, args.every as usize, &concepts.kb, None)?.not_empty()
+    };
+    let mut opened = dense::open(&args.bundle, device, None)?;
+    let mix = match args.mix {
+        false => None,
+        true => {
+            let split = read(&opened.concepts)?;
+            let recalls = dense::recall_by_mix(&args.bundle, device, &split, &MIXES)?;
+            let (best, text) = best_mix(&recalls);
+            if !json {
+                println!("{text}");
+            }
+            opened = dense::open(&args.bundle, device, Some(best))?;
+            Some(best)
+        }
+    };
+    let Dense { concepts, road, .. } = opened;
+    let split = read(&concepts)?;
     let rule = args.precision.map_or(Rule::BestF1, Rule::LinkPrecision);
     let found = Calibration::choose(road.as_ref(), &args.corpus, &split, args.nil, rule)?;
     if let Some(path) = &args.curve {
@@ -72,7 +110,7 @@ pub fn run(args: &CalibrateArgs, device: &DeviceArgs, json: bool) -> Result<()> 
     }
     if !args.dry_run {
         // The files of the old bundle are still mapped; they are not written into, but replaced.
-        set_policy(&args.bundle, found.policy())?;
+        set_policy(&args.bundle, found.policy(), mix)?;
     }
     match json {
         true => println!("{record}"),

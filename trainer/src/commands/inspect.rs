@@ -89,11 +89,16 @@ fn print_manifest(bundle: &Bundle) {
     );
     row("Knowledge base", format!("{}: {} concepts, {} names", kb.name, kb.concepts, kb.names));
     row("Dictionary", format!("{} names to be found in text", bundle.dictionary.len()));
+    let mix = if view.mix > 0.0 { format!(", {} of a score", view.mix) } else { String::new() };
     row(
         "Concepts by",
-        format!("{:?} (template {:?}, at most {} tokens)", view.concepts, view.entity_template, view.entity_tokens),
+        format!(
+            "{:?} (template {:?}, at most {} tokens{mix})",
+            view.concepts, view.entity_template, view.entity_tokens
+        ),
     );
-    row("Mentions", format!("{:?}, at most {} tokens", view.mention_template, view.mention_tokens));
+    let forms = if view.abbreviations { ", short forms written out" } else { "" };
+    row("Mentions", format!("{:?}, at most {} tokens{forms}", view.mention_template, view.mention_tokens));
     row(
         "NIL",
         match nil.threshold {

@@ -27,7 +27,7 @@ pub struct Projection {
 /// If the vectors have fewer dimensions than are wanted, or the decomposition fails.
 pub fn principal(vectors: &[f32], hidden: usize, dim: usize) -> Result<Projection> {
     if dim == 0 || dim > hidden {
-        return Err(Error::input(format!("--dim: expected 1 to {hidden}, found {dim}")));
+        return Err(Error::input(format!("the number of dimensions: expected 1 to {hidden}, found {dim}")));
     }
     let device = Device::flex();
     // The second moments, [hidden, hidden], in parts that fit into the cache.

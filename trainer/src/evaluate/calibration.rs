@@ -5,7 +5,7 @@ use super::nil_figures::{Chosen, NilFigures, answers, tops};
 use super::{NilOf, Retriever, Split, search};
 use crate::bundles;
 use crate::files::{io_error, write_whole};
-use pel_shared::bundle::{Manifest, names};
+use pel_shared::bundle::{Manifest, ViewOptions, names};
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::metrics::{CurvePoint, best_f1, nil_curve, widest_at_precision};
 use pel_shared::nil::NilPolicy;
@@ -123,15 +123,16 @@ fn unreachable(wished: f64, best: Option<(f32, pel_shared::metrics::LinkCounts)>
     Error::input(format!("at no threshold {few} are {} % of the links right; {best}", percent(Some(wished))))
 }
 
-/// Puts a policy into a bundle's manifest: in a folder the manifest alone is replaced, a bundle of one file is written
+/// Puts a policy, and a mix of views if one is given, into a bundle's manifest: in a folder the manifest alone is replaced, a bundle of one file is written
 /// anew; either appears whole or not at all.
 ///
 /// # Errors
 /// If the bundle cannot be read, is damaged, or cannot be written.
-pub fn set_policy(path: &Path, policy: NilPolicy) -> Result<()> {
+pub fn set_policy(path: &Path, policy: NilPolicy, mix: Option<f32>) -> Result<()> {
     let mut parts = bundles::parts(path).context(|| path.display().to_string())?;
     let manifest = Manifest::from_bytes(parts.get(names::MANIFEST)?).context(|| path.display().to_string())?;
-    let manifest = Manifest { nil: policy, ..manifest };
+    let view = ViewOptions { mix: mix.unwrap_or(manifest.view.mix), ..manifest.view };
+    let manifest = Manifest { nil: policy, view, ..manifest };
     let json = serde_json::to_vec_pretty(&manifest).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
     if path.is_dir() {
         let target = path.join(names::MANIFEST);

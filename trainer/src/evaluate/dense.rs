@@ -1,17 +1,17 @@
 //! A bundle as a system under measurement: its encoder and index alone, and the whole road of `pel link`.
 
-use super::{Dense, Query, Retriever};
+use super::{Dense, Query, Retriever, Split};
 use crate::bundles;
 use crate::device::{DeviceArgs, OpenDevice, Work};
 use crate::interrupt;
 use crate::kb_file::KbFile;
+use crate::progress::Progress;
 use pel_shared::biencoder::Side;
 use pel_shared::detect::{Detected, Origin};
 use pel_shared::error::{Context, Result};
 use pel_shared::lexical::Ranked;
 use pel_shared::linker::{LinkOptions, Linker, Prepared};
 use pel_shared::score::Candidate;
-use pel_shared::text::Mention;
 use pel_shared::tokens::{Encoded, by_length};
 use std::collections::HashMap;
 use std::path::Path;
@@ -34,18 +34,57 @@ struct Search(Rc<Opened>);
 /// The whole road of `pel link`: also the concepts whose name the dictionary recognises in the mention.
 struct Road(Rc<Opened>);
 
-/// Opens a bundle for an evaluation.
+/// Opens a bundle for an evaluation, with another mix of views than its own if one is given.
 ///
 /// # Errors
-/// If the bundle cannot be read or the device cannot be started.
-pub fn open(path: &Path, device: &DeviceArgs) -> Result<Dense> {
+/// If the bundle cannot be read, has no such mix, or the device cannot be started.
+pub fn open(path: &Path, device: &DeviceArgs, mix: Option<f32>) -> Result<Dense> {
     let bundle = bundles::open(path)?;
     let device = device.open(Work::Long)?;
-    let linker = Linker::new(bundle, &device.device).context(|| path.display().to_string())?;
+    let context = || path.display().to_string();
+    let mut linker = Linker::new(bundle, &device.device).context(context)?;
+    mix.map_or(Ok(()), |mix| linker.set_mix(mix)).context(context)?;
     let bundle = linker.bundle();
     let concepts = KbFile { kb: bundle.concepts.to_knowledge_base()?, blake3: bundle.manifest.kb.blake3.clone() };
     let opened = Rc::new(Opened { linker, device });
     Ok(Dense { concepts, search: Box::new(Search(opened.clone())), road: Box::new(Road(opened)) })
+}
+
+/// The share of mentions whose concept comes first, for each of these mixes of views, as `pel link` links; each mention is encoded
+/// once.
+///
+/// # Errors
+/// As [`open`], or if a mention cannot be encoded.
+pub fn recall_by_mix(path: &Path, device: &DeviceArgs, split: &Split, mixes: &[f32]) -> Result<Vec<f64>> {
+    let device = device.open(Work::Long)?;
+    let mut linker = Linker::new(bundles::open(path)?, &device.device).context(|| path.display().to_string())?;
+    let queries: Vec<Query<'_>> = split.queries().collect();
+    let golds: Vec<_> = split.mentions.iter().map(|gold| gold.concept).collect();
+    let options = LinkOptions { k: 1, ..LinkOptions::default() };
+    let (mut right, mut progress) =
+        (vec![0usize; mixes.len()], Progress::new("trying mixes", queries.len() as u64, "mentions"));
+    for (queries, golds) in queries.chunks(MENTIONS_AT_ONCE).zip(golds.chunks(MENTIONS_AT_ONCE)) {
+        let prepared = prepare(&linker, queries)?;
+        let vectors = linker.encode(&prepared)?;
+        for (mix, right) in mixes.iter().zip(&mut right) {
+            interrupt::check()?;
+            linker.set_mix(*mix).context(|| path.display().to_string())?;
+            let links = linker.finish(&prepared, &vectors, &options);
+            let found = links.iter().map(|link| link.candidates.first().map(|best| best.concept));
+            *right += found.zip(golds).filter(|(found, gold)| gold.is_some() && found == *gold).count();
+        }
+        progress.advance(queries.len() as u64);
+    }
+    let known = golds.iter().flatten().count().max(1);
+    Ok(right.into_iter().map(|right| right as f64 / known as f64).collect())
+}
+
+/// Given mentions on the road of `pel link`; those of a text stand together.
+fn prepare(linker: &Linker, queries: &[Query<'_>]) -> Result<Prepared> {
+    let given = |query: &Query<'_>| Detected { span: query.span, origin: Origin::Given };
+    let texts = queries.chunk_by(|a, b| std::ptr::eq(a.text, b.text));
+    let prepared = texts.map(|text| linker.prepare(text[0].text, text.iter().map(given).collect()));
+    Ok(Prepared::join(prepared.collect::<Result<Vec<_>>>()?))
 }
 
 impl Opened {
@@ -58,12 +97,14 @@ impl Opened {
         let (view, index, encoder) = (&bundle.manifest.view, bundle.index.info(), &bundle.manifest.encoder);
         let search = if index.hnsw.is_some() { "HNSW" } else { "exact search" };
         format!(
-            "{}: {:?} mention of at most {} tokens against {:?}, {} vectors, best per concept, {:?} over {:?} pooling, {:?}, {search}, on {}",
+            "{}: {:?} mention of at most {} tokens{} against {:?}, {} vectors, best per concept{}, {:?} over {:?} pooling, {:?}, {search}, on {}",
             encoder.name,
             view.mention_template,
             view.mention_tokens,
+            if view.abbreviations { ", short forms written out," } else { "" },
             view.concepts,
             index.rows,
+            if view.mix > 0.0 { format!(" and {} of its template", view.mix) } else { String::new() },
             encoder.reduction.score,
             encoder.reduction.pooling,
             index.precision,
@@ -101,9 +142,9 @@ impl Retriever for Search {
         let mut sequences: Vec<Encoded> = Vec::new();
         // The mentions of each sequence; a mention of which nothing is left has no candidate.
         let mut mentions: Vec<Vec<usize>> = Vec::new();
-        let mut empty = 0;
+        let (mut reader, mut empty) = (view.reader(), 0);
         for (query_at, query) in queries.iter().enumerate() {
-            let mention = Mention::cut(query.text, query.span)?;
+            let mention = reader.mention(query.text, query.span)?;
             let Some(encoded) = view.mention(&bundle.tokens, &mention)? else {
                 empty += 1;
                 continue;
@@ -163,10 +204,7 @@ impl Retriever for Road {
         let mut found = Vec::with_capacity(queries.len());
         for some in queries.chunks(MENTIONS_AT_ONCE) {
             interrupt::check()?;
-            let given = |query: &Query<'_>| Detected { span: query.span, origin: Origin::Given };
-            let texts = some.chunk_by(|a, b| std::ptr::eq(a.text, b.text));
-            let prepared = texts.map(|text| linker.prepare(text[0].text, text.iter().map(given).collect()));
-            let prepared = Prepared::join(prepared.collect::<Result<Vec<_>>>()?);
+            let prepared = prepare(linker, some)?;
             let vectors = linker.encode(&prepared)?;
             found.extend(linker.finish(&prepared, &vectors, &options).iter().map(|link| ranked(&link.candidates)));
             done(some.len())?;

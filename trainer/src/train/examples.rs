@@ -8,7 +8,6 @@ use crate::import::report::Report;
 use pel_shared::bundle::ViewOptions;
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::kb::ConceptId;
-use pel_shared::text::Mention;
 use pel_shared::tokens::{Encoded, Tokens};
 use rand::seq::SliceRandom;
 use std::collections::HashMap;
@@ -45,7 +44,7 @@ pub fn mentions(
     view: &ViewOptions,
 ) -> Result<(Vec<Example>, Report)> {
     let Corpus { documents, mentions, mut report } = Corpus::read(folder, split)?;
-    let mut examples = Vec::new();
+    let (mut reader, mut examples) = (view.reader(), Vec::new());
     for placed in mentions {
         let document = &documents[placed.document];
         let place = || {
@@ -59,7 +58,7 @@ pub fn mentions(
             report.skip(reason::MISSING, || format!("{id}: {}", place()));
             continue;
         };
-        let Some(mention) = view.mention(tokens, &Mention::cut(&document.text, placed.span)?).context(place)? else {
+        let Some(mention) = view.mention(tokens, &reader.mention(&document.text, placed.span)?).context(place)? else {
             report.skip(reason::EMPTY, place);
             continue;
         };

@@ -16,7 +16,7 @@ mod examples;
 pub mod figures;
 pub mod log;
 pub mod model;
-mod optimiser;
+pub(crate) mod optimiser;
 mod random;
 mod snapshot;
 mod step;
@@ -41,7 +41,6 @@ use examples::{Example, Pair};
 use log::{Event, Log};
 use model::Model;
 use optimiser::{Optimiser, Stepped};
-use pel_shared::bert::multiplies_in;
 use pel_shared::bundle::View;
 use pel_shared::error::{Error, Result};
 use random::Order;
@@ -109,11 +108,7 @@ pub struct Trained {
 /// if the loss is no number any more (the step and its batch are named); or if the user stops the work (a checkpoint is
 /// written first).
 pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained> {
-    config.check_paths()?;
-    if !multiplies_in(config.model.precision, &device.device) {
-        let expected = "f32: bf16 needs a processor with AMX, and `--device cpu`";
-        return Err(Error::input(format!("the configuration: `model.precision`: expected {expected}, found bf16")));
-    }
+    config.check_place(&device.device)?;
     keep_config(config, out)?;
     let device = device.device.clone().autodiff();
     let device = if config.model.gradient_checkpointing { device.gradient_checkpointing() } else { device };

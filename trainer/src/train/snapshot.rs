@@ -11,7 +11,6 @@ use pel_shared::error::Result;
 use pel_shared::index::Index;
 use pel_shared::kb::{ConceptId, KnowledgeBase};
 use pel_shared::lexical::Ranked;
-use pel_shared::text::Mention;
 use pel_shared::tokens::Encoded;
 use std::path::Path;
 
@@ -97,13 +96,13 @@ impl Retriever for Snapshot {
         k: usize,
         done: &mut dyn FnMut(usize) -> Result<()>,
     ) -> Result<Vec<Ranked>> {
-        let mut all = vec![Ranked::new(); queries.len()];
+        let (mut reader, mut all) = (self.view.reader(), vec![Ranked::new(); queries.len()]);
         for (chunk, found) in queries.chunks(AT_ONCE).zip(all.chunks_mut(AT_ONCE)) {
-            let encode = |query: &Query<'_>| {
-                let mention = Mention::cut(query.text, query.span)?;
-                self.view.mention(&self.model.tokens, &mention)
-            };
-            let encoded = chunk.iter().map(encode).collect::<Result<Vec<Option<Encoded>>>>()?;
+            let mut encoded: Vec<Option<Encoded>> = Vec::with_capacity(chunk.len());
+            for query in chunk {
+                let mention = reader.mention(query.text, query.span)?;
+                encoded.push(self.view.mention(&self.model.tokens, &mention)?);
+            }
             // A mention of which nothing is left has no candidate.
             let places: Vec<usize> = (0..chunk.len()).filter(|at| encoded[*at].is_some()).collect();
             let rows: Vec<&Encoded> = encoded.iter().flatten().collect();

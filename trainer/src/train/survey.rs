@@ -19,7 +19,6 @@ use pel_shared::index::{Index, IndexInfo, Precision};
 use pel_shared::kb::ConceptId;
 use pel_shared::metrics::{Top, average_precision, recall_at};
 use pel_shared::score::Candidate;
-use pel_shared::text::Mention;
 use pel_shared::tokens::{Encoded, by_length};
 use serde::{Deserialize, Serialize};
 
@@ -180,11 +179,11 @@ impl HeldOut {
         }
         let split = read((all / wanted).max(1))?;
         let view = config.view_options();
-        let mut mentions = Vec::with_capacity(split.mentions.len());
+        let (mut reader, mut mentions) = (view.reader(), Vec::with_capacity(split.mentions.len()));
         for gold in &split.mentions {
             let text = &split.documents[gold.document].text;
             // A mention of which nothing is left has no candidate, whatever the model.
-            if let Some(mention) = view.mention(&model.tokens, &Mention::cut(text, gold.span)?)? {
+            if let Some(mention) = view.mention(&model.tokens, &reader.mention(text, gold.span)?)? {
                 mentions.push((mention, *gold));
             }
         }

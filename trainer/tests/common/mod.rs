@@ -72,3 +72,38 @@ pub fn copy(from: &str, to: &Path) {
         std::fs::copy(entry.path(), to.join(entry.file_name())).expect("copied");
     }
 }
+
+const DOCUMENT: &str = r#"{"doc_id":"1","text":"fever, chest pain, qwertz"}"#;
+const MENTIONS: &str = r#"{"doc_id":"1","start":0,"end":5,"text":"fever","id":"D1","types":["Sign"]}
+{"doc_id":"1","start":7,"end":17,"text":"chest pain","id":"D2"}
+{"doc_id":"1","start":19,"end":25,"text":"qwertz","id":null}"#;
+
+/// A folder with a corpus, a knowledge base and a copy of [`bundle`].
+pub struct Bench(tempfile::TempDir);
+
+impl Bench {
+    pub fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("written");
+        write("documents.jsonl", DOCUMENT);
+        write("mentions.dev.jsonl", MENTIONS);
+        write("mentions.known.jsonl", MENTIONS.split_once('\n').expect("several").0);
+        write("kb.jsonl", KB);
+        copy(bundle(), &folder.path().join("bundle"));
+        Self(folder)
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Runs a command line in which `@name` stands for a file of the folder and `@` for the folder.
+    pub fn pel(&self, line: &str) -> Said {
+        let word = |word: &str| match word.strip_prefix('@') {
+            Some(name) => self.path(name).display().to_string(),
+            None => word.to_owned(),
+        };
+        let words: Vec<String> = line.split(' ').map(word).collect();
+        said(pel(&words.iter().map(String::as_str).collect::<Vec<_>>()))
+    }
+}

@@ -201,4 +201,28 @@ mod tests {
         assert_eq!(chosen(&space, 2, &[0, 1, 3])[0], 1);
         assert_eq!(completed(&space, vec![vec![1], vec![], vec![1], vec![1], vec![0]])[1][..4], [2, 3, 0, 1]);
     }
+
+    #[test]
+    fn links_are_chosen_again_among_what_the_graph_finds() {
+        // 41 places on a circle, each linked to the seventh before and after it.
+        let places = 41u32;
+        let points: Vec<f32> = (0..places)
+            .map(|row| row as f32 * std::f32::consts::TAU / places as f32)
+            .flat_map(|angle| [angle.sin(), angle.cos()])
+            .collect();
+        let vectors = Vectors::F32 { values: Numbers::Copied(points) };
+        let space = Space::new(Rows::new(&vectors, 2));
+        let far: Vec<[u32; WIDTH]> =
+            (0..places).map(|row| filled(row, &[(row + 7) % places, (row + places - 7) % places])).collect();
+        let sections = [bytemuck::cast_slice(&far), bytemuck::cast_slice(&[0u32]), &[]].map(Bytes::copy_from_slice);
+        let links = Links::new(sections, places as usize).expect("a graph");
+        let lists = refined(&space, Ground { links: &links, vectors: &vectors, dim: 2 }, places as usize);
+        for (row, list) in (0..places).zip(&lists) {
+            let mut nearest = list[..2].to_vec();
+            nearest.sort_unstable();
+            let mut beside = [(row + 1) % places, (row + places - 1) % places];
+            beside.sort_unstable();
+            assert_eq!(nearest, beside, "row {row}");
+        }
+    }
 }

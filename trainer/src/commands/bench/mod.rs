@@ -65,7 +65,7 @@ pub struct BenchArgs {
     /// Write which rows each search found (raw little-endian u32, k for each query), a file for each kind of search
     #[arg(long, value_name = "FOLDER")]
     export_found: Option<PathBuf>,
-    /// Also measure a training step: forward and backward of 16 texts of 64 tokens
+    /// Also measure training: forward and backward of 16 texts of 64 tokens, and whole steps of 16 pairs
     #[arg(long)]
     train: bool,
     /// Also measure each kernel with each set of instructions that this processor has

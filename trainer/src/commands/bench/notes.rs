@@ -7,7 +7,6 @@ use crate::{interrupt, spans};
 use pel_shared::bundle::Bundle;
 use pel_shared::detect::DetectOptions;
 use pel_shared::error::{Error, Result};
-use pel_shared::text::Mention;
 use serde::Serialize;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -43,12 +42,13 @@ impl Counts {
     /// Adds a note, as `pel link` without options reads it.
     fn add(&mut self, text: &str, bundle: &Bundle) -> Result<()> {
         let mut sequences = HashSet::new();
-        let detected = bundle.dictionary.detect(text, &DetectOptions::default());
+        let detected = bundle.detect(text, &DetectOptions::default());
         self.notes += 1;
         self.bytes += text.len();
         self.mentions += detected.len();
+        let mut reader = bundle.manifest.view.reader();
         for mention in detected {
-            let mention = Mention::cut(text, mention.span)?;
+            let mention = reader.mention(text, mention.span)?;
             sequences.extend(bundle.manifest.view.mention(&bundle.tokens, &mention)?);
         }
         self.sequences += sequences.len();

@@ -4,7 +4,7 @@ use super::encode::EncodeRow;
 use super::kernels::KernelRow;
 use super::notes::NotesRow;
 use super::search::SearchRow;
-use super::train::TrainRow;
+use super::train::{TrainKind, TrainRow};
 use crate::tables::table;
 use serde::Serialize;
 
@@ -43,9 +43,18 @@ impl Report {
             println!("{table}");
         }
         for row in &self.train {
+            let what = match row.kind {
+                TrainKind::Backward => format!("forward and backward of {} x {}", row.batch, row.seq),
+                TrainKind::Step => format!("training step of {} pairs of {} tokens", row.batch, row.seq),
+            };
+            let rate = row.pairs_per_s.map_or(String::new(), |rate| format!(", {rate:.1} pairs/s"));
+            let share = row
+                .peak_share
+                .map_or(String::new(), |share| format!(", {:.0} % of the processor's peak in floats", 100.0 * share));
+            let precision = format!("{:?}", row.precision).to_lowercase();
             println!(
-                "training step {} x {}: {:.0} ms, {:.1} buffers allocated a step",
-                row.batch, row.seq, row.median_ms, row.allocations
+                "{what}, {precision}: {:.0} ms{rate}{share}, {:.1} buffers allocated a step",
+                row.median_ms, row.allocations
             );
         }
         if let Some(notes) = &self.notes {

@@ -1,57 +1,191 @@
-//! A training step: forward and backward of one batch through the mention tower, without the optimiser's part.
+//! Training on the processor or a GPU: a pass forward and backward alone, and whole steps of pairs, optimiser included.
 
 use super::{BenchArgs, Random, timed};
 use crate::device::OpenDevice;
 use crate::memory;
-use pel_shared::bert::{Bert, BertConfig, BertInput, Pass};
-use pel_shared::biencoder::{Pooling, pool};
+use crate::train::config;
+use crate::train::optimiser::Optimiser;
+use burn::tensor::{Device, Tensor, TensorData};
+use pel_shared::bert::{BertConfig, BertInput, Pass, Precision, multiplies_in};
+use pel_shared::biencoder::{BiEncoder, Pooling, Reduction, Side, Tower, TowerBytes, pool};
 use pel_shared::bundle::{Bundle, names};
 use pel_shared::cpu::train::allocated;
-use pel_shared::error::{Context, Result};
+use pel_shared::error::{Context, Error, Result};
+use pel_shared::kernels::{self, Isa, multiply_add};
+use pel_shared::loss::{Targets, cross_entropy};
+use pel_shared::score::Score;
 use pel_shared::tokens::TokenBatch;
 use serde::Serialize;
 
 /// Rows and tokens of the batch.
 const SHAPE: (usize, usize) = (16, 64);
+/// The factor on cosines in the steps.
+const SCALE: f64 = 20.0;
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum TrainKind {
+    /// Forward and backward of one batch through the mention tower, without the optimiser's part.
+    Backward,
+    /// A step: mentions and as many entities, in-batch cross-entropy, gradients, clipping, AdamW.
+    Step,
+}
 
 /// The time and memory of one step.
 #[derive(Serialize)]
 pub(super) struct TrainRow {
+    pub kind: TrainKind,
+    pub precision: Precision,
     pub batch: usize,
     pub seq: usize,
     pub median_ms: f64,
     pub runs: usize,
+    /// Mentions with their entities a second; none without the optimiser.
+    pub pairs_per_s: Option<f64>,
+    /// Operations of the products of all passes.
+    pub operations: f64,
+    /// Their share of what the processor does from registers alone, in floats, on all threads; unknown on a GPU.
+    pub peak_share: Option<f64>,
     /// Buffers of the layers that a step had to allocate after the first ones; the others were used again.
     pub allocations: f64,
     /// Most memory of this process so far.
     pub peak_bytes: Option<u64>,
 }
 
-/// Loss: the sum of squares of the mean-pooled vectors, no dropout, gradients of every weight.
+/// All rows, in floats, and in bfloat16 where the device multiplies in it.
 pub(super) fn train(args: &BenchArgs, bundle: &Bundle, device: &OpenDevice) -> Result<Vec<TrainRow>> {
-    let parts = bundle.parts();
-    let config = BertConfig::from_bytes(parts.get(names::CONFIG)?)?;
-    let (batch, seq) = SHAPE;
-    if seq > config.max_position_embeddings {
+    let config = BertConfig::from_bytes(bundle.parts().get(names::CONFIG)?)?;
+    if SHAPE.1 > config.max_position_embeddings {
         return Ok(Vec::new());
     }
-    let device = device.device.clone().autodiff();
-    let bert =
-        Bert::from_bytes(&config, parts.get(names::WEIGHTS)?, &device).context(|| args.bundle.display().to_string())?;
-    let mut random = Random(2);
-    let ids = (0..batch * seq).map(|_| (random.next() % config.vocab_size as u64) as i32).collect();
-    let rows = TokenBatch::full(seq, ids);
-    let step = || {
-        let input = BertInput::new(&rows, &device);
-        let pooled = pool(bert.forward(&input, &Pass::default()), &input, Pooling::Mean);
-        let gradients = pooled.powi_scalar(2).sum().backward();
-        drop(gradients);
+    let peak = if device.device == Device::flex() { Some(peak(args.seconds)?) } else { None };
+    let mut bench = TrainBench { args, bundle, device: &device.device, config, peak, rows: Vec::new() };
+    for precision in [Precision::F32, Precision::Bf16] {
+        if multiplies_in(precision, &device.device) {
+            bench.backward(precision)?;
+            bench.step(precision)?;
+        }
+    }
+    Ok(bench.rows)
+}
+
+/// Operations a second on all threads, from registers alone.
+fn peak(seconds: f64) -> Result<f64> {
+    let rounds = 1 << 20;
+    let threads = vec![(); kernels::threads()];
+    let (median_ms, _) = timed(seconds, || {
+        std::hint::black_box(kernels::for_each_chunk(&threads, 1, |_, _| multiply_add(Isa::best(), rounds)));
         Ok(())
-    };
-    step()?;
-    step()?;
-    let before = allocated();
-    let (median_ms, runs) = timed(args.seconds, step)?;
-    let allocations = (allocated() - before) as f64 / (runs + 1) as f64;
-    Ok(vec![TrainRow { batch, seq, median_ms, runs, allocations, peak_bytes: memory::peak() }])
+    })?;
+    Ok(multiply_add(Isa::best(), 1).0 * rounds as f64 * threads.len() as f64 / (median_ms / 1000.0))
+}
+
+struct TrainBench<'a> {
+    args: &'a BenchArgs,
+    bundle: &'a Bundle,
+    device: &'a Device,
+    config: BertConfig,
+    peak: Option<f64>,
+    rows: Vec<TrainRow>,
+}
+
+impl TrainBench<'_> {
+    fn tower(&self, device: &Device) -> Result<Tower> {
+        let parts = self.bundle.parts();
+        let bytes = TowerBytes {
+            config: parts.get(names::CONFIG)?,
+            weights: parts.get(names::WEIGHTS)?,
+            projection: parts.0.get(names::PROJECTION).map(|bytes| &bytes[..]),
+        };
+        Tower::from_bytes(bytes, &self.bundle.tokens, device).context(|| self.args.bundle.display().to_string())
+    }
+
+    fn tokens(&self, seed: u64) -> TokenBatch {
+        let (batch, seq) = SHAPE;
+        let mut random = Random(seed);
+        let ids = (0..batch * seq).map(|_| (random.next() % self.config.vocab_size as u64) as i32);
+        TokenBatch::full(seq, ids.collect())
+    }
+
+    /// Loss: the sum of squares of the mean-pooled vectors, no dropout, gradients of every weight.
+    fn backward(&mut self, precision: Precision) -> Result<()> {
+        let device = self.device.clone().autodiff();
+        let (tower, tokens) = (self.tower(&device)?, self.tokens(2));
+        let pass = Pass { precision, ..Pass::default() };
+        self.measure(TrainKind::Backward, precision, || {
+            let input = BertInput::new(&tokens, &device);
+            let pooled = pool(tower.bert().forward(&input, &pass), &input, Pooling::Mean);
+            drop(pooled.powi_scalar(2).sum().backward());
+            Ok(())
+        })
+    }
+
+    /// Loss: cross-entropy of the scaled cosines of each mention with all entities of the batch, no dropout.
+    fn step(&mut self, precision: Precision) -> Result<()> {
+        let device = self.device.clone().autodiff();
+        let mut towers = BiEncoder::new(self.tower(&device)?, None)?;
+        let (mentions, entities) = (self.tokens(2), self.tokens(3));
+        let (batch, _) = SHAPE;
+        let one = |wanted: bool| {
+            let places = (0..batch * batch).map(|at| f32::from(u8::from((at / batch == at % batch) == wanted)));
+            Tensor::<2>::from_data(TensorData::new(places.collect::<Vec<_>>(), [batch, batch]), &device)
+        };
+        let targets = Targets { positive: one(true), negative: one(false) };
+        let options = config::Optimiser { schedule: config::Schedule::Constant, warmup: 0.0, ..Default::default() };
+        let mut optimiser = Optimiser::new(&options, &towers, &device);
+        let pass = Pass { precision, ..Pass::default() };
+        let reduction = Reduction { pooling: Pooling::Mean, score: Score::Cosine };
+        let mut steps = 0;
+        self.measure(TrainKind::Step, precision, || {
+            let encode = |side: Side, tokens: &TokenBatch| {
+                towers.tower(side).forward_pass(&BertInput::new(tokens, &device), reduction, &pass)
+            };
+            let scores = encode(Side::Mention, &mentions).matmul(encode(Side::Entity, &entities).transpose());
+            let mut gradients = cross_entropy(scores * SCALE, &targets).sum().backward();
+            optimiser.add(&towers, &mut gradients)?;
+            drop(gradients);
+            let stepped = optimiser.step(&mut towers, steps, usize::MAX, batch)?;
+            steps += 1;
+            if stepped.gradient_norm.is_finite() {
+                Ok(())
+            } else {
+                Err(Error::device("the gradients of a training step are no numbers"))
+            }
+        })
+    }
+
+    fn measure(&mut self, kind: TrainKind, precision: Precision, mut run: impl FnMut() -> Result<()>) -> Result<()> {
+        run()?;
+        run()?;
+        let before = allocated();
+        let (median_ms, runs) = timed(self.args.seconds, run)?;
+        let allocations = (allocated() - before) as f64 / (runs + 1) as f64;
+        let (batch, seq) = SHAPE;
+        let sequences = if kind == TrainKind::Step { 2 * batch } else { batch };
+        let operations = self.operations(sequences, seq);
+        let seconds = median_ms / 1000.0;
+        self.rows.push(TrainRow {
+            kind,
+            precision,
+            batch,
+            seq,
+            median_ms,
+            runs,
+            pairs_per_s: (kind == TrainKind::Step).then_some(batch as f64 / seconds),
+            operations,
+            peak_share: self.peak.map(|peak| operations / seconds / peak),
+            allocations,
+            peak_bytes: memory::peak(),
+        });
+        Ok(())
+    }
+
+    /// Two for a product and its sum: the linear layers and attention, forward, and twice as many backward.
+    fn operations(&self, sequences: usize, seq: usize) -> f64 {
+        let BertConfig { hidden_size, intermediate_size, num_hidden_layers, .. } = self.config;
+        let linear = 4 * hidden_size * hidden_size + 2 * hidden_size * intermediate_size;
+        let attention = 2 * seq * hidden_size;
+        6.0 * (sequences * seq * num_hidden_layers * (linear + attention)) as f64
+    }
 }

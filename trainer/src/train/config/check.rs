@@ -1,6 +1,8 @@
 //! What values a configuration may have.
 
 use super::{Config, NegativeKind, Task};
+use burn::tensor::Device;
+use pel_shared::bert::multiplies_in;
 use pel_shared::error::{Error, Result};
 
 impl Config {
@@ -82,17 +84,21 @@ impl Config {
         Ok(())
     }
 
-    /// Checks that the run knows where its data and its encoder are.
+    /// Checks that the run knows where its data and its encoder are, and that the device can do what it asks.
     ///
     /// # Errors
-    /// If a path is missing; its key is named.
-    pub fn check_paths(&self) -> Result<()> {
+    /// If a path is missing or the device cannot; the key is named.
+    pub fn check_place(&self, device: &Device) -> Result<()> {
         let Self { data, model, .. } = self;
         let link = data.task == Task::Link;
         let paths =
             [("data.kb", &data.kb, true), ("data.corpus", &data.corpus, link), ("model.encoder", &model.encoder, true)];
         match paths.into_iter().find(|(_, path, needed)| *needed && path.as_os_str().is_empty()) {
             Some((key, ..)) => Err(Error::input(format!("the configuration: `{key}`: expected a path, found nothing"))),
+            None if !multiplies_in(model.precision, device) => {
+                let expected = "f32: bf16 needs a processor with AMX, and `--device cpu`";
+                Err(Error::input(format!("the configuration: `model.precision`: expected {expected}, found bf16")))
+            }
             None => Ok(()),
         }
     }

@@ -1,14 +1,13 @@
 //! What a training run is: every option with its default, read from TOML or JSON and from `key=value` flags.
-//!
-//! Defaults are those of PEL's table 6 where it has the option.
 
 mod check;
+mod defaults;
 mod read;
 
 use pel_shared::bert::Precision;
 use pel_shared::biencoder::{Pooling, Reduction};
 use pel_shared::bundle::{View, ViewOptions};
-use pel_shared::loss::{MultiSimilarity, Proxy};
+use pel_shared::loss::MultiSimilarity;
 use pel_shared::score::Score;
 use pel_shared::tokens::{EntityTemplate, MentionTemplate};
 use serde::{Deserialize, Serialize};
@@ -109,6 +108,8 @@ pub struct Views {
     pub mention: MentionTemplate,
     /// The longest mention in tokens, context included.
     pub mention_tokens: usize,
+    /// Whether short forms that a text defines are written out in its mentions.
+    pub abbreviations: bool,
     /// The longest template in tokens.
     pub entity_tokens: usize,
     /// The longest name in tokens.
@@ -245,98 +246,6 @@ pub struct Checkpoints {
     pub keep: usize,
 }
 
-impl Default for Data {
-    fn default() -> Self {
-        let (corpus, split, kb) = (PathBuf::new(), "train".into(), PathBuf::new());
-        Self { task: Task::Link, corpus, split, kb, more_kbs: Vec::new(), mentions: 0, max_repeats: 0 }
-    }
-}
-
-impl Default for Model {
-    fn default() -> Self {
-        Self {
-            encoder: PathBuf::new(),
-            entity_encoder: None,
-            tied: false,
-            score: None,
-            pooling: Pooling::Mean,
-            dropout: 0.1,
-            gradient_checkpointing: false,
-            precision: Precision::F32,
-        }
-    }
-}
-
-impl Default for Views {
-    fn default() -> Self {
-        ViewOptions::template().into()
-    }
-}
-
-impl From<ViewOptions> for Views {
-    fn from(view: ViewOptions) -> Self {
-        Self {
-            concepts: view.concepts,
-            template: view.entity_template,
-            synonyms: view.synonyms,
-            mention: view.mention_template,
-            mention_tokens: view.mention_tokens,
-            entity_tokens: view.entity_tokens,
-            name_tokens: view.name_tokens,
-            template_share: 0.5,
-        }
-    }
-}
-
-impl Default for Loss {
-    fn default() -> Self {
-        let Proxy { alpha, delta } = Proxy::default();
-        Self { kind: LossKind::Proxy, alpha, delta, scale: 1.0, multi_similarity: MultiSimilarity::default() }
-    }
-}
-
-impl Default for Negatives {
-    fn default() -> Self {
-        Self { kind: NegativeKind::Mixed, count: 32, hard_share: 0.5, in_batch: false, mine_every: 1000, mine_top: 64 }
-    }
-}
-
-impl Default for Fgsm {
-    fn default() -> Self {
-        Self { lambda: 0.0, epsilon: 0.01 }
-    }
-}
-
-impl Default for Optimiser {
-    fn default() -> Self {
-        Self {
-            learning_rate: 1e-5,
-            warmup: 0.25,
-            schedule: Schedule::Linear,
-            epsilon: 1e-6,
-            betas: [0.9, 0.999],
-            weight_decay: 0.01,
-            clip: 1.0,
-            batch: 32,
-            micro_batch: 0,
-            epochs: 7.0,
-            steps: None,
-        }
-    }
-}
-
-impl Default for Validation {
-    fn default() -> Self {
-        Self { split: "dev".into(), every: 0, mentions: 1000 }
-    }
-}
-
-impl Default for Checkpoints {
-    fn default() -> Self {
-        Self { every: 500, keep: 2 }
-    }
-}
-
 impl Config {
     /// How vectors are reduced and compared.
     pub fn reduction(&self) -> Reduction {
@@ -350,6 +259,7 @@ impl Config {
     /// How mentions and concepts are written, as a bundle says it.
     pub fn view_options(&self) -> ViewOptions {
         let Views { concepts, template, synonyms, mention, mention_tokens, entity_tokens, name_tokens, .. } = self.view;
+        let abbreviations = self.view.abbreviations;
         ViewOptions {
             concepts,
             entity_template: template,
@@ -358,6 +268,8 @@ impl Config {
             name_tokens,
             mention_template: mention,
             mention_tokens,
+            abbreviations,
+            mix: 0.0,
         }
     }
 }

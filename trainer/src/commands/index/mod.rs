@@ -1,17 +1,19 @@
 //! `pel index`: embeds every concept and writes the bundle.
 
+mod source;
+
 use crate::device::{DeviceArgs, Work};
 use crate::indexing::{Built, Recipe, WorkFolder, build};
-use crate::train::model::{Settings, TOWERS};
 use crate::{bundles, kb_file};
 use clap::{Args, ValueEnum};
 use pel_shared::biencoder::{Pooling, Reduction};
-use pel_shared::bundle::{EncoderInfo, KbInfo, Parts, View, ViewOptions, names};
-use pel_shared::error::{Context, Error, Result};
+use pel_shared::bundle::{EncoderInfo, KbInfo, View, ViewOptions};
+use pel_shared::error::{Context, Result};
 use pel_shared::index::{HnswOptions, Precision};
 use pel_shared::nil::NilPolicy;
 use pel_shared::score::Score;
 use pel_shared::tokens::{EntityTemplate, MentionTemplate};
+use source::Source;
 use std::path::{Path, PathBuf};
 
 /// Embed every concept of a knowledge base and write a bundle that `pel link` uses
@@ -22,7 +24,8 @@ pub struct IndexArgs {
     /// The concept table that `pel import` writes (JSONL; may be gz, xz or zst)
     #[arg(long)]
     kb: PathBuf,
-    /// The encoder: a folder with config.json, model.safetensors and tokenizer.json
+    /// The encoder: a folder with config.json, model.safetensors and tokenizer.json, or a bundle, whose encoder, views and NIL
+    /// threshold are taken
     #[arg(long)]
     encoder: PathBuf,
     /// A separate encoder for entities (same tokenizer); without it one encoder reads both sides
@@ -48,6 +51,13 @@ pub struct IndexArgs {
     /// others]
     #[arg(long)]
     mention_tokens: Option<usize>,
+    /// Read mentions as they stand, without writing out short forms that the text defines
+    #[arg(long)]
+    keep_abbreviations: bool,
+    /// Where concepts have both views: the share of the template in a concept's score, the rest being its best row's
+    /// (`pel calibrate --mix` chooses it)
+    #[arg(long, value_name = "SHARE")]
+    mix: Option<f32>,
     /// The longest template in tokens [default: as in training, else 128]
     #[arg(long)]
     entity_tokens: Option<usize>,
@@ -61,9 +71,9 @@ pub struct IndexArgs {
     #[arg(long, value_enum, default_value = "int8")]
     precision: PrecisionChoice,
     /// How the encoder's weights are kept: four bytes each, or one: smaller, and faster on a processor, for slightly other
-    /// scores; concepts are encoded before, with what the encoder has
-    #[arg(long, value_enum, default_value = "f32")]
-    encoder_precision: WeightsChoice,
+    /// scores; concepts are encoded before, with what the encoder has [default: as in the encoder's bundle, else f32]
+    #[arg(long, value_enum)]
+    encoder_precision: Option<WeightsChoice>,
     /// Build an HNSW graph for approximate search
     #[arg(long)]
     hnsw: bool,
@@ -85,9 +95,9 @@ pub struct IndexArgs {
     /// The encoder's name for the manifest [default: the name of its folder]
     #[arg(long)]
     encoder_name: Option<String>,
-    /// The encoder's licence for the manifest
-    #[arg(long, default_value = "not stated")]
-    encoder_licence: String,
+    /// The encoder's licence for the manifest [default: as in the encoder's bundle, else "not stated"]
+    #[arg(long)]
+    encoder_licence: Option<String>,
     /// The knowledge base's name for the manifest [default: the name of its file]
     #[arg(long)]
     kb_name: Option<String>,
@@ -136,6 +146,8 @@ impl IndexArgs {
             synonyms: self.synonyms || defaults.synonyms,
             entity_tokens: self.entity_tokens.unwrap_or(defaults.entity_tokens),
             mention_tokens: self.mention_tokens.unwrap_or(defaults.mention_tokens),
+            abbreviations: !self.keep_abbreviations && defaults.abbreviations,
+            mix: self.mix.unwrap_or(defaults.mix),
             ..defaults
         }
     }
@@ -146,31 +158,38 @@ impl IndexArgs {
 /// # Errors
 /// If an input cannot be read or does not fit, the device fails, or the bundle cannot be written.
 pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
-    let settings = Settings::of(&args.encoder)?;
+    let Source { files, tied, settings, bundle } = Source::read(&args.encoder, args.entity_encoder.as_deref())?;
     let kb_file = kb_file::read(&args.kb)?;
     let (licences, licence_text) = kb_file::licences(&args.kb)?.unzip();
-    let mut files = Parts::default();
-    // A model of two towers has a folder for each.
-    let both = args.encoder.join(TOWERS[0]).is_dir();
-    let mention = if both { args.encoder.join(TOWERS[0]) } else { args.encoder.clone() };
-    let entity = args.entity_encoder.clone().or_else(|| both.then(|| args.encoder.join(TOWERS[1])));
-    take_encoder(&mut files, &mention, [names::CONFIG, names::WEIGHTS, names::PROJECTION])?;
-    files.0.insert(names::TOKENIZER.into(), bundles::map(&mention.join(names::TOKENIZER))?);
-    if let Some(entity) = &entity {
-        take_encoder(&mut files, entity, [names::ENTITY_CONFIG, names::ENTITY_WEIGHTS, names::ENTITY_PROJECTION])?;
-    }
     let untrained = Reduction { pooling: Pooling::Mean, score: Score::Cosine };
     let reduction = settings.map_or(untrained, |settings| settings.reduction);
+    let before = bundle.as_ref().map(|manifest| &manifest.encoder);
+    let nil = match (args.nil_threshold, &bundle) {
+        (None, Some(manifest)) => manifest.nil.clone(),
+        (threshold, _) => NilPolicy { threshold, calibrated_on: args.nil_calibrated_on.clone() },
+    };
     let recipe = Recipe {
         encoder: EncoderInfo {
-            name: args.encoder_name.clone().unwrap_or_else(|| stem(&args.encoder)),
-            licence: args.encoder_licence.clone(),
-            tied: entity.is_none(),
+            name: args
+                .encoder_name
+                .clone()
+                .or(before.map(|info| info.name.clone()))
+                .unwrap_or_else(|| stem(&args.encoder)),
+            licence: args
+                .encoder_licence
+                .clone()
+                .or(before.map(|info| info.licence.clone()))
+                .unwrap_or_else(|| "not stated".into()),
+            tied,
             reduction: Reduction {
                 pooling: args.pooling.map_or(reduction.pooling, Into::into),
                 score: args.score.map_or(reduction.score, Into::into),
             },
-            precision: args.encoder_precision.into(),
+            // What has one byte already stays so.
+            precision: match before.map(|info| info.precision) {
+                Some(Precision::Int8) => Precision::Int8,
+                _ => args.encoder_precision.map_or(Precision::F32, Into::into),
+            },
         },
         kb_info: KbInfo {
             name: args.kb_name.clone().unwrap_or_else(|| stem(&args.kb)),
@@ -189,7 +208,7 @@ pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
             ef_search: args.ef_search,
             seed: args.seed,
         }),
-        nil: NilPolicy { threshold: args.nil_threshold, calibrated_on: args.nil_calibrated_on.clone() },
+        nil,
         batch_tokens: args.batch_tokens,
         bf16: args.bf16,
     };
@@ -199,22 +218,6 @@ pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     bundles::save(&args.out, &built.parts)?;
     work.remove()?;
     report(args, &built, json)
-}
-
-fn take_encoder(parts: &mut Parts, folder: &Path, [config, weights, projection]: [&str; 3]) -> Result<()> {
-    if !folder.is_dir() {
-        let folder = folder.display();
-        return Err(Error::input(format!(
-            "{folder}: expected a folder with config.json, model.safetensors and tokenizer.json"
-        )));
-    }
-    for (from, to) in [(names::CONFIG, config), (names::WEIGHTS, weights), (names::PROJECTION, projection)] {
-        let path = folder.join(from);
-        if from != names::PROJECTION || path.exists() {
-            parts.0.insert(to.into(), bundles::map(&path)?);
-        }
-    }
-    Ok(())
 }
 
 fn stem(path: &Path) -> String {

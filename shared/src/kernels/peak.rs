@@ -1,0 +1,57 @@
+//! As many products and sums as the processor can do, from registers alone: what a training step's speed is compared with.
+
+use super::isa::{Flavour, Isa, Work, with};
+use super::lanes::{LANES, Lane, fma};
+
+/// Independent sums, so that one need not wait for another: as many as fit into the registers, and at least latency times
+/// throughput.
+const WIDE: usize = 10;
+/// The same where a register holds half a lane or less.
+const NARROW: usize = 5;
+
+/// Multiplies and adds `rounds` times over all sums; gives the operations done (two for a product and its sum), and the sum,
+/// so that nothing is left out.
+pub fn multiply_add(isa: Isa, rounds: usize) -> (f64, f32) {
+    let (sums, sum) = match isa {
+        Isa::Avx512 => (WIDE, with(isa, Sums::<WIDE> { rounds })),
+        _ => (NARROW, with(isa, Sums::<NARROW> { rounds })),
+    };
+    ((2 * LANES * sums * rounds) as f64, sum)
+}
+
+struct Sums<const N: usize> {
+    rounds: usize,
+}
+
+impl<const N: usize> Work for Sums<N> {
+    type Output = f32;
+
+    #[inline(always)]
+    fn run<F: Flavour>(self) -> f32 {
+        let factor: f32 = std::hint::black_box(0.5);
+        let mut sums: [Lane; N] = [[1.0; LANES]; N];
+        for _ in 0..self.rounds {
+            for sum in &mut sums {
+                for lane in sum.iter_mut() {
+                    *lane = fma::<F>(*lane, factor, 1.0);
+                }
+            }
+        }
+        sums.as_flattened().iter().sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_sum_is_kept() {
+        for isa in Isa::ALL.into_iter().filter(|isa| isa.is_here()) {
+            // 1, then 1.5, 1.75, 1.875.
+            let (operations, sum) = multiply_add(isa, 3);
+            let sums = operations / 6.0;
+            assert_eq!(f64::from(sum), 1.875 * sums, "{isa:?}");
+        }
+    }
+}

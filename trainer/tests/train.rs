@@ -1,0 +1,77 @@
+//! From a corpus to a bundle for small devices: `pel train`, `compact`, `index` and `evaluate` as commands.
+
+mod common;
+
+use common::{Bench, tiny};
+use serde_json::Value;
+
+const STEPS: &str = "--steps 6 --set data.split=dev --set optimiser.batch=2 --set negatives.count=1 \
+    --set negatives.mine_top=2 --set negatives.mine_every=3 --set model.tied=true --set view.concepts=names \
+    --set view.mention=bare --set validation.mentions=3";
+
+/// Trains the tiny model for a few steps.
+fn trained() -> Bench {
+    let bench = Bench::new();
+    // What is seen and what is zero-shot.
+    std::fs::copy(bench.path("mentions.known.jsonl"), bench.path("mentions.train.jsonl")).expect("copied");
+    let words: Vec<&str> = STEPS.split_whitespace().collect();
+    let done = bench.pel(&format!(
+        "train --corpus @ --kb @kb.jsonl --encoder {} --device cpu --out @run {}",
+        tiny().display(),
+        words.join(" ")
+    ));
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    bench
+}
+
+#[test]
+fn a_curve_shows_what_fewer_dimensions_cost() {
+    let bench = trained();
+    let line = "compact @run/model --kb @kb.jsonl --corpus @ --curve 8,2 --mentions 3 --device cpu";
+    let done = bench.pel(&format!("{line} --json"));
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    let points: Vec<Value> = serde_json::from_str(&done.out).expect("JSON");
+    let found: Vec<_> = points.iter().map(|point| (point["dim"].as_u64(), point["precision"].as_str())).collect();
+    let hidden = std::fs::read_to_string(tiny().join("config.json")).expect("read");
+    let hidden = serde_json::from_str::<Value>(&hidden).expect("JSON")["hidden_size"].as_u64();
+    let precisions = ["f32", "int8", "int4"];
+    let expected: Vec<_> =
+        [Some(2), Some(8), hidden].into_iter().flat_map(|dim| precisions.map(|name| (dim, Some(name)))).collect();
+    assert_eq!(found, expected);
+    // Two of the three mentions have a concept, by their own names.
+    assert_eq!(points.last().map(|point| &point["recall_64"]), Some(&1.0.into()));
+    let bytes: Vec<_> = points.iter().map(|point| point["bytes"].as_u64()).collect();
+    assert!(bytes[6] > bytes[7] && bytes[7] > bytes[8] && bytes[6] > bytes[3], "{bytes:?}");
+
+    let shown = bench.pel(line);
+    assert!(shown.code == Some(0) && shown.out.contains("Zero-shot @1"), "{}{}", shown.out, shown.err);
+    for (line, code, expected) in [
+        ("compact @run/model --kb @kb.jsonl --curve 8", 2, "--corpus"),
+        ("compact @run/model --kb @kb.jsonl --corpus @ --curve 8 --out @small", 2, "cannot be used with"),
+        ("compact @run/model --kb @kb.jsonl --corpus @ --curve 0 --mentions 3 --device cpu", 3, "dimensions"),
+        ("compact @run/model --kb @kb.jsonl --corpus @ --curve 8 --mentions 0 --device cpu", 3, "--mentions"),
+        ("compact @run/model --kb @kb.jsonl", 2, "--out"),
+        ("compact @bundle --kb @kb.jsonl --out @small", 3, "expected a model that `pel train` wrote"),
+    ] {
+        let done = bench.pel(line);
+        assert_eq!(done.code, Some(code), "{line}: {}", done.err);
+        assert!(done.err.contains(expected), "{line}: {}", done.err);
+    }
+}
+
+#[test]
+fn a_compact_model_is_indexed_and_links() {
+    let bench = trained();
+    let done = bench.pel("compact @run/model --kb @kb.jsonl --corpus @ --dim 8 --device cpu --out @small");
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    for more in ["", " --bf16 --encoder-precision int8 --precision int4"] {
+        let done = bench.pel(&format!("index --encoder @small --kb @kb.jsonl --device cpu --out @made{more}"));
+        assert_eq!(done.code, Some(0), "{more}: {}", done.err);
+        let done = bench.pel(
+            "evaluate --bundle @made --corpus @ --split dev --train-split none --systems link --device cpu --json",
+        );
+        assert_eq!(done.code, Some(0), "{more}: {}", done.err);
+        let json: Value = serde_json::from_str(&done.out).expect("JSON");
+        assert_eq!(json["split"]["in_kb"], 2, "{json}");
+    }
+}
