@@ -2,8 +2,8 @@
 //!
 //! The rooms in the order of the pipeline; a room uses lower ones only.
 
-#[cfg(feature = "autodiff")]
 pub mod abbreviations;
+#[cfg(feature = "autodiff")]
 pub mod adversary;
 pub mod bert;
 pub mod biencoder;

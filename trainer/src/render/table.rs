@@ -6,6 +6,7 @@ use comfy_table::{Attribute, Cell, CellAlignment, Color};
 use pel_shared::bundle::cut_words;
 use pel_shared::error::Result;
 use pel_shared::nil::Decision;
+use pel_shared::tokens::Cut;
 
 /// See [`super::render`].
 pub fn render(note: &LinkedNote<'_>) -> Result<String> {
@@ -17,7 +18,8 @@ pub fn render(note: &LinkedNote<'_>) -> Result<String> {
         seen = seen.max(link.span.start);
         let mention = note.mention(link).split_whitespace().collect::<Vec<_>>().join(" ");
         let mut how = origin_words(link.origin).to_owned();
-        if let Some(cut) = cut_words(link.cut) {
+        // A context is nearly always longer than its window; a mention should not be.
+        if let Some(cut) = cut_words(Cut { context: false, ..link.cut }) {
             how = format!("{how}; {cut}");
         }
         let score = |score: f32| Cell::new(format!("{score:.3}")).set_alignment(CellAlignment::Right);
