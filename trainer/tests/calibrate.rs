@@ -77,6 +77,11 @@ fn the_mix_of_views_is_chosen_and_kept() {
     assert!(done.code == Some(0) && done.out.contains("Share of the template"), "{}{}", done.out, done.err);
     let mix = manifest(&bench.path("both"))["view"]["mix"].as_f64().expect("a number");
     assert!(done.out.contains(&format!("Taken: {}", mix as f32)), "{mix}: {}", done.out);
+    // Another view of the same encoder has neither its mix nor its threshold.
+    let made = bench.pel("index --encoder @both --kb @kb.jsonl --view both --mix 0.5 --device cpu --out @mixed");
+    assert!(made.code == Some(0) && manifest(&bench.path("mixed"))["nil"]["threshold"].is_null(), "{}", made.err);
+    let made = bench.pel("index --encoder @mixed --kb @kb.jsonl --view names --device cpu --out @names");
+    assert!(made.code == Some(0) && manifest(&bench.path("names"))["view"]["mix"] == 0.0, "{}", made.err);
     // What the manifest says is what links.
     let linked =
         bench.pel("evaluate --bundle @both --corpus @ --split dev --train-split none --systems link --device cpu");
@@ -110,35 +115,27 @@ fn an_encoder_is_taken_out_of_a_bundle_with_its_threshold() {
 fn what_cannot_be_calibrated_on_leaves_the_bundle_alone() {
     let bench = Bench::new();
     let before = manifest(&bench.path("bundle"));
-    for (line, code, expected) in [
+    bench.refuses(&[
         ("calibrate @bundle --corpus @ --split known", 3, "the split known has no NIL mention"),
         ("calibrate @bundle --corpus @ --split test", 6, "no mentions.test.jsonl"),
         ("calibrate @bundle --corpus @ --nil held-out", 3, "no NIL mention of the kind `held out`"),
         ("calibrate @bundle --corpus @ --precision 1.5", 2, "expected a share above 0 and at most 1"),
         ("calibrate @nothing --corpus @", 4, "expected a bundle"),
         ("calibrate @bundle", 2, "--corpus"),
-    ] {
-        let done = bench.pel(line);
-        assert_eq!(done.code, Some(code), "{line}: {}", done.err);
-        assert!(done.err.contains(expected), "{line}: {}", done.err);
-    }
+    ]);
     assert_eq!(manifest(&bench.path("bundle")), before);
 }
 
 #[test]
 fn a_data_set_is_split_off_and_measured_on() {
     let bench = Bench::new();
-    for (line, code, expected) in [
+    bench.refuses(&[
         ("split okb --corpus @ --kb @kb.jsonl --train-split dev --types Sing --out @okb", 3, "did you mean Sign?"),
         ("split okb --corpus @ --kb @kb.jsonl --train-split dev --types Sign", 2, "--out"),
         ("split okb --corpus @ --kb @kb.jsonl --train-split dev --out @okb", 2, "--types"),
         ("split okb --corpus @ --kb @kb.jsonl --train-split dev --target 12", 2, "expected a share between 0 and 1"),
         ("split okb --corpus @ --kb @kb.jsonl", 6, "its splits: dev, known"),
-    ] {
-        let done = bench.pel(line);
-        assert_eq!(done.code, Some(code), "{line}: {}", done.err);
-        assert!(done.err.contains(expected), "{line}: {}", done.err);
-    }
+    ]);
     // All mentions are Signs here; one of another type has to stay.
     let kb = KB.replacen("chest pain\", \"types\": [\"Sign\"]", "chest pain\", \"types\": [\"Pain\"]", 1);
     std::fs::write(bench.path("kb.jsonl"), kb).expect("written");

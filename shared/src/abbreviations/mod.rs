@@ -262,12 +262,15 @@ fn words(text: &str) -> Vec<Span> {
 /// Whether a bracket opens between two words, or only blanks part them; `None` if anything else does.
 fn opens(text: &str, pair: &[Span]) -> Option<bool> {
     let gap = &text[pair[0].end..pair[1].start];
-    let blanks = gap.trim();
-    match blanks {
+    match gap.trim() {
         "(" | "[" => Some(true),
-        "" => (!gap.contains("\n\n")).then_some(false),
+        "" if !has_empty_line(gap) => Some(false),
         _ => None,
     }
+}
+
+fn has_empty_line(gap: &str) -> bool {
+    gap.matches('\n').count() > 1
 }
 
 /// The words before `at` that may belong to a long form: to the end of the sentence before it, [`WINDOW`] at most.
@@ -276,7 +279,7 @@ fn window(text: &str, words: &[Span], at: usize, breaks: &[char]) -> Range<usize
     while first > 0 && at - first < WINDOW {
         let gap = &text[words[first - 1].end..words[first].start];
         // The bracket of the short form itself lies before the word `at`.
-        if first < at && (gap.contains(breaks) || gap.contains("\n\n")) {
+        if first < at && (gap.contains(breaks) || has_empty_line(gap)) {
             break;
         }
         first -= 1;

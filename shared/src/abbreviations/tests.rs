@@ -8,9 +8,21 @@ fn meaning<'a>(text: &'a str, word: &str) -> Option<&'a str> {
     Some(&text[found.long.start..found.long.end])
 }
 
+fn check(cases: &[(&str, &str, &str)]) {
+    for (text, short, long) in cases {
+        assert_eq!(meaning(text, short), Some(*long), "{text}");
+    }
+}
+
+fn check_none(cases: &[(&str, &str)]) {
+    for (text, short) in cases {
+        assert_eq!(meaning(text, short), None, "{text}");
+    }
+}
+
 #[test]
 fn definitions_in_brackets() {
-    for (text, short, long) in [
+    check(&[
         ("Infants small for gestational age (SGA) and others. SGA", "SGA", "small for gestational age"),
         ("patients with multiple myeloma (MM)", "MM", "multiple myeloma"),
         ("a tail suspension test (TST)", "TST", "tail suspension test"),
@@ -22,24 +34,20 @@ fn definitions_in_brackets() {
         ("électro-encéphalographie (ÉEG)", "ÉEG", "électro-encéphalographie"),
         ("congestive heart failure (CHF). No chf", "chf", "congestive heart failure"),
         ("first Mitral Stenosis (MS), then Multiple Sclerosis (MS) and MS", "MS", "Multiple Sclerosis"),
-    ] {
-        assert_eq!(meaning(text, short), Some(long), "{text}");
-    }
-    for (text, short) in [
+    ]);
+    check_none(&[
         ("it fell (see below)", "see"),
         ("acute lymphoblastic leukemia (ALL) in all", "all"),
         ("gold. Standard (GS)", "GS"),
         ("ten patients (12 %)", "12"),
         ("a b (ab", "ab"),
         ("blood pressure (xyz)", "xyz"),
-    ] {
-        assert_eq!(meaning(text, short), None, "{text}");
-    }
+    ]);
 }
 
 #[test]
 fn definitions_whose_brackets_were_lost() {
-    for (text, short, long) in [
+    check(&[
         ("born small for gestational age sga . sga", "sga", "small for gestational age"),
         ("the skeletal muscle skm of", "skm", "skeletal muscle"),
         ("oral lichen planus olp", "olp", "oral lichen planus"),
@@ -47,10 +55,8 @@ fn definitions_whose_brackets_were_lost() {
         ("sudden arrhythmic death syndrome sads", "sads", "sudden arrhythmic death syndrome"),
         ("bovine herpesvirus 1 bhv-1 in cattle", "bhv-1", "bovine herpesvirus 1"),
         ("ribonucleic acids rnas", "rnas", "ribonucleic acids"),
-    ] {
-        assert_eq!(meaning(text, short), Some(long), "{text}");
-    }
-    for (text, short) in [
+    ]);
+    check_none(&[
         ("a large lesion all", "all"),
         ("fresh bovine bone", "bone"),
         ("idle lungs ill", "ill"),
@@ -58,10 +64,9 @@ fn definitions_whose_brackets_were_lost() {
         ("to be treated tbt", "tbt"),
         ("treatment tr", "tr"),
         ("heart failure, hf", "hf"),
+        ("heart\r\n\r\nfailure hf", "hf"),
         ("the heart, lung hl", "hl"),
-    ] {
-        assert_eq!(meaning(text, short), None, "{text}");
-    }
+    ]);
 }
 
 #[test]

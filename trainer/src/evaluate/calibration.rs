@@ -123,8 +123,8 @@ fn unreachable(wished: f64, best: Option<(f32, pel_shared::metrics::LinkCounts)>
     Error::input(format!("at no threshold {few} are {} % of the links right; {best}", percent(Some(wished))))
 }
 
-/// Puts a policy, and a mix of views if one is given, into a bundle's manifest: in a folder the manifest alone is replaced, a bundle of one file is written
-/// anew; either appears whole or not at all.
+/// Puts a policy, and a mix of views if one is given, into a bundle's manifest: in a folder the manifest alone is replaced, a
+/// bundle of one file is written anew; either appears whole or not at all.
 ///
 /// # Errors
 /// If the bundle cannot be read, is damaged, or cannot be written.

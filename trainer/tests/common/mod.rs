@@ -97,6 +97,15 @@ impl Bench {
         self.0.path().join(name)
     }
 
+    /// Each command line ends with this code and says this.
+    pub fn refuses(&self, lines: &[(&str, i32, &str)]) {
+        for (line, code, expected) in lines {
+            let done = self.pel(line);
+            assert_eq!(done.code, Some(*code), "{line}: {}", done.err);
+            assert!(done.err.contains(expected), "{line}: {}", done.err);
+        }
+    }
+
     /// Runs a command line in which `@name` stands for a file of the folder and `@` for the folder.
     pub fn pel(&self, line: &str) -> Said {
         let word = |word: &str| match word.strip_prefix('@') {

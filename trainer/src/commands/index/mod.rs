@@ -147,7 +147,7 @@ impl IndexArgs {
             entity_tokens: self.entity_tokens.unwrap_or(defaults.entity_tokens),
             mention_tokens: self.mention_tokens.unwrap_or(defaults.mention_tokens),
             abbreviations: !self.keep_abbreviations && defaults.abbreviations,
-            mix: self.mix.unwrap_or(defaults.mix),
+            mix: self.mix.unwrap_or(if concepts == View::Both { defaults.mix } else { 0.0 }),
             ..defaults
         }
     }
@@ -164,8 +164,16 @@ pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let untrained = Reduction { pooling: Pooling::Mean, score: Score::Cosine };
     let reduction = settings.map_or(untrained, |settings| settings.reduction);
     let before = bundle.as_ref().map(|manifest| &manifest.encoder);
+    let reduction = Reduction {
+        pooling: args.pooling.map_or(reduction.pooling, Into::into),
+        score: args.score.map_or(reduction.score, Into::into),
+    };
+    let view = args.view(settings.map(|settings| settings.view));
     let nil = match (args.nil_threshold, &bundle) {
-        (None, Some(manifest)) => manifest.nil.clone(),
+        // A threshold says nothing about other views and scores than those that it was chosen for.
+        (None, Some(manifest)) if view == manifest.view && reduction == manifest.encoder.reduction => {
+            manifest.nil.clone()
+        }
         (threshold, _) => NilPolicy { threshold, calibrated_on: args.nil_calibrated_on.clone() },
     };
     let recipe = Recipe {
@@ -181,10 +189,7 @@ pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
                 .or(before.map(|info| info.licence.clone()))
                 .unwrap_or_else(|| "not stated".into()),
             tied,
-            reduction: Reduction {
-                pooling: args.pooling.map_or(reduction.pooling, Into::into),
-                score: args.score.map_or(reduction.score, Into::into),
-            },
+            reduction,
             // What has one byte already stays so.
             precision: match before.map(|info| info.precision) {
                 Some(Precision::Int8) => Precision::Int8,
@@ -201,7 +206,7 @@ pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         kb: kb_file.kb,
         licence_text,
         files,
-        view: args.view(settings.map(|settings| settings.view)),
+        view,
         precision: args.precision.into(),
         hnsw: args.hnsw.then_some(HnswOptions {
             ef_construction: args.ef_construction,
