@@ -5,7 +5,8 @@ use super::linear::{self, Linear};
 use crate::kernels::Isa;
 use crate::kernels::int8::Codes;
 use crate::kernels::matrix::{Matrix, MatrixMut};
-use crate::kernels::rows::{Activation, Norm, add, layer_norm};
+use crate::kernels::rows::{Activation, Norm, layer_norm};
+use crate::kernels::sums::add;
 
 /// γ, β and ε of a LayerNorm.
 #[derive(Clone, Debug)]

@@ -102,7 +102,7 @@ impl Work for Squares<'_> {
 pub fn add_to(sum: &mut [f32], other: &[f32]) {
     assert_eq!(sum.len(), other.len());
     for_each(sum.chunks_mut(CHUNK).zip(other.chunks(CHUNK)).collect(), |(sum, other)| {
-        super::rows::add(sum, other);
+        super::sums::add(sum, other);
     });
 }
 

@@ -15,6 +15,7 @@ pub mod matrix;
 mod parallel;
 mod peak;
 pub mod rows;
+pub mod sums;
 
 pub use adamw::{AdamW, adamw, add_to, sum_of_squares};
 pub use dots::{Hit, QueriesF32, QueriesI8, QueryI8, Road, Scratch, dot_f32, dot_f32_at, dot_i8, prefetch};

@@ -29,7 +29,6 @@ pub use snapshot::Snapshot;
 pub use survey::{CANDIDATES, HeldOut, Validated};
 
 use crate::device::OpenDevice;
-use crate::files::write_whole;
 use crate::import::report::Report;
 use crate::{interrupt, memory};
 use batch::{HardNegatives, align_batch, link_batch};
@@ -109,7 +108,7 @@ pub struct Trained {
 /// written first).
 pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained> {
     config.check_place(&device.device)?;
-    keep_config(config, out)?;
+    config.keep(out)?;
     let device = device.device.clone().autodiff();
     let device = if config.model.gradient_checkpointing { device.gradient_checkpointing() } else { device };
     let checkpoints = Checkpoints::of(out, &config.checkpoints);
@@ -324,31 +323,4 @@ fn not_a_number(what: &str, step: usize, batch: &[String]) -> Error {
         "step {}: the {what} is no finite number any more; lower the learning rate, or look at the batch{batch}",
         step + 1
     ))
-}
-
-/// Keeps the configuration in the run's folder, or checks that the run there has the same.
-fn keep_config(config: &Config, out: &Path) -> Result<()> {
-    let path = out.join("config.toml");
-    let text = config.to_toml()?;
-    if path.exists() {
-        let before = crate::files::read_text(&path)?;
-        if let Some((was, is)) = first_difference(&before, &text) {
-            return Err(Error::input(format!(
-                "{}: the run there was begun with `{was}`, this one has `{is}`; choose another --out, or the same configuration",
-                out.display()
-            )));
-        }
-        return Ok(());
-    }
-    write_whole(&path, |file| {
-        file.write_all(text.as_bytes()).map_err(|cause| crate::files::io_error("writing", &path, cause))
-    })
-}
-
-fn first_difference<'a>(before: &'a str, now: &'a str) -> Option<(&'a str, &'a str)> {
-    let lines = before.lines().map(Some).chain(std::iter::repeat(None));
-    let others = now.lines().map(Some).chain(std::iter::repeat(None));
-    let count = before.lines().count().max(now.lines().count());
-    let pair = lines.zip(others).take(count).find(|(was, is)| was != is)?;
-    Some((pair.0.unwrap_or(""), pair.1.unwrap_or("")))
 }

@@ -5,7 +5,8 @@ use super::products::{Input, Panels, pack_all, weight_gradients};
 use super::{Buffer, Group, LINEARS, Options, Params, Saved, Site, cut, groups, part};
 use crate::kernels::gemm::Start;
 use crate::kernels::matrix::{Matrix, MatrixMut};
-use crate::kernels::rows::{activate, activate_backward, add, add_rows, layer_norm, layer_norm_backward};
+use crate::kernels::rows::{activate, activate_backward, layer_norm, layer_norm_backward};
+use crate::kernels::sums::{add, add_rows};
 use crate::kernels::{Isa, drop_out, for_each};
 
 /// The gradients of a layer's parameters.

@@ -5,7 +5,8 @@ use super::products::{Input, Panels, pack_all};
 use super::{Buffer, Group, LINEARS, Options, Params, Site, cut, groups, part};
 use crate::kernels::gemm::Start;
 use crate::kernels::matrix::{Matrix, MatrixMut};
-use crate::kernels::rows::{activate, add, layer_norm};
+use crate::kernels::rows::{activate, layer_norm};
+use crate::kernels::sums::add;
 use crate::kernels::{Isa, drop_out, for_each};
 
 /// What [`super::backward`] needs; the rest is computed again there.

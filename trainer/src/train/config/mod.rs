@@ -2,6 +2,7 @@
 
 mod check;
 mod defaults;
+mod keep;
 mod read;
 
 use pel_shared::bert::Precision;
