@@ -4,9 +4,9 @@
 //! `.xz`, `.gz` or `.zst` or not. Offsets in the files are in code points; [`Corpus`] has bytes.
 
 use crate::files::{for_each_line, io_error};
-use crate::import::records::record;
-use crate::import::report::Report;
 use pel_shared::error::{Error, Result};
+use pel_shared::import::records::record;
+use pel_shared::import::report::Report;
 use pel_shared::text::{Offsets, Span};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::HashMap;

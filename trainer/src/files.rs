@@ -1,12 +1,10 @@
 //! The edge to the file system: compressed input, lines with numbers, output written beside its target and then renamed.
 
-use pel_shared::error::{Context, Error, Result};
+use pel_shared::error::{Error, Result};
+use pel_shared::import;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::Path;
-
-/// The longest line that is read as a record, in bytes.
-const LONGEST_LINE: usize = 64 << 20;
 
 /// Names the file in an error of the operating system.
 pub fn io_error(doing: &str, path: &Path, cause: io::Error) -> Error {
@@ -54,32 +52,13 @@ fn not_utf8(path: &Path, byte: usize) -> Error {
     Error::input(format!("{}: expected UTF-8, found another encoding at byte {byte}", path.display()))
 }
 
-/// Calls `each` with every line (without its end, LF or CRLF) and its number, from 1. A byte order mark is dropped.
+/// Calls `each` with every line and its number, as [`pel_shared::import::for_each_line`].
 ///
 /// # Errors
 /// What reading or `each` gives, with the file and the line named; the interruption of the user.
-pub fn for_each_line(path: &Path, mut each: impl FnMut(usize, &str) -> Result<()>) -> Result<()> {
-    let mut reader = open(path)?;
-    let mut buffer = Vec::new();
-    for number in 1.. {
-        crate::interrupt::check()?;
-        buffer.clear();
-        let read = reader.by_ref().take(LONGEST_LINE as u64 + 1).read_until(b'\n', &mut buffer);
-        let read = read.map_err(|cause| io_error("reading", path, cause))?;
-        if read == 0 {
-            break;
-        }
-        if read > LONGEST_LINE {
-            return Err(Error::input(format!("{}: line {number} is longer than 64 MiB", path.display())));
-        }
-        let line = std::str::from_utf8(&buffer)
-            .map_err(|error| not_utf8(path, error.valid_up_to()).context(format!("line {number}")))?;
-        let line = line.strip_suffix('\n').unwrap_or(line);
-        let line = line.strip_suffix('\r').unwrap_or(line);
-        let line = if number == 1 { line.strip_prefix('\u{feff}').unwrap_or(line) } else { line };
-        each(number, line).context(|| format!("{}: line {number}", path.display()))?;
-    }
-    Ok(())
+pub fn for_each_line(path: &Path, each: impl FnMut(usize, &str) -> Result<()>) -> Result<()> {
+    let name = path.display().to_string();
+    import::for_each_line(&name, &mut open(path)?, &mut crate::interrupt::check, each)
 }
 
 /// Writes a file whole or not at all: into a temporary file beside it, flushed to the disk, then renamed.

@@ -7,7 +7,7 @@ use crate::bundles;
 use crate::files::{io_error, write_whole};
 use pel_shared::bundle::{Manifest, ViewOptions, names};
 use pel_shared::error::{Context, Error, Result};
-use pel_shared::metrics::{CurvePoint, best_f1, nil_curve, widest_at_precision};
+use pel_shared::metrics::{CurvePoint, best_f1, nil_curve, thinned, widest_at_precision};
 use pel_shared::nil::NilPolicy;
 use serde::Serialize;
 use std::path::Path;
@@ -97,9 +97,12 @@ impl Calibration {
             "corpus {corpus}, split {split}: {mentions} mentions, {nils} NIL{kind}, blake3 {blake3}; {rule}; there NIL has \
              precision {precision}, recall {recall}, F1 {f1}, auPR {au_pr} %, and {right} % of the links are right"
         );
-        NilPolicy { threshold: Some(*threshold), calibrated_on: Some(words) }
+        NilPolicy { threshold: Some(*threshold), calibrated_on: Some(words), curve: thinned(&self.curve, CURVE) }
     }
 }
+
+/// Points of the curve that goes into a bundle.
+const CURVE: usize = 64;
 
 /// A threshold that links less than one in so many of the mentions that can be linked is not looked at.
 const FEWEST: usize = 20;

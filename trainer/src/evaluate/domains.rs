@@ -2,9 +2,9 @@
 
 use super::Split;
 use crate::files::for_each_line;
-use crate::import::records::record;
 use clap::ValueEnum;
 use pel_shared::error::Result;
+use pel_shared::import::records::record;
 use pel_shared::kb::{Concept, KnowledgeBase};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};

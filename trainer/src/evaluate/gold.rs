@@ -2,10 +2,10 @@
 
 use super::Query;
 use crate::corpus::{Corpus, Document};
-use crate::import::report::Report;
 use crate::split::held_out;
 use clap::ValueEnum;
 use pel_shared::error::{Error, Result};
+use pel_shared::import::report::Report;
 use pel_shared::kb::{ConceptId, KnowledgeBase};
 use pel_shared::text::Span;
 use serde::Serialize;

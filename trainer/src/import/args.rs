@@ -1,9 +1,9 @@
 //! The command line of `pel import`.
 
-use super::concepts::Defaults;
-use super::delimited::{Columns, Layout};
-use super::obo::Scope;
 use clap::{Args, Subcommand};
+use pel_shared::import::concepts::Defaults;
+use pel_shared::import::delimited::{Columns, Layout};
+use pel_shared::import::obo;
 use std::path::PathBuf;
 
 /// Bring concepts or annotated texts from another tool into PEL
@@ -78,6 +78,30 @@ impl Fill {
     pub(super) fn defaults(&self) -> Defaults {
         let given = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
         Defaults { source: given(&self.source), kind: given(&self.kind) }
+    }
+}
+
+/// How closely a synonym means its term, in the words of OBO.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Scope {
+    /// It means the same.
+    Exact,
+    /// It means more.
+    Broad,
+    /// It means less.
+    Narrow,
+    /// It means something near.
+    Related,
+}
+
+impl From<Scope> for obo::Scope {
+    fn from(scope: Scope) -> Self {
+        match scope {
+            Scope::Exact => Self::Exact,
+            Scope::Broad => Self::Broad,
+            Scope::Narrow => Self::Narrow,
+            Scope::Related => Self::Related,
+        }
     }
 }
 

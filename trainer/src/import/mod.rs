@@ -2,33 +2,29 @@
 //! record.
 
 pub mod args;
-pub mod concepts;
 pub mod counter;
-pub mod delimited;
-pub mod jsonl;
-pub mod obo;
-mod obo_syntax;
-mod obo_types;
 pub mod output;
 pub mod pubtator;
 pub mod pubtator_lines;
-pub mod records;
-pub mod report;
 pub mod splits;
 #[cfg(test)]
 mod tests;
-mod unix_lines;
 
+use crate::files::open;
 pub use args::ImportArgs;
 use args::{Common, CsvArgs, Format, JsonlArgs, OboArgs, PubtatorArgs};
-use concepts::{CONCEPTS, Concepts, Defaults};
+use comfy_table::{ContentArrangement, Table, presets};
 use counter::Counter;
 use output::{Output, write_line};
 use pel_shared::error::{Error, Result};
-use report::Report;
+use pel_shared::import::concepts::{CONCEPTS, Concepts, Defaults};
+use pel_shared::import::obo::{Ontology, Scope};
+use pel_shared::import::report::Report;
+use pel_shared::import::{Input, delimited, jsonl};
+use pel_shared::kb::Concept;
 use serde::Serialize;
 use splits::Splits;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The content of `import.json`.
 #[derive(Serialize)]
@@ -50,7 +46,7 @@ pub fn run(args: &ImportArgs, json: bool) -> Result<()> {
             serde_json::to_string_pretty(&report).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
         println!("{text}");
     } else {
-        println!("{}", report.table());
+        println!("{}", table(&report));
         println!("written to {}", args.common().out.display());
     }
     Ok(())
@@ -77,21 +73,24 @@ pub fn import(args: &ImportArgs) -> Result<Report> {
     let mut counter = Counter::new("lines");
     let (format, kind) = match &args.format {
         Format::Obo(OboArgs { fill, scopes, .. }) => {
+            let scopes: Vec<Scope> = scopes.iter().map(|scope| (*scope).into()).collect();
             write_concepts(&mut output, &mut report, fill.defaults(), |concepts| {
-                obo::read(&common.inputs, scopes, concepts, &mut counter)
+                let mut ontology = Ontology::default();
+                each(&common.inputs, &mut counter, |input| ontology.read(input, &scopes, concepts.report))?;
+                ontology.finish(concepts)
             })?;
             ("obo", CONCEPTS)
         }
         Format::Jsonl(JsonlArgs { fill, skip_bad, .. }) => {
             write_concepts(&mut output, &mut report, fill.defaults(), |concepts| {
-                common.inputs.iter().try_for_each(|path| jsonl::read(path, *skip_bad, concepts, &mut counter))
+                each(&common.inputs, &mut counter, |input| jsonl::read(input, *skip_bad, concepts))
             })?;
             ("jsonl", CONCEPTS)
         }
         Format::Csv(csv @ CsvArgs { fill, .. }) => {
             let layout = csv.layout();
             write_concepts(&mut output, &mut report, fill.defaults(), |concepts| {
-                common.inputs.iter().try_for_each(|path| delimited::read(path, &layout, concepts, &mut counter))
+                each(&common.inputs, &mut counter, |input| delimited::read(input, &layout, concepts))
             })?;
             ("csv", CONCEPTS)
         }
@@ -117,11 +116,51 @@ fn write_concepts(
     defaults: Defaults,
     read: impl FnOnce(&mut Concepts<'_>) -> Result<()>,
 ) -> Result<()> {
-    output.write("kb.jsonl", |out| read(&mut Concepts::new(out, defaults, report)))
+    output.write("kb.jsonl", |out| {
+        let mut take = |concept: Concept| write_line(out, &concept);
+        read(&mut Concepts::new(&mut take, defaults, report))
+    })
+}
+
+/// Opens one file after the other.
+fn each(paths: &[PathBuf], counter: &mut Counter, mut read: impl FnMut(Input<'_>) -> Result<()>) -> Result<()> {
+    paths.iter().try_for_each(|path: &PathBuf| {
+        let (name, mut reader) = (name(path), open(path)?);
+        let mut tick = || {
+            counter.step();
+            crate::interrupt::check()
+        };
+        read(Input { name: &name, reader: &mut reader, tick: &mut tick })
+    })
+}
+
+/// Columns that a table is given at least.
+const NARROWEST: u16 = 60;
+
+/// A report for the terminal.
+fn table(report: &Report) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Dynamic);
+    // Some terminals say that they are no columns wide.
+    if table.width().is_some_and(|width| width < NARROWEST) {
+        table.set_width(NARROWEST);
+    }
+    table.set_header(["", "what", "count", "for example"]);
+    for (word, counts) in [("kept", &report.kept), ("noted", &report.noted), ("skipped", &report.skipped)] {
+        for (what, count) in counts {
+            let example = report.examples.get(what).and_then(|examples| examples.first());
+            table.add_row([word, what, &count.to_string(), example.map_or("", String::as_str)]);
+        }
+    }
+    table
+}
+
+fn name(path: &Path) -> String {
+    path.display().to_string()
 }
 
 fn names(paths: &[PathBuf]) -> Vec<String> {
-    paths.iter().map(|path| path.display().to_string()).collect()
+    paths.iter().map(|path| name(path)).collect()
 }
 
 impl ImportArgs {

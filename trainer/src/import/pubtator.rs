@@ -3,11 +3,11 @@
 use super::counter::Counter;
 use super::output::{Output, write_line};
 use super::pubtator_lines::{Annotation, Gold, Line, types_and_ids};
-use super::report::Report;
 use super::splits::Splits;
 use crate::corpus::{CorpusMention, DUPLICATE_DOCUMENT, Document, MISPLACED, UNKNOWN_DOCUMENT, span_of};
 use crate::files::for_each_line;
 use pel_shared::error::Result;
+use pel_shared::import::report::Report;
 use pel_shared::text::Offsets;
 use std::collections::{BTreeMap, HashSet};
 use std::io::Write;

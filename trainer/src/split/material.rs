@@ -3,9 +3,9 @@
 use super::Types;
 use crate::corpus::{Corpus, CorpusMention, Document};
 use crate::files::io_error;
-use crate::import::report::Report;
 use crate::kb_file::{self, KbFile};
 use pel_shared::error::{Context, Error, Result};
+use pel_shared::import::report::Report;
 use pel_shared::kb::ConceptId;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;

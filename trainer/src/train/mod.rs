@@ -29,7 +29,6 @@ pub use snapshot::Snapshot;
 pub use survey::{CANDIDATES, HeldOut, Validated};
 
 use crate::device::OpenDevice;
-use crate::import::report::Report;
 use crate::{interrupt, memory};
 use batch::{HardNegatives, align_batch, link_batch};
 use burn::tensor::Device;
@@ -42,6 +41,7 @@ use model::Model;
 use optimiser::{Optimiser, Stepped};
 use pel_shared::bundle::View;
 use pel_shared::error::{Error, Result};
+use pel_shared::import::report::Report;
 use random::Order;
 use std::path::{Path, PathBuf};
 use std::time::Instant;

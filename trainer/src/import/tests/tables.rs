@@ -1,9 +1,9 @@
 //! Imports of JSONL and CSV tables.
 
 use super::Bench;
-use crate::import::concepts::{CONCEPTS, DUPLICATE};
-use crate::import::{delimited, jsonl};
 use pel_shared::error::Kind;
+use pel_shared::import::concepts::{CONCEPTS, DUPLICATE};
+use pel_shared::import::{delimited, jsonl};
 
 #[test]
 fn json_lines_name_their_faults_or_are_counted() {

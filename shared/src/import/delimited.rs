@@ -1,13 +1,11 @@
 //! Concept tables with a header line and separated columns: CSV, TSV and their kin.
 
 use super::concepts::{Concepts, tidied};
-use super::counter::Counter;
 use super::unix_lines::UnixLines;
-use crate::files::{io_error, open};
+use super::{Input, read_error};
+use crate::error::{Error, Result};
+use crate::kb::Concept;
 use csv::{ErrorKind, StringRecord};
-use pel_shared::error::{Error, Result};
-use pel_shared::kb::Concept;
-use std::path::Path;
 
 /// The reason for skipping a row with more or fewer fields than the header.
 pub const RAGGED: &str = "the row has another number of fields than the header";
@@ -53,9 +51,17 @@ pub struct Layout {
     pub skip_bad: bool,
 }
 
+impl Layout {
+    /// The default columns with a delimiter; rows that cannot be read are counted.
+    pub fn lenient(delimiter: u8) -> Self {
+        let (within, columns) = ("|".to_owned(), Columns::default());
+        Self { delimiter: Some(delimiter), no_quotes: false, within, columns, skip_bad: true }
+    }
+}
+
 /// The delimiter that a file's name tells, behind the endings of compressed files.
-pub fn delimiter_of(path: &Path) -> u8 {
-    let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+pub fn delimiter_of(name: &str) -> u8 {
+    let name = name.to_lowercase();
     let bare = [".gz", ".xz", ".zst"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name);
     if bare.ends_with(".tsv") || bare.ends_with(".tab") { b'\t' } else { b',' }
 }
@@ -129,25 +135,25 @@ impl Places {
 /// # Errors
 /// If the file cannot be read, a needed column is missing (the columns found are listed), or a row has another number
 /// of fields, is not UTF-8, or has no id or name; rows are counted skips instead if the layout says so.
-pub fn read(path: &Path, layout: &Layout, concepts: &mut Concepts<'_>, counter: &mut Counter) -> Result<()> {
+pub fn read(input: Input<'_>, layout: &Layout, concepts: &mut Concepts<'_>) -> Result<()> {
+    let Input { name, reader, tick } = input;
     let mut reader = csv::ReaderBuilder::new()
-        .delimiter(layout.delimiter.unwrap_or_else(|| delimiter_of(path)))
+        .delimiter(layout.delimiter.unwrap_or_else(|| delimiter_of(name)))
         .quoting(!layout.no_quotes)
-        .from_reader(UnixLines::new(open(path)?));
-    let header = reader.headers().map_err(|cause| bad_row(path, 1, cause).1)?;
+        .from_reader(UnixLines::new(reader));
+    let header = reader.headers().map_err(|cause| bad_row(name, 1, cause).1)?;
     if header.iter().all(|name| name.trim().is_empty()) {
-        return Err(Error::input(format!("{}: expected a header line with column names, found none", path.display())));
+        return Err(Error::input(format!("{name}: expected a header line with column names, found none")));
     }
-    let places = Places::find(header, &layout.columns).map_err(|why| why.context(path.display().to_string()))?;
+    let places = Places::find(header, &layout.columns).map_err(|why| why.context(name.to_owned()))?;
     let mut row = StringRecord::new();
     loop {
-        crate::interrupt::check()?;
-        counter.step();
+        tick()?;
         match reader.read_record(&mut row) {
             Ok(false) => return Ok(()),
             Ok(true) => {}
             Err(cause) => {
-                let (reason, why) = bad_row(path, reader.position().line().saturating_sub(1), cause);
+                let (reason, why) = bad_row(name, reader.position().line().saturating_sub(1), cause);
                 match reason {
                     Some(reason) if layout.skip_bad => concepts.report.skip(reason, || why.to_string()),
                     _ => return Err(why),
@@ -158,7 +164,7 @@ pub fn read(path: &Path, layout: &Layout, concepts: &mut Concepts<'_>, counter: 
         let breaks = row.iter().map(|field| field.bytes().filter(|byte| *byte == b'\n').count()).sum::<usize>();
         // Counted from the end, because the row's own position is before the blank lines that were passed over.
         let line = reader.position().line().saturating_sub(1 + breaks as u64);
-        let place = || format!("{}:{line}", path.display());
+        let place = || format!("{name}:{line}");
         if breaks > 0 {
             concepts.report.note(SEVERAL_LINES, || format!("{}, {} lines", place(), breaks + 1));
         }
@@ -166,15 +172,15 @@ pub fn read(path: &Path, layout: &Layout, concepts: &mut Concepts<'_>, counter: 
             Ok(concept) => concepts.push(concept, place)?,
             Err(reason) if layout.skip_bad => concepts.report.skip(reason, place),
             Err(reason) => {
-                return Err(Error::input(format!("{}: line {line}: the concept has {reason}", path.display())));
+                return Err(Error::input(format!("{name}: line {line}: the concept has {reason}")));
             }
         }
     }
 }
 
 /// The reason for which a row that ends at a line may be skipped, if it may, and the error if it must not.
-fn bad_row(path: &Path, line: u64, cause: csv::Error) -> (Option<&'static str>, Error) {
-    let at = format!("{}: line {line}", path.display());
+fn bad_row(name: &str, line: u64, cause: csv::Error) -> (Option<&'static str>, Error) {
+    let at = format!("{name}: line {line}");
     match cause.into_kind() {
         ErrorKind::UnequalLengths { expected_len, len, .. } => {
             (Some(RAGGED), Error::input(format!("{at}: expected {expected_len} fields as in the header, found {len}")))
@@ -183,7 +189,7 @@ fn bad_row(path: &Path, line: u64, cause: csv::Error) -> (Option<&'static str>, 
             let field = err.field() + 1;
             (Some(NOT_UTF8), Error::input(format!("{at}: expected UTF-8, found another encoding in field {field}")))
         }
-        ErrorKind::Io(cause) => (None, io_error("reading", path, cause)),
+        ErrorKind::Io(cause) => (None, read_error(name, cause)),
         other => (None, Error::input(format!("{at}: {other:?}"))),
     }
 }
@@ -194,7 +200,7 @@ mod tests {
 
     #[test]
     fn the_name_tells_the_delimiter() {
-        let of = |name: &str| delimiter_of(Path::new(name));
+        let of = delimiter_of;
         assert_eq!((of("a.tsv"), of("a.TSV.gz"), of("a.tab.xz")), (b'\t', b'\t', b'\t'));
         assert_eq!((of("a.csv"), of("a.csv.zst"), of("-"), of("tsv")), (b',', b',', b',', b','));
     }

@@ -1,13 +1,10 @@
 //! What became of the input: every record is kept or skipped, and every skip has a named reason.
 
-use comfy_table::{ContentArrangement, Table, presets};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Examples that are kept for each reason.
 const EXAMPLES: usize = 3;
-/// Columns that a table is given at least.
-const NARROWEST: u16 = 60;
 /// Characters that are kept of an example.
 const EXAMPLE_LENGTH: usize = 160;
 
@@ -67,24 +64,6 @@ impl Report {
         reasons.iter().map(|(reason, count)| format!("{count} x {reason}")).collect::<Vec<_>>().join(", ")
     }
 
-    /// The report as a table for the terminal.
-    pub fn table(&self) -> Table {
-        let mut table = Table::new();
-        table.load_style(presets::UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Dynamic);
-        // Some terminals say that they are no columns wide.
-        if table.width().is_some_and(|width| width < NARROWEST) {
-            table.set_width(NARROWEST);
-        }
-        table.set_header(["", "what", "count", "for example"]);
-        for (word, counts) in [("kept", &self.kept), ("noted", &self.noted), ("skipped", &self.skipped)] {
-            for (what, count) in counts {
-                let example = self.examples.get(what).and_then(|examples| examples.first());
-                table.add_row([word, what, &count.to_string(), example.map_or("", String::as_str)]);
-            }
-        }
-        table
-    }
-
     fn remember(&mut self, reason: &str, example: impl FnOnce() -> String) {
         match self.examples.get_mut(reason) {
             Some(examples) if examples.len() < EXAMPLES => examples.push(shortened(&example())),
@@ -127,8 +106,6 @@ mod tests {
         assert_eq!(report.examples["no name"], ["line 1", "line 2", "line 3"]);
         assert_eq!(report.examples["obsolete"][0].chars().count(), EXAMPLE_LENGTH + 3);
         assert_eq!(report.reasons(), "5 x no name, 1 x obsolete");
-        let table = report.table().to_string();
-        assert!(table.contains("no name") && table.contains("line 1") && !table.contains("line 2"), "{table}");
     }
 
     #[test]

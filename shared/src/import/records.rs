@@ -1,6 +1,6 @@
 //! One JSON object a line, read so that an error names the field.
 
-use pel_shared::error::{Error, Result};
+use crate::error::{Error, Result};
 use serde::de::DeserializeOwned;
 use serde::de::value::MapDeserializer;
 use serde_json::{Map, Value};
@@ -44,7 +44,7 @@ fn in_one_line(cause: &serde_json::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pel_shared::kb::Concept;
+    use crate::kb::Concept;
 
     fn said(line: &str) -> String {
         record::<Concept>(line).expect_err("it is no concept").to_string()

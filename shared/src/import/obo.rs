@@ -1,14 +1,12 @@
 //! OBO 1.2 and 1.4 ontologies: each `[Term]` stanza becomes a concept.
 
+use super::Input;
 use super::concepts::{Concepts, tidied};
-use super::counter::Counter;
 use super::obo_syntax::{identifier, plain, quoted, tag_and_value};
 use super::obo_types::types_of;
 use super::report::Report;
-use crate::files::for_each_line;
-use pel_shared::error::{Error, Result};
-use pel_shared::kb::Concept;
-use std::path::{Path, PathBuf};
+use crate::error::{Error, Result};
+use crate::kb::Concept;
 use std::rc::Rc;
 
 /// The reason for skipping a term that its authors have withdrawn.
@@ -19,7 +17,7 @@ pub const NO_TAG: &str = "line without a colon inside a stanza";
 pub const NOT_QUOTED: &str = "synonym or definition without its quotes";
 
 /// How closely a synonym means its term, in the words of OBO.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// It means the same.
     Exact,
@@ -71,18 +69,18 @@ pub(super) struct Term {
     /// The prefix of the id, else the name of the file's ontology.
     source: Option<String>,
     obsolete: bool,
-    file: Rc<PathBuf>,
+    file: Rc<str>,
     line: usize,
 }
 
 impl Term {
-    fn new(file: &Rc<PathBuf>, line: usize) -> Self {
+    fn new(file: &Rc<str>, line: usize) -> Self {
         let (concept, file) = (Concept::default(), Rc::clone(file));
         Self { concept, parents: Vec::new(), namespace: None, source: None, obsolete: false, file, line }
     }
 
     fn place(&self) -> String {
-        let (file, line) = (self.file.display(), self.line);
+        let (file, line) = (&self.file, self.line);
         format!("{file}:{line} {} {}", self.concept.id, self.concept.name).trim_end().to_owned()
     }
 
@@ -125,16 +123,32 @@ impl Term {
     }
 }
 
-/// Reads all files into concepts. The type of a concept is the name of the top term above it, the source is the prefix
-/// of its id (`DOID` in `DOID:4`), unless `concepts` has a type or source for all.
-///
-/// # Errors
-/// If a file cannot be read, is not UTF-8, or has no `[Term]` stanza.
-pub fn read(files: &[PathBuf], scopes: &[Scope], concepts: &mut Concepts<'_>, counter: &mut Counter) -> Result<()> {
-    let mut terms = Vec::new();
-    for file in files {
-        read_file(file, scopes, &mut terms, concepts.report, counter)?;
+/// The terms of one or more files, whose types are known when all are read.
+#[derive(Debug, Default)]
+pub struct Ontology {
+    terms: Vec<Term>,
+}
+
+impl Ontology {
+    /// Reads one file's terms behind those of the files before it.
+    ///
+    /// # Errors
+    /// If the file cannot be read, is not UTF-8, or has no `[Term]` stanza.
+    pub fn read(&mut self, input: Input<'_>, scopes: &[Scope], report: &mut Report) -> Result<()> {
+        read_file(input, scopes, &mut self.terms, report)
     }
+
+    /// Makes concepts of the terms. The type of a concept is the name of the top term above it, the source is the prefix of
+    /// its id (`DOID` in `DOID:4`), unless `concepts` has a type or source for all.
+    ///
+    /// # Errors
+    /// As taking them.
+    pub fn finish(self, concepts: &mut Concepts<'_>) -> Result<()> {
+        finish(self.terms, concepts)
+    }
+}
+
+fn finish(terms: Vec<Term>, concepts: &mut Concepts<'_>) -> Result<()> {
     let mut whole = Vec::new();
     for mut term in terms {
         let place = term.place();
@@ -162,24 +176,16 @@ pub fn read(files: &[PathBuf], scopes: &[Scope], concepts: &mut Concepts<'_>, co
     Ok(())
 }
 
-/// Reads one file's terms behind those of the files before it.
-fn read_file(
-    path: &Path,
-    scopes: &[Scope],
-    terms: &mut Vec<Term>,
-    report: &mut Report,
-    counter: &mut Counter,
-) -> Result<()> {
+fn read_file(mut input: Input<'_>, scopes: &[Scope], terms: &mut Vec<Term>, report: &mut Report) -> Result<()> {
     /// Where a line belongs.
     enum Stanza {
         Header,
         Term,
         Other,
     }
-    let (file, mut header, mut stanza, first) =
-        (Rc::new(path.to_owned()), Header::default(), Stanza::Header, terms.len());
-    for_each_line(path, |number, line| {
-        counter.step();
+    let name = input.name;
+    let (file, mut header, mut stanza, first) = (Rc::<str>::from(name), Header::default(), Stanza::Header, terms.len());
+    input.for_each_line(|number, line| {
         let line = line.trim();
         if line.is_empty() || line.starts_with('!') {
             return Ok(());
@@ -189,12 +195,12 @@ fn read_file(
                 terms.push(Term::new(&file, number));
                 Stanza::Term
             } else {
-                report.note(&format!("[{name}] stanza left out"), || format!("{}:{number}", path.display()));
+                report.note(&format!("[{name}] stanza left out"), || format!("{name}:{number}"));
                 Stanza::Other
             };
             return Ok(());
         }
-        let place = || format!("{}:{number}", path.display());
+        let place = || format!("{name}:{number}");
         match (tag_and_value(line), &stanza) {
             (Some(("default-namespace", value)), Stanza::Header) => header.namespace = Some(plain(value)),
             (Some(("ontology", value)), Stanza::Header) => header.ontology = Some(plain(value)),
@@ -210,7 +216,7 @@ fn read_file(
     })?;
     let new = terms.get_mut(first..).unwrap_or_default();
     if new.is_empty() {
-        return Err(Error::input(format!("{}: expected an OBO ontology, found no [Term] stanza", path.display())));
+        return Err(Error::input(format!("{name}: expected an OBO ontology, found no [Term] stanza")));
     }
     for term in new {
         term.namespace = term.namespace.take().or_else(|| header.namespace.clone());

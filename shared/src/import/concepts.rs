@@ -1,11 +1,9 @@
-//! The common end of all concept importers: tidies a concept, counts it, writes it.
+//! The common end of all readers of concepts: tidies a concept, counts it, passes it on.
 
-use super::output::write_line;
 use super::report::Report;
-use pel_shared::error::Result;
-use pel_shared::kb::Concept;
+use crate::error::Result;
+use crate::kb::Concept;
 use std::collections::HashSet;
-use std::io::Write;
 
 /// The kind under which a report counts concepts.
 pub const CONCEPTS: &str = "concepts";
@@ -27,9 +25,12 @@ pub struct Defaults {
     pub kind: Option<String>,
 }
 
-/// Concepts on their way into a table, one JSON object a line.
+/// Takes a concept that was read.
+pub type Take<'a> = dyn FnMut(Concept) -> Result<()> + 'a;
+
+/// Concepts on their way out of a table.
 pub struct Concepts<'a> {
-    out: &'a mut dyn Write,
+    take: &'a mut Take<'a>,
     seen: HashSet<String>,
     /// What is filled in.
     pub defaults: Defaults,
@@ -38,15 +39,15 @@ pub struct Concepts<'a> {
 }
 
 impl<'a> Concepts<'a> {
-    /// An empty table.
-    pub fn new(out: &'a mut dyn Write, defaults: Defaults, report: &'a mut Report) -> Self {
-        Self { out, seen: HashSet::new(), defaults, report }
+    /// None yet; `take` gets each.
+    pub fn new(take: &'a mut Take<'a>, defaults: Defaults, report: &'a mut Report) -> Self {
+        Self { take, seen: HashSet::new(), defaults, report }
     }
 
-    /// Writes a tidied concept, or skips it if its id has come before; `place` says where it stood.
+    /// Passes a tidied concept on, or skips it if its id has come before; `place` says where it stood.
     ///
     /// # Errors
-    /// If writing fails.
+    /// As taking it.
     pub fn push(&mut self, mut concept: Concept, place: impl FnOnce() -> String) -> Result<()> {
         if self.seen.contains(&concept.id) {
             self.report.skip(DUPLICATE, || format!("{} at {}", concept.id, place()));
@@ -58,12 +59,11 @@ impl<'a> Concepts<'a> {
         if let (true, Some(kind)) = (concept.types.is_empty(), &self.defaults.kind) {
             concept.types.push(kind.clone());
         }
-        write_line(self.out, &concept)?;
         self.report.keep(CONCEPTS, 1);
         self.report.keep("synonyms", concept.synonyms.len());
         self.report.keep("definitions", usize::from(concept.definition.is_some()));
-        self.seen.insert(concept.id);
-        Ok(())
+        self.seen.insert(concept.id.clone());
+        (self.take)(concept)
     }
 }
 
@@ -143,17 +143,19 @@ mod tests {
 
     #[test]
     fn the_first_of_two_stays_and_defaults_fill_only_gaps() {
-        let (mut out, mut report) = (Vec::new(), Report::default());
+        let (mut read, mut report) = (Vec::new(), Report::default());
+        let mut take = |concept: Concept| {
+            read.push(concept);
+            Ok(())
+        };
         let defaults = Defaults { source: Some("LOCAL".into()), kind: Some("Disease".into()) };
-        let mut concepts = Concepts::new(&mut out, defaults, &mut report);
+        let mut concepts = Concepts::new(&mut take, defaults, &mut report);
         for (id, name, types) in
             [("1", "fever", vec![]), ("2", "cough", vec!["Sign".to_owned()]), ("1", "chill", vec![])]
         {
             let concept = Concept { id: id.into(), name: name.into(), types, ..Concept::default() };
-            concepts.push(concept, || format!("line of {name}")).expect("written");
+            concepts.push(concept, || format!("line of {name}")).expect("taken");
         }
-        let text = String::from_utf8(out).expect("UTF-8");
-        let read: Vec<Concept> = text.lines().map(|line| serde_json::from_str(line).expect("a concept")).collect();
         assert_eq!(read.iter().map(|concept| concept.name.as_str()).collect::<Vec<_>>(), ["fever", "cough"]);
         assert_eq!(
             (&read[0].types[0][..], &read[1].types[0][..], &read[1].sources[0][..]),

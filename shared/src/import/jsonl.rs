@@ -1,13 +1,11 @@
 //! Concept tables with one JSON object a line.
 
+use super::Input;
 use super::concepts::{Concepts, tidied};
-use super::counter::Counter;
 use super::records::record;
-use crate::files::for_each_line;
-use pel_shared::error::{Error, Result};
-use pel_shared::kb::Concept;
+use crate::error::{Error, Result};
+use crate::kb::Concept;
 use serde::Deserialize;
-use std::path::Path;
 
 /// The reason for skipping a line that cannot be read as a concept.
 pub const BAD_LINE: &str = "the line is no concept";
@@ -45,13 +43,13 @@ impl From<Row> for Concept {
 /// # Errors
 /// If the file cannot be read or is not UTF-8. A line that is no concept is an error that names file, line and field,
 /// or a counted skip if `skip_bad`.
-pub fn read(path: &Path, skip_bad: bool, concepts: &mut Concepts<'_>, counter: &mut Counter) -> Result<()> {
-    for_each_line(path, |number, line| {
-        counter.step();
+pub fn read(mut input: Input<'_>, skip_bad: bool, concepts: &mut Concepts<'_>) -> Result<()> {
+    let name = input.name;
+    input.for_each_line(|number, line| {
         if line.trim().is_empty() {
             return Ok(());
         }
-        let place = || format!("{}:{number}", path.display());
+        let place = || format!("{name}:{number}");
         let concept = record::<Row>(line).and_then(|row| {
             let concept = tidied(row.into(), concepts.report, place);
             concept.map_err(|reason| Error::input(format!("the concept has {reason}")))
