@@ -100,27 +100,6 @@ fn span(row: &Row, text: &str, offsets: &Offsets<'_>) -> Result<Span> {
     }
 }
 
-/// Found mentions beside given ones: where they overlap, the given one stays.
-pub fn join(mut given: Vec<Detected>, found: Vec<Detected>) -> Vec<Detected> {
-    let mut at = 0;
-    let free: Vec<Detected> = found
-        .into_iter()
-        .filter(|detected| {
-            while given.get(at).is_some_and(|given| given.span.end <= detected.span.start) {
-                at += 1;
-            }
-            // Given spans may overlap each other: look at all that begin before this one ends.
-            !given[at..]
-                .iter()
-                .take_while(|given| given.span.start < detected.span.end)
-                .any(|g| g.span.overlaps(&detected.span))
-        })
-        .collect();
-    given.extend(free);
-    given.sort_by_key(|detected| (detected.span.start, detected.span.end));
-    given
-}
-
 /// The text of a note.
 ///
 /// # Errors
@@ -167,20 +146,5 @@ mod tests {
             let error = read_as(name, lines, "😷 has fever").expect_err(lines).to_string();
             assert!(error.contains(said) && error.contains("line 1"), "{error}");
         }
-    }
-
-    #[test]
-    fn given_spans_win_over_found_ones() {
-        let detected = |origin, start, end| Detected { span: Span::new(start, end), origin };
-        let given = vec![detected(Origin::Given, 2, 20), detected(Origin::Given, 4, 6)];
-        let found = vec![
-            detected(Origin::Name, 0, 2),
-            detected(Origin::Name, 10, 12),
-            detected(Origin::Name, 19, 25),
-            detected(Origin::Name, 20, 25),
-        ];
-        let joined = join(given, found);
-        let spans: Vec<_> = joined.iter().map(|detected| (detected.span.start, detected.span.end)).collect();
-        assert_eq!(spans, [(0, 2), (2, 20), (4, 6), (20, 25)]);
     }
 }

@@ -3,13 +3,14 @@
 use crate::device::{DeviceArgs, Work};
 use crate::files::{io_error, write_whole};
 use crate::progress::Progress;
-use crate::render::{self, Format, LinkedNote};
+use crate::render::{self, Format};
 use crate::{bundles, interrupt, memory, spans};
 use clap::Args;
 use pel_shared::biencoder::Side;
-use pel_shared::detect::{DetectOptions, Detected};
+use pel_shared::detect::{DetectOptions, Detected, join};
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::linker::{Link, LinkOptions, Linker, Prepared};
+use pel_shared::report::{self, Record};
 use rayon::prelude::*;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -199,7 +200,7 @@ impl Job<'_> {
             },
         };
         let found = if self.args.spans_only { Vec::new() } else { self.linker.detect(text, &self.options) };
-        Ok(spans::join(given, found))
+        Ok(join(given, found))
     }
 
     /// The links of each note.
@@ -216,7 +217,8 @@ impl Job<'_> {
 
     /// Writes the links of a note into its file; gives what is to be printed if there is none.
     fn write(&self, note: &Note, text: &str, links: &[Link]) -> Result<String> {
-        let linked = LinkedNote { name: &note.name, text, links, linker: &self.linker };
+        let records: Vec<Record> = links.iter().map(|link| self.linker.record(link)).collect::<Result<_>>()?;
+        let linked = report::Note { name: &note.name, text, records: &records, linker: &self.linker };
         let rendered = render::render(self.format, &linked)?;
         let Some(out) = &self.args.out else { return Ok(rendered) };
         let path = match self.several {

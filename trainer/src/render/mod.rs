@@ -1,16 +1,10 @@
-//! Links for readers and for other tools.
+//! Links for a reader's terminal, and for other tools ([`pel_shared::report`]).
 
-mod brat;
-mod html;
-mod jsonl;
 mod table;
 
 use clap::ValueEnum;
-use pel_shared::detect::Origin;
 use pel_shared::error::Result;
-use pel_shared::kb::Concept;
-use pel_shared::linker::{Link, Linker};
-use pel_shared::nil::Decision;
+use pel_shared::report::{Form, Note};
 
 /// The forms that links are written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -19,8 +13,14 @@ pub enum Format {
     Table,
     /// One mention a line, as JSON, with offsets in bytes, code points and UTF-16 units
     Jsonl,
+    /// A note with its mentions as one JSON object
+    Json,
+    /// One mention a row, for spreadsheets; offsets in code points
+    Csv,
     /// BRAT standoff
     Brat,
+    /// PubTator: title (the first line), abstract, mentions
+    Pubtator,
     /// A page of its own, with the mentions coloured
     Html,
 }
@@ -31,40 +31,11 @@ impl Format {
         match self {
             Self::Table => "links.txt",
             Self::Jsonl => "jsonl",
+            Self::Json => "json",
+            Self::Csv => "csv",
             Self::Brat => "ann",
+            Self::Pubtator => "pubtator",
             Self::Html => "html",
-        }
-    }
-}
-
-/// A note with its links.
-pub struct LinkedNote<'a> {
-    /// What the note is called.
-    pub name: &'a str,
-    /// Its text.
-    pub text: &'a str,
-    /// Its links, in the order of the text.
-    pub links: &'a [Link],
-    /// Who made them.
-    pub linker: &'a Linker,
-}
-
-impl LinkedNote<'_> {
-    /// The text of a mention.
-    fn mention(&self, link: &Link) -> &str {
-        self.text.get(link.span.start..link.span.end).unwrap_or_default()
-    }
-
-    /// A concept of the bundle.
-    fn concept(&self, id: pel_shared::kb::ConceptId) -> Result<Concept> {
-        self.linker.bundle().concepts.get(id)
-    }
-
-    /// The concept that a mention is linked to.
-    fn linked(&self, link: &Link) -> Result<Option<Concept>> {
-        match link.decision {
-            Decision::Linked { best } => self.concept(best.concept).map(Some),
-            Decision::Nil { .. } => Ok(None),
         }
     }
 }
@@ -73,24 +44,14 @@ impl LinkedNote<'_> {
 ///
 /// # Errors
 /// If a concept of the bundle is damaged.
-pub fn render(format: Format, note: &LinkedNote<'_>) -> Result<String> {
-    match format {
-        Format::Table => table::render(note),
-        Format::Jsonl => jsonl::render(note),
-        Format::Brat => brat::render(note),
-        Format::Html => html::render(note),
-    }
-}
-
-/// The primary type of a concept.
-fn primary_type(concept: &Concept) -> &str {
-    concept.types.first().map_or("Concept", String::as_str)
-}
-
-fn origin_words(origin: Origin) -> &'static str {
-    match origin {
-        Origin::Name => "found",
-        Origin::UnknownTerm => "unknown word",
-        Origin::Given => "given",
-    }
+pub fn render(format: Format, note: &Note<'_>) -> Result<String> {
+    note.write(match format {
+        Format::Table => return Ok(table::render(note)),
+        Format::Jsonl => Form::Jsonl,
+        Format::Json => Form::Json,
+        Format::Csv => Form::Csv,
+        Format::Brat => Form::Brat,
+        Format::Pubtator => Form::Pubtator,
+        Format::Html => Form::Html,
+    })
 }

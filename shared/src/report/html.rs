@@ -1,10 +1,9 @@
 //! A page of its own: the note with coloured mentions, and the decisions below it.
 
-use super::{LinkedNote, origin_words, primary_type};
+use super::{Note, Record, origin_words};
+use crate::error::{Error, Result};
 use minijinja::value::{Serde, Value};
 use minijinja::{Environment, context};
-use pel_shared::error::{Error, Result};
-use pel_shared::nil::Decision;
 use serde::Serialize;
 
 /// A piece of the note: plain text, or a mention with the number of its row.
@@ -30,23 +29,22 @@ struct Row {
     others: Vec<String>,
 }
 
-/// See [`super::render`].
-pub fn render(note: &LinkedNote<'_>) -> Result<String> {
-    let rows = note.links.iter().map(|link| row(note, link)).collect::<Result<Vec<_>>>()?;
+pub(super) fn write(note: &Note<'_>) -> Result<String> {
+    let rows = note.records.iter().map(|record| row(note, record)).collect::<Result<Vec<_>>>()?;
     let (mut pieces, mut at) = (Vec::new(), 0);
-    for (number, (link, row)) in note.links.iter().zip(&rows).enumerate() {
+    for (number, (record, row)) in note.records.iter().zip(&rows).enumerate() {
         // Of mentions that overlap, the text shows the first; the table has all.
-        if link.span.start < at {
+        if record.span.start < at {
             continue;
         }
-        let between = note.text.get(at..link.span.start).unwrap_or_default();
+        let between = note.text.get(at..record.span.start).unwrap_or_default();
         pieces.push(Piece { text: between, row: None, hue: None, title: String::new() });
         let title = match (&row.concept, &row.id) {
             (Some(concept), Some(id)) => format!("{concept} ({id})"),
             _ => format!("NIL: {}", row.why),
         };
-        pieces.push(Piece { text: note.mention(link), row: Some(number + 1), hue: row.hue, title });
-        at = link.span.end;
+        pieces.push(Piece { text: note.mention(record), row: Some(number + 1), hue: row.hue, title });
+        at = record.span.end;
     }
     pieces.push(Piece { text: note.text.get(at..).unwrap_or_default(), row: None, hue: None, title: String::new() });
     let manifest = &note.linker.bundle().manifest;
@@ -64,33 +62,30 @@ pub fn render(note: &LinkedNote<'_>) -> Result<String> {
         .map_err(|cause| Error::io("writing the page").caused_by(cause))
 }
 
-fn row(note: &LinkedNote<'_>, link: &pel_shared::linker::Link) -> Result<Row> {
-    let best = match link.decision {
-        Decision::Linked { best } => Some(best),
-        Decision::Nil { best, .. } => best,
+fn row(note: &Note<'_>, record: &Record) -> Result<Row> {
+    let linked = record.decision.as_ref().ok();
+    let concept = linked.map(|named| note.concept(named)).transpose()?.flatten();
+    let found = match &record.read_as {
+        Some(read_as) => format!("{}, read as {read_as:?}", origin_words(record.origin)),
+        None => origin_words(record.origin).to_owned(),
     };
-    let name = |candidate: &pel_shared::score::Candidate| -> Result<String> {
-        let concept = note.concept(candidate.concept)?;
-        Ok(format!("{} ({}) {:.3}", concept.name, concept.id, candidate.score))
+    let why = match &record.decision {
+        Ok(_) => found,
+        Err(reason) => format!("{found}; {}", reason.words()),
     };
-    let linked = note.linked(link)?;
-    let why = match link.decision {
-        Decision::Linked { .. } => origin_words(link.origin).to_owned(),
-        Decision::Nil { reason, .. } => format!("{}; {}", origin_words(link.origin), reason.words()),
-    };
-    let kind = linked.as_ref().map_or(String::new(), |concept| primary_type(concept).to_owned());
-    let skip = usize::from(linked.is_some());
+    let best = linked.or(record.candidates.first());
+    let others = record.candidates.iter().filter(|other| linked.is_none_or(|linked| linked.id != other.id)).take(4);
     Ok(Row {
-        mention: note.mention(link).to_owned(),
-        hue: linked.as_ref().map(|concept| hue(primary_type(concept))),
-        kind,
-        definition: linked.as_ref().and_then(|concept| concept.definition.clone()),
-        sources: linked.as_ref().map_or(String::new(), |concept| concept.sources.join(", ")),
-        id: linked.as_ref().map(|concept| concept.id.clone()),
-        concept: linked.map(|concept| concept.name),
+        mention: note.mention(record).to_owned(),
+        hue: linked.map(|named| hue(named.kind())),
+        kind: linked.map_or(String::new(), |named| named.kind().to_owned()),
+        definition: concept.and_then(|concept| concept.definition),
+        sources: linked.map_or(String::new(), |named| named.sources.join(", ")),
+        id: linked.map(|named| named.id.clone()),
+        concept: linked.map(|named| named.name.clone()),
         score: best.map(|best| format!("{:.3}", best.score)),
         why,
-        others: link.candidates.iter().skip(skip).take(4).map(name).collect::<Result<_>>()?,
+        others: others.map(|other| format!("{} ({}) {:.3}", other.name, other.id, other.score)).collect(),
     })
 }
 

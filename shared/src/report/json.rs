@@ -1,0 +1,90 @@
+//! JSON: one mention a line, or a note as one object.
+
+use super::{Named, Note, Record};
+use crate::detect::Origin;
+use crate::error::{Error, Result};
+use crate::nil::NilReason;
+use crate::text::Offsets;
+use crate::tokens::Cut;
+use serde::Serialize;
+
+/// A record as JSON.
+#[derive(Serialize)]
+pub struct Line<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    doc: Option<&'a str>,
+    /// Bytes of the UTF-8 text.
+    start: usize,
+    end: usize,
+    start_code_point: usize,
+    end_code_point: usize,
+    start_utf16: usize,
+    end_utf16: usize,
+    text: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    read_as: Option<&'a str>,
+    origin: Origin,
+    decision: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nil_reason: Option<NilReason>,
+    concept: Option<&'a Named>,
+    candidates: &'a [Named],
+    cut: Cut,
+}
+
+fn line<'a>(note: &'a Note<'_>, offsets: &Offsets<'_>, record: &'a Record, doc: Option<&'a str>) -> Line<'a> {
+    let (start, end) = (record.span.start, record.span.end);
+    Line {
+        doc,
+        start,
+        end,
+        start_code_point: offsets.code_point(start),
+        end_code_point: offsets.code_point(end),
+        start_utf16: offsets.utf16(start),
+        end_utf16: offsets.utf16(end),
+        text: note.mention(record),
+        read_as: record.read_as.as_deref(),
+        origin: record.origin,
+        decision: if record.decision.is_ok() { "linked" } else { "nil" },
+        nil_reason: record.decision.as_ref().err().copied(),
+        concept: record.decision.as_ref().ok(),
+        candidates: &record.candidates,
+        cut: record.cut,
+    }
+}
+
+pub(super) fn lines(note: &Note<'_>) -> Result<String> {
+    let offsets = note.offsets();
+    let mut out = String::new();
+    for record in note.records {
+        let line = line(note, &offsets, record, Some(note.name));
+        out += &serde_json::to_string(&line).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
+        out.push('\n');
+    }
+    Ok(out)
+}
+
+pub(super) fn object(note: &Note<'_>) -> Result<String> {
+    #[derive(Serialize)]
+    struct Whole<'a> {
+        doc: &'a str,
+        text: &'a str,
+        written_by: &'a str,
+        encoder: &'a str,
+        kb: &'a str,
+        kb_blake3: &'a str,
+        mentions: Vec<Line<'a>>,
+    }
+    let (offsets, manifest) = (note.offsets(), &note.linker.bundle().manifest);
+    let whole = Whole {
+        doc: note.name,
+        text: note.text,
+        written_by: concat!("pel ", env!("CARGO_PKG_VERSION")),
+        encoder: &manifest.encoder.name,
+        kb: &manifest.kb.name,
+        kb_blake3: &manifest.kb.blake3,
+        mentions: note.records.iter().map(|record| line(note, &offsets, record, None)).collect(),
+    };
+    let text = serde_json::to_string_pretty(&whole).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
+    Ok(text + "\n")
+}

@@ -1,0 +1,174 @@
+//! Links for other tools and for readers: one [`Record`] a mention, written in the forms that others read.
+//!
+//! The records of a note are what the linker found, or what a reader made of it in a page.
+
+mod brat;
+mod csv;
+mod html;
+mod json;
+mod pubtator;
+
+use crate::detect::Origin;
+use crate::error::Result;
+use crate::kb::{Concept, ConceptId};
+use crate::linker::{Link, Linker};
+use crate::nil::{Decision, NilReason};
+use crate::score::Candidate;
+use crate::text::{Offsets, Span};
+use crate::tokens::Cut;
+use serde::{Deserialize, Serialize};
+
+pub use json::Line;
+
+/// The forms that records are written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Form {
+    /// One mention a line, as JSON, with offsets in bytes, code points and UTF-16 units.
+    Jsonl,
+    /// The note with its mentions as one JSON object.
+    Json,
+    /// One mention a row, offsets in code points.
+    Csv,
+    /// BRAT standoff.
+    Brat,
+    /// PubTator: title, abstract, mentions.
+    Pubtator,
+    /// A page of its own, with the mentions coloured.
+    Html,
+}
+
+/// A mention with what became of it, its concepts by identifier and name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    /// Where it stands.
+    pub span: Span,
+    /// Who says that it is a mention.
+    pub origin: Origin,
+    /// What a short form was read as.
+    pub read_as: Option<String>,
+    /// The concept, or why there is none.
+    pub decision: std::result::Result<Named, NilReason>,
+    /// The best candidates, best first.
+    pub candidates: Vec<Named>,
+    /// What did not fit into the encoder's window.
+    pub cut: Cut,
+}
+
+/// A candidate by name.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Named {
+    /// The identifier.
+    pub id: String,
+    /// The preferred name.
+    pub name: String,
+    /// Semantic types, the primary one first.
+    #[serde(default)]
+    pub types: Vec<String>,
+    /// The vocabularies that it comes from.
+    #[serde(default)]
+    pub sources: Vec<String>,
+    /// Its similarity to the mention.
+    pub score: f32,
+    /// Whether a user has added it to the bundle.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub added: bool,
+}
+
+impl Named {
+    /// The primary type.
+    pub fn kind(&self) -> &str {
+        self.types.first().map_or("Concept", String::as_str)
+    }
+}
+
+/// A note with its records.
+pub struct Note<'a> {
+    /// What it is called.
+    pub name: &'a str,
+    /// Its text.
+    pub text: &'a str,
+    /// Its records, in the order of the text.
+    pub records: &'a [Record],
+    /// Who made them.
+    pub linker: &'a Linker,
+}
+
+impl Linker {
+    /// A candidate by name.
+    ///
+    /// # Errors
+    /// If its concept is damaged.
+    pub fn named(&self, candidate: &Candidate) -> Result<Named> {
+        let Concept { id, name, types, sources, .. } = self.concept(candidate.concept)?;
+        Ok(Named { id, name, types, sources, score: candidate.score, added: self.is_added(candidate.concept) })
+    }
+
+    fn is_added(&self, concept: ConceptId) -> bool {
+        self.added().has(concept)
+    }
+
+    /// A link with its concepts by name.
+    ///
+    /// # Errors
+    /// If a concept is damaged.
+    pub fn record(&self, link: &Link) -> Result<Record> {
+        let decision = match link.decision {
+            Decision::Linked { best } => Ok(self.named(&best)?),
+            Decision::Nil { reason, .. } => Err(reason),
+        };
+        Ok(Record {
+            span: link.span,
+            origin: link.origin,
+            read_as: link.read_as.clone(),
+            decision,
+            candidates: link.candidates.iter().map(|candidate| self.named(candidate)).collect::<Result<_>>()?,
+            cut: link.cut,
+        })
+    }
+}
+
+impl Note<'_> {
+    /// The text of a mention.
+    fn mention(&self, record: &Record) -> &str {
+        self.text.get(record.span.start..record.span.end).unwrap_or_default()
+    }
+
+    /// All that is known of a record's concept; nothing if it is not one of the linker's.
+    fn concept(&self, named: &Named) -> Result<Option<Concept>> {
+        self.linker.find(&named.id)?.map(|at| self.linker.concept(at)).transpose()
+    }
+
+    /// The note in a form.
+    ///
+    /// # Errors
+    /// If a concept of the bundle is damaged.
+    pub fn write(&self, form: Form) -> Result<String> {
+        match form {
+            Form::Jsonl => json::lines(self),
+            Form::Json => json::object(self),
+            Form::Csv => csv::write(self),
+            Form::Brat => Ok(brat::write(self)),
+            Form::Pubtator => Ok(pubtator::write(self)),
+            Form::Html => html::write(self),
+        }
+    }
+
+    fn offsets(&self) -> Offsets<'_> {
+        Offsets::new(self.text)
+    }
+}
+
+/// Who says that something is a mention, in words.
+pub fn origin_words(origin: Origin) -> &'static str {
+    match origin {
+        Origin::Name => "found",
+        Origin::UnknownTerm => "unknown word",
+        Origin::Given => "given",
+    }
+}
+
+/// Text in one line, its white space single.
+fn in_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
