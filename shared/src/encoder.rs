@@ -5,10 +5,14 @@ use crate::biencoder::{BiEncoder, Reduction, Side, Tower, TowerBytes, same_dim};
 use crate::cpu::{self, Sequence};
 use crate::error::{Context, Error, Result};
 use crate::tokens::{Encoded, TokenBatch, Tokens, by_length};
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{Device, Tensor, TensorData};
 
 /// Rows and tokens of one batch on a GPU, padding included.
 const BATCH: (usize, usize) = (64, 4096);
+
+/// Tokens of one batch on the processor, where batches are awaited one by one: enough to use each weight often, few enough
+/// for a page to show its first links early.
+const TOKENS: usize = 256;
 
 /// Two towers, or one that reads both sides.
 pub struct Encoder {
@@ -22,6 +26,14 @@ pub struct Encoder {
 enum Road {
     Cpu { mention: Box<cpu::Tower>, entity: Option<Box<cpu::Tower>> },
     Burn { towers: Box<BiEncoder>, device: Device, pad: u32 },
+}
+
+/// The vectors of a batch, `[rows, dim]`: here, or still on a device, from which the caller reads them back.
+pub enum Vectors {
+    /// The processor's.
+    Here(Vec<f32>),
+    /// A GPU's. [`floats`] takes what it gives.
+    OnDevice(Box<Tensor<2>>),
 }
 
 /// What a tower reads.
@@ -90,17 +102,37 @@ impl Encoder {
         self.limits[0].positions.min(self.limits[1].positions)
     }
 
-    /// Encodes sequences, each by itself, in the order given; on the processor on all its threads.
+    /// Groups rows, given by their lengths in tokens, into batches for [`Encoder::start`]: of nearly equal lengths on a GPU,
+    /// which computes on padding too, in the order given on the processor, which does not.
+    pub fn batches(&self, lengths: &[usize]) -> Vec<Vec<usize>> {
+        if let Road::Burn { .. } = self.road {
+            return by_length(lengths, BATCH.0, BATCH.1);
+        }
+        let (mut batches, mut tokens): (Vec<Vec<usize>>, usize) = (Vec::new(), 0);
+        for (at, length) in lengths.iter().enumerate() {
+            tokens += length;
+            match batches.last_mut() {
+                Some(batch) if tokens <= TOKENS => batch.push(at),
+                _ => {
+                    batches.push(vec![at]);
+                    tokens = *length;
+                }
+            }
+        }
+        batches
+    }
+
+    /// Encodes one batch; a GPU only begins to.
     ///
     /// # Shapes
     /// -> `[rows, dim]`
     ///
     /// # Errors
-    /// If the device fails, or a token has no row in the encoder's table.
+    /// If a token has no row in the encoder's table.
     ///
     /// # Panics
     /// If a sequence is longer than [`Encoder::max_positions`].
-    pub fn encode(&self, side: Side, rows: &[&Encoded]) -> Result<Vec<f32>> {
+    pub fn start(&self, side: Side, rows: &[&Encoded]) -> Result<Vectors> {
         let Limits { vocabulary, positions } = self.limits[side as usize];
         for row in rows {
             assert!(row.ids.len() <= positions, "a sequence of {} tokens, at most {positions} fit", row.ids.len());
@@ -110,7 +142,7 @@ impl Encoder {
                 )));
             }
         }
-        match &self.road {
+        Ok(match &self.road {
             Road::Cpu { mention, entity } => {
                 let tower = match side {
                     Side::Mention => mention,
@@ -122,28 +154,60 @@ impl Encoder {
                     segments: &segments[..row.ids.len()],
                     own: &row.own,
                 });
-                Ok(tower.forward(&sequences.collect::<Vec<_>>(), self.reduction))
+                Vectors::Here(tower.forward(&sequences.collect::<Vec<_>>(), self.reduction))
             }
             Road::Burn { towers, device, pad } => {
-                let lengths: Vec<usize> = rows.iter().map(|row| row.ids.len()).collect();
-                let mut vectors = vec![0.0; rows.len() * self.dim];
-                for batch in by_length(&lengths, BATCH.0, BATCH.1) {
-                    let tokens = TokenBatch::padded(&batch.iter().map(|at| rows[*at]).collect::<Vec<_>>(), *pad);
-                    let found = read_back(towers.tower(side).forward(&tokens, self.reduction, device))?;
-                    for (at, vector) in batch.iter().zip(found.chunks_exact(self.dim)) {
-                        vectors[at * self.dim..][..self.dim].copy_from_slice(vector);
-                    }
-                }
-                Ok(vectors)
+                let tokens = TokenBatch::padded(rows, *pad);
+                Vectors::OnDevice(Box::new(towers.tower(side).forward(&tokens, self.reduction, device)))
             }
+        })
+    }
+
+    /// Encodes sequences, each by itself, in the order given; on the processor on all its threads.
+    ///
+    /// # Shapes
+    /// -> `[rows, dim]`
+    ///
+    /// # Errors
+    /// If the device fails, or a token has no row in the encoder's table.
+    ///
+    /// # Panics
+    /// As [`Encoder::start`].
+    pub fn encode(&self, side: Side, rows: &[&Encoded]) -> Result<Vec<f32>> {
+        if let Road::Cpu { .. } = self.road {
+            return self.start(side, rows)?.read();
+        }
+        let lengths: Vec<usize> = rows.iter().map(|row| row.ids.len()).collect();
+        let mut vectors = vec![0.0; rows.len() * self.dim];
+        for batch in self.batches(&lengths) {
+            let found = self.start(side, &batch.iter().map(|at| rows[*at]).collect::<Vec<_>>())?.read()?;
+            for (at, vector) in batch.iter().zip(found.chunks_exact(self.dim)) {
+                vectors[at * self.dim..][..self.dim].copy_from_slice(vector);
+            }
+        }
+        Ok(vectors)
+    }
+}
+
+impl Vectors {
+    /// Waits for them.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn read(self) -> Result<Vec<f32>> {
+        match self {
+            Self::Here(vectors) => Ok(vectors),
+            Self::OnDevice(tensor) => floats(tensor.try_into_data()),
         }
     }
 }
 
-/// Reads a tensor back, row by row.
-fn read_back(tensor: Tensor<2>) -> Result<Vec<f32>> {
-    let data =
-        tensor.try_into_data().map_err(|cause| Error::device("reading vectors back").caused_by(cause.to_string()))?;
+/// What a device gave back, row by row.
+///
+/// # Errors
+/// If it gave no floats.
+pub fn floats<E: std::fmt::Display>(read: std::result::Result<TensorData, E>) -> Result<Vec<f32>> {
+    let data = read.map_err(|cause| Error::device("reading vectors back").caused_by(cause.to_string()))?;
     data.try_into_vec::<f32>()
         .map_err(|cause| Error::device("the device gave no 32-bit floats").caused_by(format!("{cause:?}")))
 }

@@ -1,6 +1,6 @@
 //! NIL: the knowledge base has no concept for a mention. An answer, not an absence.
 
-use crate::kb::ConceptId;
+use crate::metrics::CurvePoint;
 use crate::score::Candidate;
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +11,9 @@ pub struct NilPolicy {
     pub threshold: Option<f32>,
     /// What the threshold was chosen on, in words.
     pub calibrated_on: Option<String>,
+    /// Precision and recall of NIL there by threshold, thinned, recall rising; empty if it was not chosen so.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub curve: Vec<CurvePoint>,
 }
 
 /// What becomes of a mention.
@@ -41,6 +44,8 @@ pub enum NilReason {
     NoCandidate,
     /// Nothing was left of the mention after normalising.
     EmptyMention,
+    /// A reader has said so.
+    Reader,
 }
 
 impl NilReason {
@@ -50,6 +55,7 @@ impl NilReason {
             Self::BelowThreshold => "best score below the threshold",
             Self::NoCandidate => "no candidate",
             Self::EmptyMention => "nothing left after normalising",
+            Self::Reader => "a reader's decision",
         }
     }
 }
@@ -65,11 +71,11 @@ impl NilPolicy {
         }
     }
 
-    /// As [`NilPolicy::decide`], but the best candidate is linked at any score if the mention is one of its names: a threshold
-    /// tells unknown words from known ones, and this one is known.
-    pub fn decide_named(&self, candidates: &[Candidate], named: &[ConceptId]) -> Decision {
+    /// As [`NilPolicy::decide`], but the best candidate is linked at any score if the mention is one of its names (`named`): a
+    /// threshold tells unknown words from known ones, and this one is known.
+    pub fn decide_named(&self, candidates: &[Candidate], named: bool) -> Decision {
         match candidates.first().copied() {
-            Some(best) if named.contains(&best.concept) => Decision::Linked { best },
+            Some(best) if named => Decision::Linked { best },
             _ => self.decide(candidates),
         }
     }
@@ -78,10 +84,11 @@ impl NilPolicy {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kb::ConceptId;
 
     #[test]
     fn a_mention_is_linked_from_the_threshold_on() {
-        let policy = NilPolicy { threshold: Some(0.5), calibrated_on: None };
+        let policy = NilPolicy { threshold: Some(0.5), ..NilPolicy::default() };
         let candidate = |score| Candidate { concept: ConceptId(3), score };
         assert_eq!(policy.decide(&[candidate(0.5)]), Decision::Linked { best: candidate(0.5) });
         let nil = Decision::Nil { reason: NilReason::BelowThreshold, best: Some(candidate(0.49)) };
@@ -89,7 +96,7 @@ mod tests {
         assert_eq!(policy.decide(&[]), Decision::Nil { reason: NilReason::NoCandidate, best: None });
         assert!(matches!(policy.decide(&[candidate(f32::NAN)]), Decision::Nil { .. }));
         assert!(matches!(NilPolicy::default().decide(&[candidate(-9.0)]), Decision::Linked { .. }));
-        assert_eq!(policy.decide_named(&[candidate(0.1)], &[ConceptId(3)]), Decision::Linked { best: candidate(0.1) });
-        assert!(matches!(policy.decide_named(&[candidate(0.1)], &[ConceptId(4)]), Decision::Nil { .. }));
+        assert_eq!(policy.decide_named(&[candidate(0.1)], true), Decision::Linked { best: candidate(0.1) });
+        assert!(matches!(policy.decide_named(&[candidate(0.1)], false), Decision::Nil { .. }));
     }
 }

@@ -1,5 +1,7 @@
 //! What the tests of all crates share: fixtures, goldens and the devices of this machine.
 
+pub mod table;
+
 use burn::tensor::Device;
 use pel_trainer::device::{DeviceArgs, DeviceChoice, Work, adapters};
 use serde::de::DeserializeOwned;

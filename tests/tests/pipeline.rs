@@ -1,78 +1,22 @@
 //! The table `pipeline.json`: from text to decisions, on every device of this machine.
 
-use bytes::Bytes;
-use pel_shared::biencoder::{Pooling, Reduction};
-use pel_shared::bundle::{Bundle, EncoderInfo, KbInfo, Parts, ViewOptions, names};
-use pel_shared::detect::{Detected, Origin};
+use pel_shared::biencoder::Pooling;
+use pel_shared::bundle::Bundle;
+use pel_shared::detect::{Detected, Origin, join};
 use pel_shared::index::Precision;
-use pel_shared::kb::{Concept, KnowledgeBase};
 use pel_shared::linker::{LinkOptions, Linker};
-use pel_shared::nil::{Decision, NilPolicy};
-use pel_shared::score::Score;
+use pel_shared::nil::Decision;
 use pel_shared::text::Span;
 use pel_shared::tokens::MentionTemplate;
-use pel_tests::{bytes, devices, model};
+use pel_tests::devices;
+use pel_tests::table::{Table, recipe};
 use pel_trainer::commands::link::link;
 use pel_trainer::device::OpenDevice;
-use pel_trainer::indexing::{Recipe, WorkFolder, build};
-use pel_trainer::spans;
-use serde::Deserialize;
-
-#[derive(Deserialize)]
-struct Table {
-    threshold: f32,
-    concepts: Vec<Concept>,
-    rows: Vec<Row>,
-}
-
-#[derive(Deserialize)]
-struct Row {
-    text: String,
-    #[serde(default)]
-    spans: Vec<(usize, usize)>,
-    links: Vec<(usize, usize, Option<String>)>,
-}
-
-fn recipe(table: &Table, precision: Precision) -> Recipe {
-    let mut kb = KnowledgeBase::new();
-    for concept in &table.concepts {
-        kb.push(concept.clone()).expect("the table's ids are unique");
-    }
-    let mut files = Parts::default();
-    for name in [names::CONFIG, names::WEIGHTS, names::TOKENIZER] {
-        let bytes = std::fs::read(model("tiny").join(name)).expect(name);
-        files.0.insert(name.into(), Bytes::from(bytes));
-    }
-    Recipe {
-        encoder: EncoderInfo {
-            name: "tiny".into(),
-            licence: "MIT OR Apache-2.0".into(),
-            tied: true,
-            reduction: Reduction { pooling: Pooling::Mean, score: Score::Cosine },
-            precision,
-        },
-        kb_info: KbInfo {
-            name: "table".into(),
-            concepts: kb.len(),
-            names: 7,
-            blake3: String::new(),
-            licences: Vec::new(),
-        },
-        kb,
-        licence_text: None,
-        files,
-        view: ViewOptions::names(),
-        precision: Precision::Int8,
-        hnsw: None,
-        nil: NilPolicy { threshold: Some(table.threshold), calibrated_on: None },
-        batch_tokens: 2048,
-        bf16: false,
-    }
-}
+use pel_trainer::indexing::{WorkFolder, build};
 
 #[test]
 fn the_table_is_linked_as_it_says_on_every_device() {
-    let table: Table = serde_json::from_slice(&bytes("pipeline.json")).expect("the table has its form");
+    let table = Table::read();
     for (name, device) in devices() {
         let device = OpenDevice { device, name };
         for precision in [Precision::F32, Precision::Int8] {
@@ -91,7 +35,7 @@ fn check(table: &Table, device: &OpenDevice, precision: Precision) {
     for row in &table.rows {
         let given =
             row.spans.iter().map(|(start, end)| Detected { span: Span::new(*start, *end), origin: Origin::Given });
-        let mentions = spans::join(given.collect(), linker.detect(&row.text, &options));
+        let mentions = join(given.collect(), linker.detect(&row.text, &options));
         let links = link(&linker, &row.text, mentions, &options).expect("the spans fit");
         let found: Vec<_> = links
             .iter()
@@ -109,7 +53,7 @@ fn check(table: &Table, device: &OpenDevice, precision: Precision) {
 
 #[test]
 fn a_known_name_in_context_is_linked_below_the_bundles_threshold_but_not_below_the_users() {
-    let table: Table = serde_json::from_slice(&bytes("pipeline.json")).expect("the table has its form");
+    let table = Table::read();
     let (name, device) = devices().remove(0);
     let device = OpenDevice { device, name };
     let folder = tempfile::tempdir().expect("a folder");

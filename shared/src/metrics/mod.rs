@@ -9,7 +9,7 @@ mod nil_intervals;
 
 pub use bootstrap::{Interval, bootstrap, bootstrap_macro, resample};
 pub use links::{Answer, LinkCounts, links_at, widest_at_precision};
-pub use nil::{CurvePoint, NilCounts, Top, average_precision, best_f1, nil_at, nil_curve, recall_with_nil};
+pub use nil::{CurvePoint, NilCounts, Top, average_precision, best_f1, nil_at, nil_curve, recall_with_nil, thinned};
 pub use nil_intervals::{NilIntervals, nil_intervals};
 
 use crate::kb::ConceptId;

@@ -5,7 +5,7 @@
 //! the top score, negated; mentions with equal scores are taken in one step.
 
 use super::Share;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What a system's best candidate says about one mention.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -115,7 +115,7 @@ pub fn best_f1(tops: &[Top]) -> Option<(f32, NilCounts)> {
 }
 
 /// One point of the precision-recall curve of NIL.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CurvePoint {
     /// Scores below this are NIL.
     pub threshold: f32,
@@ -131,6 +131,21 @@ pub fn nil_curve(tops: &[Top]) -> Vec<CurvePoint> {
         Some(CurvePoint { threshold, precision: counts.precision()?, recall: counts.recall()? })
     };
     sweep(tops).into_iter().filter_map(point).collect()
+}
+
+/// At most so many points of a curve, its ends among them, at nearly equal steps of recall, in four digits: for a plot.
+pub fn thinned(curve: &[CurvePoint], points: usize) -> Vec<CurvePoint> {
+    let (Some(first), Some(last), true) = (curve.first(), curve.last(), points > 1) else { return Vec::new() };
+    let step = (last.recall - first.recall) / (points - 1) as f64;
+    let round = |value: f64| (value * 1e4).round() / 1e4;
+    let mut kept: Vec<CurvePoint> = Vec::new();
+    for (at, point) in curve.iter().enumerate() {
+        let due = first.recall + kept.len() as f64 * step;
+        if kept.len() + 1 < points && point.recall >= due || at + 1 == curve.len() {
+            kept.push(CurvePoint { precision: round(point.precision), recall: round(point.recall), ..*point });
+        }
+    }
+    kept
 }
 
 /// The area under the precision-recall curve of NIL (auPR) as average precision: the sum over the curve's points of
@@ -191,6 +206,17 @@ mod tests {
         let counts = NilCounts { found: 2, wrong: 1, missed: 2 };
         assert_eq!((counts.precision(), counts.recall(), counts.f1()), (Some(2.0 / 3.0), Some(0.5), Some(4.0 / 7.0)));
         assert_eq!(NilCounts::default().f1(), None);
+    }
+
+    #[test]
+    fn a_thinned_curve_keeps_its_ends() {
+        let point = |at: u32| CurvePoint { threshold: at as f32, precision: 1.0 / 3.0, recall: f64::from(at) / 100.0 };
+        let curve: Vec<CurvePoint> = (1..=100).map(point).collect();
+        let thin = thinned(&curve, 10);
+        let recalls: Vec<f64> = thin.iter().map(|point| point.recall).collect();
+        assert_eq!(recalls, [0.01, 0.12, 0.23, 0.34, 0.45, 0.56, 0.67, 0.78, 0.89, 1.0]);
+        assert_eq!(thin[3].precision, 0.3333);
+        assert_eq!((thinned(&curve[..1], 10).len(), thinned(&[], 10).len()), (1, 0));
     }
 
     #[test]

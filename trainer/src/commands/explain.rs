@@ -8,11 +8,9 @@ use clap::Args;
 use pel_shared::biencoder::Side;
 use pel_shared::detect::{Detected, Origin};
 use pel_shared::error::{Context, Error, Result};
-use pel_shared::kb::Concept;
-use pel_shared::linker::{Link, LinkOptions, Linker, Prepared};
+use pel_shared::linker::{Link, LinkOptions, Linker, Met, Prepared};
 use pel_shared::nil::Decision;
 use pel_shared::text::Span;
-use pel_shared::tokens::Encoded;
 use std::path::PathBuf;
 
 /// Show one mention's tokens, candidates, scores, and why it was linked or not
@@ -43,16 +41,6 @@ pub struct ExplainArgs {
     /// The lowest score that is linked, instead of the bundle's
     #[arg(long)]
     threshold: Option<f32>,
-}
-
-/// A candidate with the text of its concept that met the mention.
-#[derive(serde::Serialize)]
-struct Met {
-    id: String,
-    name: String,
-    score: f32,
-    best_text: String,
-    best_text_score: f32,
 }
 
 /// Runs `pel explain`.
@@ -121,33 +109,9 @@ fn met(linker: &Linker, prepared: &Prepared, link: &Link) -> Result<Vec<Met>> {
     if mention.is_empty() {
         return Ok(Vec::new());
     }
-    let (bundle, view) = (linker.bundle(), &linker.bundle().manifest.view);
-    let mut all = Vec::new();
-    for candidate in &link.candidates {
-        let concept = bundle.concepts.get(candidate.concept)?;
-        let rows = view.rows(&bundle.tokens, &concept)?;
-        let vectors = linker.encoder().encode(Side::Entity, &rows.iter().collect::<Vec<_>>())?;
-        let score = |vector: &[f32]| vector.iter().zip(&mention).map(|(a, b)| a * b).sum::<f32>();
-        let scores: Vec<f32> = vectors.chunks_exact(mention.len()).map(score).collect();
-        let best = (0..rows.len()).max_by(|a, b| scores[*a].total_cmp(&scores[*b]).then(b.cmp(a)));
-        let (best_text, best_text_score) = match best {
-            Some(at) => (words(linker, &concept, &rows[at]), scores[at]),
-            None => (String::new(), f32::NAN),
-        };
-        let (id, name) = (concept.id, concept.name);
-        all.push(Met { id, name, score: candidate.score, best_text, best_text_score });
-    }
-    Ok(all)
-}
-
-/// A row's tokens as words, `##` joined.
-fn words(linker: &Linker, concept: &Concept, row: &Encoded) -> String {
-    let tokens = &linker.bundle().tokens;
-    let named = concept.names().find(|name| {
-        let view = linker.bundle().manifest.view;
-        tokens.name(name, view.name_tokens).is_ok_and(|found| found.as_ref() == Some(row))
-    });
-    named.map_or_else(|| "its template".to_owned(), |name| format!("the name {name:?}"))
+    let texts = linker.texts(link)?;
+    let vectors = linker.encoder().encode(Side::Entity, &texts.rows())?;
+    Ok(linker.met(&texts, &mention, &vectors))
 }
 
 fn decision(link: &Link, met: &[Met], threshold: Option<f32>) -> String {

@@ -7,7 +7,16 @@
 //! ```
 //!
 //! Several texts go together faster: [`Prepared::join`] makes one of them, and [`Linker::finish`] gives their links one after
-//! the other.
+//! the other. A page, which wants to show the first links early and must wait for its GPU without blocking, goes by parts:
+//! [`Prepared::split`] by [`Encoder::batches`], and for each [`Encoder::start`] and [`Linker::finish`].
+
+mod added;
+mod explain;
+mod prepared;
+
+pub use added::Added;
+pub use explain::{Met, Texts};
+pub use prepared::{Part, Prepared};
 
 use crate::biencoder::Side;
 use crate::bundle::{Bundle, View};
@@ -15,18 +24,20 @@ use crate::detect::{DetectOptions, Detected, Origin};
 use crate::encoder::Encoder;
 use crate::error::Result;
 use crate::index::best_per_concept;
-use crate::kb::ConceptId;
+use crate::kb::{Concept, ConceptId};
 use crate::nil::{Decision, NilPolicy, NilReason};
 use crate::score::{Candidate, Score};
 use crate::text::Span;
-use crate::tokens::{Cut, Encoded, MentionTemplate};
+use crate::tokens::{Cut, MentionTemplate};
 use burn::tensor::Device;
-use std::collections::HashMap;
+use prepared::{Numbered, PreparedMention};
+use std::borrow::Cow;
 
-/// A bundle with its encoder on a device.
+/// A bundle with its encoder on a device, and concepts that were added to it.
 pub struct Linker {
     bundle: Bundle,
     encoder: Encoder,
+    added: Added,
 }
 
 /// What a caller may choose for one text.
@@ -57,63 +68,21 @@ pub struct Link {
     pub decision: Decision,
     /// The best candidates, best first.
     pub candidates: Vec<Candidate>,
+    /// Whether the mention is a name of the best one, up to spelling.
+    pub named: bool,
+    /// What a short form was read as, where the text defines it.
+    pub read_as: Option<String>,
     /// What did not fit into the encoder's window.
     pub cut: Cut,
 }
 
-/// Mentions on their way to the encoder; equal token sequences are encoded once.
-pub struct Prepared {
-    mentions: Vec<PreparedMention>,
-    sequences: Vec<Encoded>,
-}
-
-struct PreparedMention {
-    detected: Detected,
-    /// Its token sequence; nothing if nothing is left of it after normalising.
-    sequence: Option<usize>,
-    /// The concepts that have its text as a name, up to spelling.
-    named: Vec<ConceptId>,
-}
-
-/// Different token sequences, numbered as they come.
-#[derive(Default)]
-struct Numbered(HashMap<Encoded, usize>);
-
-impl Numbered {
-    fn number(&mut self, encoded: Encoded) -> usize {
-        let next = self.0.len();
-        *self.0.entry(encoded).or_insert(next)
-    }
-
-    fn in_order(self) -> Vec<Encoded> {
-        let mut sequences: Vec<(Encoded, usize)> = self.0.into_iter().collect();
-        sequences.sort_unstable_by_key(|(_, at)| *at);
-        sequences.into_iter().map(|(encoded, _)| encoded).collect()
-    }
-}
-
-impl Prepared {
-    /// Joins the mentions of several texts; sequences that occur in more than one are encoded once.
-    pub fn join(texts: impl IntoIterator<Item = Prepared>) -> Self {
-        let (mut numbered, mut mentions) = (Numbered::default(), Vec::new());
-        for text in texts {
-            let numbers: Vec<usize> = text.sequences.into_iter().map(|encoded| numbered.number(encoded)).collect();
-            mentions.extend(text.mentions.into_iter().map(|mention| {
-                let sequence = mention.sequence.map(|at| numbers[at]);
-                PreparedMention { sequence, ..mention }
-            }));
+impl Link {
+    /// How far the best candidate is before the second.
+    pub fn margin(&self) -> Option<f32> {
+        match &self.candidates[..] {
+            [best, second, ..] => Some(best.score - second.score),
+            _ => None,
         }
-        Self { mentions, sequences: numbered.in_order() }
-    }
-
-    /// The number of mentions.
-    pub fn mentions(&self) -> usize {
-        self.mentions.len()
-    }
-
-    /// The different token sequences.
-    pub fn sequences(&self) -> &[Encoded] {
-        &self.sequences
     }
 }
 
@@ -124,7 +93,8 @@ impl Linker {
     /// As [`Bundle::encoder`].
     pub fn new(bundle: Bundle, device: &Device) -> Result<Self> {
         let encoder = bundle.encoder(device)?;
-        Ok(Self { bundle, encoder })
+        let added = Added::new(bundle.concepts.len());
+        Ok(Self { bundle, encoder, added })
     }
 
     /// The bundle.
@@ -144,6 +114,27 @@ impl Linker {
         Ok(())
     }
 
+    /// The concepts that were added.
+    pub fn added(&self) -> &Added {
+        &self.added
+    }
+
+    /// A concept of the bundle, or an added one.
+    ///
+    /// # Errors
+    /// If there is none at the position, or its record is damaged.
+    pub fn concept(&self, id: ConceptId) -> Result<Concept> {
+        self.added.concept(id).map_or_else(|| self.bundle.concepts.get(id), |concept| Ok(concept.clone()))
+    }
+
+    /// The position of an identifier.
+    ///
+    /// # Errors
+    /// As [`ConceptTable::find`](crate::concepts::ConceptTable::find).
+    pub fn find(&self, id: &str) -> Result<Option<ConceptId>> {
+        self.added.find(id).map_or_else(|| self.bundle.concepts.find(id), |found| Ok(Some(found)))
+    }
+
     /// The encoder.
     pub fn encoder(&self) -> &Encoder {
         &self.encoder
@@ -151,7 +142,7 @@ impl Linker {
 
     /// Mentions in raw text (step 0).
     pub fn detect(&self, text: &str, options: &LinkOptions) -> Vec<Detected> {
-        self.bundle.detect(text, &options.detect)
+        self.added.detect(text, self.bundle.detect(text, &options.detect), &options.detect)
     }
 
     /// Cuts and tokenizes mentions (steps 1 and 2).
@@ -166,8 +157,13 @@ impl Linker {
             let mention = reader.mention(text, detected.span)?;
             let encoded = view.mention(&self.bundle.tokens, &mention)?;
             let sequence = encoded.map(|encoded| numbered.number(encoded));
-            let named = self.bundle.dictionary.lookup_mention(&mention.text);
-            prepared.push(PreparedMention { detected, sequence, named });
+            let mut named = self.bundle.dictionary.lookup_mention(&mention.text);
+            named.extend(self.added.named(&mention.text));
+            let read_as = match mention.text {
+                Cow::Owned(read_as) => Some(read_as),
+                Cow::Borrowed(_) => None,
+            };
+            prepared.push(PreparedMention { detected, sequence, named, read_as });
         }
         Ok(Prepared { mentions: prepared, sequences: numbered.in_order() })
     }
@@ -202,27 +198,42 @@ impl Linker {
     pub fn finish(&self, prepared: &Prepared, vectors: &[f32], options: &LinkOptions) -> Vec<Link> {
         let (count, dim) = (prepared.sequences.len(), self.bundle.index.info().dim);
         assert_eq!(vectors.len(), count * dim, "a vector of {dim} values for each of {count} sequences");
-        let candidates = self.bundle.index.search(vectors, options.k.max(1));
-        let nil = &self.bundle.manifest.nil;
-        let policy = NilPolicy { threshold: options.threshold.or(nil.threshold), calibrated_on: None };
+        let k = options.k.max(1);
+        let mut candidates = self.bundle.index.search(vectors, k);
+        self.added.search(vectors, k, &mut candidates);
         let link = |mention: &PreparedMention| {
             let (span, origin) = (mention.detected.span, mention.detected.origin);
-            let Some(at) = mention.sequence else {
-                let decision = Decision::Nil { reason: NilReason::EmptyMention, best: None };
-                return Link { span, origin, decision, candidates: Vec::new(), cut: Cut::default() };
+            let (mut all, cut) = match mention.sequence {
+                Some(at) => (candidates[at].clone(), prepared.sequences[at].cut),
+                None => (Vec::new(), Cut::default()),
             };
-            let mut all = candidates[at].clone();
-            if self.names_score_one() {
+            if mention.sequence.is_some() && self.names_score_one() {
                 all.extend(mention.named.iter().map(|concept| Candidate { concept: *concept, score: 1.0 }));
             }
-            let candidates = best_per_concept(all, options.k.max(1));
-            let decision = match options.threshold {
-                // Who sets a threshold means it.
-                Some(_) => policy.decide(&candidates),
-                None => policy.decide_named(&candidates, &mention.named),
+            let candidates = best_per_concept(all, k);
+            let named = candidates.first().is_some_and(|best| mention.named.contains(&best.concept));
+            let decision = match mention.sequence {
+                Some(_) => self.decide(&candidates, named, options.threshold),
+                None => Decision::Nil { reason: NilReason::EmptyMention, best: None },
             };
-            Link { span, origin, decision, candidates, cut: prepared.sequences[at].cut }
+            Link { span, origin, decision, candidates, named, read_as: mention.read_as.clone(), cut }
         };
         prepared.mentions.iter().map(link).collect()
+    }
+
+    /// Decides a link anew, by the bundle's policy or another threshold.
+    pub fn decide_again(&self, link: &mut Link, threshold: Option<f32>) {
+        if !matches!(link.decision, Decision::Nil { reason: NilReason::EmptyMention, .. }) {
+            link.decision = self.decide(&link.candidates, link.named, threshold);
+        }
+    }
+
+    fn decide(&self, candidates: &[Candidate], named: bool, threshold: Option<f32>) -> Decision {
+        let policy = &self.bundle.manifest.nil;
+        match threshold {
+            // Who sets a threshold means it.
+            Some(_) => NilPolicy { threshold, ..NilPolicy::default() }.decide(candidates),
+            None => policy.decide_named(candidates, named),
+        }
     }
 }

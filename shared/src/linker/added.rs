@@ -1,0 +1,215 @@
+//! Concepts that a user adds to a bundle: searched beside its own, and taken away again.
+//!
+//! They are few, so their index and dictionary are made anew at each change; their vectors are kept.
+
+use super::Linker;
+use crate::bundle::View;
+use crate::detect::{DetectOptions, Detected, Dictionary, Origin};
+use crate::error::{Error, Result};
+use crate::import::concepts::tidied;
+use crate::import::report::Report;
+use crate::index::{Index, IndexInfo, Precision, best_per_concept};
+use crate::kb::{Concept, ConceptId, KnowledgeBase};
+use crate::score::Candidate;
+use crate::tokens::Encoded;
+use bytes::Bytes;
+
+/// The reason for skipping a concept whose identifier the bundle has, or another that was added.
+pub const TAKEN: &str = "the id is taken by another concept";
+/// The reason for skipping a concept without identifier or name.
+pub const INCOMPLETE: &str = "a concept without id or name";
+/// The reason for skipping a concept whose names have no letter that the encoder reads.
+pub const UNREADABLE: &str = "nothing can be read in its names";
+
+/// Concepts beside those of a bundle; their positions go on where the bundle's end.
+pub struct Added {
+    first: usize,
+    kb: KnowledgeBase,
+    /// For each concept the vectors of its rows, one after the other.
+    vectors: Vec<Vec<f32>>,
+    /// Over positions from 0; nothing while there is no concept.
+    found_by: Option<(Index, Dictionary)>,
+}
+
+impl Added {
+    /// None yet, beside a bundle of so many.
+    pub(super) fn new(first: usize) -> Self {
+        Self { first, kb: KnowledgeBase::new(), vectors: Vec::new(), found_by: None }
+    }
+
+    /// Themselves, in the order in which they were added.
+    pub fn concepts(&self) -> impl ExactSizeIterator<Item = &Concept> {
+        self.kb.iter().map(|(_, concept)| concept)
+    }
+
+    /// Whether a position is one of theirs.
+    pub fn has(&self, id: ConceptId) -> bool {
+        id.index() >= self.first
+    }
+
+    pub(super) fn concept(&self, id: ConceptId) -> Option<&Concept> {
+        let at = id.index().checked_sub(self.first)?;
+        self.kb.get(ConceptId(at as u32))
+    }
+
+    pub(super) fn find(&self, id: &str) -> Option<ConceptId> {
+        self.kb.find(id).map(|at| self.outside(at))
+    }
+
+    fn outside(&self, at: ConceptId) -> ConceptId {
+        ConceptId((self.first + at.index()) as u32)
+    }
+
+    /// Those that have a mention as their name.
+    pub(super) fn named(&self, mention: &str) -> Vec<ConceptId> {
+        let Some((_, dictionary)) = &self.found_by else { return Vec::new() };
+        dictionary.lookup_mention(mention).into_iter().map(|at| self.outside(at)).collect()
+    }
+
+    /// Adds the mentions of their names to those of the bundle: of names that overlap the longer stays, and unknown terms
+    /// give way.
+    pub(super) fn detect(&self, text: &str, found: Vec<Detected>, options: &DetectOptions) -> Vec<Detected> {
+        let Some((_, dictionary)) = &self.found_by else { return found };
+        let own = dictionary.detect(text, &DetectOptions { unknown_terms: false, ..*options });
+        let beats = |own: &Detected, other: &Detected| {
+            let same = own.span == other.span;
+            let longer = own.span.len() > other.span.len();
+            other.origin == Origin::UnknownTerm || !options.overlapping && (same || longer)
+        };
+        // Both are in the order of the text; a mention overlaps few others.
+        let (mut joined, mut from) = (Vec::with_capacity(found.len() + own.len()), 0);
+        let mut lost = vec![false; found.len()];
+        for own in own {
+            while found.get(from).is_some_and(|other| other.span.end <= own.span.start) {
+                from += 1;
+            }
+            let beside = || (from..found.len()).take_while(|at| found[*at].span.start < own.span.end);
+            let overlapped: Vec<usize> = beside().filter(|at| found[*at].span.overlaps(&own.span)).collect();
+            let fits = options.overlapping || overlapped.iter().all(|at| beats(&own, &found[*at]));
+            if fits {
+                overlapped.iter().filter(|at| beats(&own, &found[**at])).for_each(|at| lost[*at] = true);
+                joined.push(own);
+            }
+        }
+        joined.extend(found.into_iter().zip(lost).filter(|(_, lost)| !lost).map(|(found, _)| found));
+        joined.sort_unstable();
+        joined.dedup();
+        joined
+    }
+
+    /// Joins the best of them to the bundle's candidates of each query.
+    pub(super) fn search(&self, queries: &[f32], k: usize, candidates: &mut [Vec<Candidate>]) {
+        let Some((index, _)) = &self.found_by else { return };
+        for (found, candidates) in index.search(queries, k).into_iter().zip(candidates) {
+            let outside = |found: Candidate| Candidate { concept: self.outside(found.concept), score: found.score };
+            candidates.extend(found.into_iter().map(outside));
+            *candidates = best_per_concept(std::mem::take(candidates), k);
+        }
+    }
+}
+
+impl Linker {
+    /// The concepts that can be added, with the rows of all, one after the other, and how many each has. The rows are encoded as
+    /// entities, and their vectors go to [`Linker::add`]. What cannot be added is counted as skipped.
+    ///
+    /// # Errors
+    /// If none can be added, a concept of the bundle is damaged, or a text cannot be tokenized.
+    pub fn rows_of(
+        &self,
+        concepts: Vec<Concept>,
+        report: &mut Report,
+    ) -> Result<(Vec<Concept>, Vec<Encoded>, Vec<usize>)> {
+        let (mut kept, mut rows, mut counts) = (KnowledgeBase::new(), Vec::new(), Vec::new());
+        let view = &self.bundle.manifest.view;
+        for concept in concepts {
+            let place = || format!("{} ({})", concept.id, concept.name);
+            let Ok(concept) = tidied(concept.clone(), report, place) else {
+                report.skip(INCOMPLETE, place);
+                continue;
+            };
+            if self.find(&concept.id)?.is_some() || kept.find(&concept.id).is_some() {
+                report.skip(TAKEN, place);
+                continue;
+            }
+            let own = view.rows(&self.bundle.tokens, &concept)?;
+            if own.is_empty() {
+                report.skip(UNREADABLE, place);
+                continue;
+            }
+            counts.push(own.len());
+            rows.extend(own);
+            kept.push(concept)?;
+        }
+        if kept.is_empty() {
+            let why = report.reasons();
+            let why = if why.is_empty() { "there is none".to_owned() } else { format!("skipped {why}") };
+            return Err(Error::input(format!("no concept to add: {why}")));
+        }
+        Ok((kept.iter().map(|(_, concept)| concept.clone()).collect(), rows, counts))
+    }
+
+    /// Adds concepts with the vectors of their rows; all of them, or none.
+    ///
+    /// # Shapes
+    /// vectors `[rows, dim]`
+    ///
+    /// # Errors
+    /// If an identifier is taken, or they cannot be indexed.
+    ///
+    /// # Panics
+    /// If the vectors are not those of the rows.
+    pub fn add(&mut self, concepts: Vec<Concept>, counts: &[usize], vectors: &[f32]) -> Result<()> {
+        let dim = self.bundle.index.info().dim;
+        assert_eq!(vectors.len(), counts.iter().sum::<usize>() * dim, "vectors of {dim} values for all rows");
+        let (mut kb, mut all) = (self.added.kb.clone(), self.added.vectors.clone());
+        let mut rest = vectors;
+        for (concept, count) in concepts.into_iter().zip(counts) {
+            kb.push(concept)?;
+            let (own, others) = rest.split_at(count * dim);
+            all.push(own.to_vec());
+            rest = others;
+        }
+        self.replace(kb, all)
+    }
+
+    /// Takes added concepts away; gives how many went.
+    ///
+    /// # Errors
+    /// If what is left cannot be indexed.
+    pub fn remove(&mut self, goes: impl Fn(&Concept) -> bool) -> Result<usize> {
+        let (mut kb, mut vectors) = (KnowledgeBase::new(), Vec::new());
+        for ((_, concept), own) in self.added.kb.iter().zip(&self.added.vectors) {
+            if !goes(concept) {
+                kb.push(concept.clone())?;
+                vectors.push(own.clone());
+            }
+        }
+        let gone = self.added.kb.len() - kb.len();
+        self.replace(kb, vectors)?;
+        Ok(gone)
+    }
+
+    fn replace(&mut self, kb: KnowledgeBase, vectors: Vec<Vec<f32>>) -> Result<()> {
+        let first = self.added.first;
+        let found_by = match kb.is_empty() {
+            true => None,
+            false => Some((self.index_of(&vectors)?, Dictionary::from_bytes(Dictionary::build(kb.iter())?.into())?)),
+        };
+        self.added = Added { first, kb, vectors, found_by };
+        Ok(())
+    }
+
+    fn index_of(&self, vectors: &[Vec<f32>]) -> Result<Index> {
+        let (info, view) = (self.bundle.index.info(), &self.bundle.manifest.view);
+        let rows = vectors.iter().enumerate();
+        let concepts: Vec<ConceptId> =
+            rows.flat_map(|(at, own)| std::iter::repeat_n(ConceptId(at as u32), own.len() / info.dim)).collect();
+        let info = IndexInfo { rows: concepts.len(), precision: Precision::F32, hnsw: None, ..info.clone() };
+        let bytes = Bytes::from(Index::build(&vectors.concat(), &concepts, &info)?);
+        let mut index = Index::from_bytes(&bytes, crate::container::Check::Trusted)?;
+        if view.concepts == View::Both {
+            index.set_mix(view.mix);
+        }
+        Ok(index)
+    }
+}

@@ -1,0 +1,147 @@
+//! Mentions on their way to the encoder.
+
+use crate::detect::Detected;
+use crate::kb::ConceptId;
+use crate::tokens::Encoded;
+use std::collections::HashMap;
+
+/// Mentions on their way to the encoder; equal token sequences are encoded once.
+#[derive(Default)]
+pub struct Prepared {
+    pub(super) mentions: Vec<PreparedMention>,
+    pub(super) sequences: Vec<Encoded>,
+}
+
+pub(super) struct PreparedMention {
+    pub detected: Detected,
+    /// Its token sequence; nothing if nothing is left of it after normalising.
+    pub sequence: Option<usize>,
+    /// The concepts that have its text as a name, up to spelling.
+    pub named: Vec<ConceptId>,
+    /// What it was read as, if that is not what stands there.
+    pub read_as: Option<String>,
+}
+
+/// Some mentions of a [`Prepared`].
+pub struct Part {
+    /// Which they are: positions in the whole.
+    pub places: Vec<usize>,
+    /// Themselves.
+    pub prepared: Prepared,
+}
+
+/// Different token sequences, numbered as they come.
+#[derive(Default)]
+pub(super) struct Numbered(HashMap<Encoded, usize>);
+
+impl Numbered {
+    pub fn number(&mut self, encoded: Encoded) -> usize {
+        let next = self.0.len();
+        *self.0.entry(encoded).or_insert(next)
+    }
+
+    pub fn in_order(self) -> Vec<Encoded> {
+        let mut sequences: Vec<(Encoded, usize)> = self.0.into_iter().collect();
+        sequences.sort_unstable_by_key(|(_, at)| *at);
+        sequences.into_iter().map(|(encoded, _)| encoded).collect()
+    }
+}
+
+impl Prepared {
+    /// Joins the mentions of several texts; sequences that occur in more than one are encoded once.
+    pub fn join(texts: impl IntoIterator<Item = Prepared>) -> Self {
+        let (mut numbered, mut mentions) = (Numbered::default(), Vec::new());
+        for text in texts {
+            let numbers: Vec<usize> = text.sequences.into_iter().map(|encoded| numbered.number(encoded)).collect();
+            mentions.extend(text.mentions.into_iter().map(|mention| {
+                let sequence = mention.sequence.map(|at| numbers[at]);
+                PreparedMention { sequence, ..mention }
+            }));
+        }
+        Self { mentions, sequences: numbered.in_order() }
+    }
+
+    /// Takes it apart, a part for each group of sequences, in their order. Mentions without a sequence come with the first.
+    ///
+    /// # Panics
+    /// If the groups do not have every sequence once.
+    pub fn split(self, groups: &[Vec<usize>]) -> Vec<Part> {
+        let mut parts: Vec<Part> = Vec::new();
+        parts.resize_with(groups.len().max(1), || Part { places: Vec::new(), prepared: Self::default() });
+        let mut sequences: Vec<Option<Encoded>> = self.sequences.into_iter().map(Some).collect();
+        let mut places = vec![(0, 0); sequences.len()];
+        for (at, group) in groups.iter().enumerate() {
+            for (within, sequence) in group.iter().enumerate() {
+                places[*sequence] = (at, within);
+                parts[at].prepared.sequences.extend(sequences[*sequence].take());
+            }
+            assert_eq!(parts[at].prepared.sequences.len(), group.len(), "a sequence stands in two groups");
+        }
+        assert!(sequences.iter().all(Option::is_none), "a sequence stands in no group");
+        for (place, mention) in self.mentions.into_iter().enumerate() {
+            let (at, sequence) = mention.sequence.map_or((0, None), |sequence| {
+                let (at, within) = places[sequence];
+                (at, Some(within))
+            });
+            parts[at].places.push(place);
+            parts[at].prepared.mentions.push(PreparedMention { sequence, ..mention });
+        }
+        parts
+    }
+
+    /// The number of mentions.
+    pub fn mentions(&self) -> usize {
+        self.mentions.len()
+    }
+
+    /// The different token sequences.
+    pub fn sequences(&self) -> &[Encoded] {
+        &self.sequences
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::detect::Origin;
+    use crate::text::Span;
+    use crate::tokens::Cut;
+
+    fn encoded(id: u32) -> Encoded {
+        Encoded { ids: vec![id], own: 0..1, cut: Cut::default() }
+    }
+
+    fn mention(start: usize, sequence: Option<usize>) -> PreparedMention {
+        let detected = Detected { span: Span::new(start, start + 1), origin: Origin::Given };
+        PreparedMention { detected, sequence, named: Vec::new(), read_as: None }
+    }
+
+    #[test]
+    fn parts_have_the_mentions_of_their_sequences() {
+        let mentions = [mention(0, Some(1)), mention(1, None), mention(2, Some(0)), mention(3, Some(1))];
+        let whole = || Prepared {
+            mentions: mentions.iter().map(|m| mention(m.detected.span.start, m.sequence)).collect(),
+            sequences: vec![encoded(10), encoded(11), encoded(12)],
+        };
+        let parts = whole().split(&[vec![1], vec![2, 0]]);
+        let shown: Vec<_> = parts
+            .iter()
+            .map(|part| {
+                let ids: Vec<u32> = part.prepared.sequences.iter().map(|sequence| sequence.ids[0]).collect();
+                let sequences: Vec<_> = part.prepared.mentions.iter().map(|mention| mention.sequence).collect();
+                (part.places.clone(), ids, sequences)
+            })
+            .collect();
+        assert_eq!(shown[0], (vec![0, 1, 3], vec![11], vec![Some(0), None, Some(0)]));
+        assert_eq!(shown[1], (vec![2], vec![12, 10], vec![Some(1)]));
+        let nothing = Prepared { mentions: vec![mention(0, None)], sequences: Vec::new() }.split(&[]);
+        assert_eq!((nothing.len(), &nothing[0].places[..]), (1, &[0][..]));
+    }
+
+    #[test]
+    #[should_panic(expected = "in no group")]
+    fn a_forgotten_sequence_is_a_mistake() {
+        let whole = Prepared { mentions: Vec::new(), sequences: vec![encoded(1), encoded(2)] };
+        whole.split(&[vec![0]]);
+    }
+}

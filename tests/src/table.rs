@@ -1,0 +1,100 @@
+//! The table `pipeline.json` and a bundle of it with the tiny model.
+
+use crate::{bytes, model};
+use bytes::Bytes;
+use pel_shared::biencoder::{Pooling, Reduction};
+use pel_shared::bundle::{Bundle, EncoderInfo, KbInfo, Parts, ViewOptions, names};
+use pel_shared::index::Precision;
+use pel_shared::kb::{Concept, KnowledgeBase};
+use pel_shared::linker::Linker;
+use pel_shared::nil::NilPolicy;
+use pel_shared::score::Score;
+use pel_trainer::device::OpenDevice;
+use pel_trainer::indexing::{Recipe, WorkFolder, build};
+use serde::Deserialize;
+
+/// Texts with the decisions that are expected.
+#[derive(Deserialize)]
+pub struct Table {
+    /// The lowest score that is linked.
+    pub threshold: f32,
+    /// The knowledge base.
+    pub concepts: Vec<Concept>,
+    /// The texts.
+    pub rows: Vec<Row>,
+}
+
+/// A text with its decisions.
+#[derive(Deserialize)]
+pub struct Row {
+    /// The text.
+    pub text: String,
+    /// Given spans, in bytes.
+    #[serde(default)]
+    pub spans: Vec<(usize, usize)>,
+    /// Start and end of each mention in bytes, and its concept, if it has one.
+    pub links: Vec<(usize, usize, Option<String>)>,
+}
+
+impl Table {
+    /// The table.
+    ///
+    /// # Panics
+    /// If it cannot be read.
+    pub fn read() -> Self {
+        serde_json::from_slice(&bytes("pipeline.json")).expect("the table has its form")
+    }
+}
+
+/// What a bundle of the table is made of.
+///
+/// # Panics
+/// If a file is missing.
+pub fn recipe(table: &Table, precision: Precision) -> Recipe {
+    let mut kb = KnowledgeBase::new();
+    for concept in &table.concepts {
+        kb.push(concept.clone()).expect("the table's ids are unique");
+    }
+    let mut files = Parts::default();
+    for name in [names::CONFIG, names::WEIGHTS, names::TOKENIZER] {
+        let bytes = std::fs::read(model("tiny").join(name)).expect(name);
+        files.0.insert(name.into(), Bytes::from(bytes));
+    }
+    Recipe {
+        encoder: EncoderInfo {
+            name: "tiny".into(),
+            licence: "MIT OR Apache-2.0".into(),
+            tied: true,
+            reduction: Reduction { pooling: Pooling::Mean, score: Score::Cosine },
+            precision,
+        },
+        kb_info: KbInfo {
+            name: "table".into(),
+            concepts: kb.len(),
+            names: 7,
+            blake3: String::new(),
+            licences: Vec::new(),
+        },
+        kb,
+        licence_text: None,
+        files,
+        view: ViewOptions::names(),
+        precision: Precision::Int8,
+        hnsw: None,
+        nil: NilPolicy { threshold: Some(table.threshold), ..NilPolicy::default() },
+        batch_tokens: 2048,
+        bf16: false,
+    }
+}
+
+/// A linker of a recipe.
+///
+/// # Panics
+/// If its parts do not fit together.
+pub fn linker(recipe: Recipe, device: &OpenDevice) -> Linker {
+    let folder = tempfile::tempdir().expect("a folder");
+    let work = WorkFolder::beside(&folder.path().join("bundle"));
+    let built = build(recipe, device, &work).expect("it fits together");
+    let bundle = Bundle::read(built.parts).expect("what was built can be read");
+    Linker::new(bundle, &device.device).expect("the encoder fits")
+}

@@ -1,0 +1,119 @@
+//! Concepts that a user adds: found at once beside the bundle's, and gone when they are taken away; on every device.
+
+use pel_shared::biencoder::Side;
+use pel_shared::bundle::View;
+use pel_shared::import::report::Report;
+use pel_shared::index::Precision;
+use pel_shared::kb::Concept;
+use pel_shared::linker::{LinkOptions, Linker};
+use pel_shared::nil::Decision;
+use pel_tests::devices;
+use pel_tests::table::{Table, linker, recipe};
+use pel_trainer::commands::link::link;
+use pel_trainer::device::OpenDevice;
+
+fn concept(id: &str, name: &str, synonyms: &[&str]) -> Concept {
+    let synonyms = synonyms.iter().map(|synonym| (*synonym).to_owned()).collect();
+    Concept { id: id.into(), name: name.into(), synonyms, ..Concept::default() }
+}
+
+fn add(linker: &mut Linker, concepts: Vec<Concept>) -> Result<(usize, Report), String> {
+    let mut report = Report::default();
+    let (concepts, rows, counts) = linker.rows_of(concepts, &mut report).map_err(|error| error.to_string())?;
+    let vectors = linker.encoder().encode(Side::Entity, &rows.iter().collect::<Vec<_>>()).expect("encoded");
+    let added = concepts.len();
+    linker.add(concepts, &counts, &vectors).expect("they are new");
+    Ok((added, report))
+}
+
+/// Text and concept of each link.
+fn linked(linker: &Linker, text: &str) -> Vec<(String, Option<String>)> {
+    let options = LinkOptions::default();
+    let links = link(linker, text, linker.detect(text, &options), &options).expect("linked");
+    let named = links.iter().map(|link| {
+        let id = match link.decision {
+            Decision::Linked { best } => Some(linker.concept(best.concept).expect("there").id),
+            Decision::Nil { .. } => None,
+        };
+        (text[link.span.start..link.span.end].to_owned(), id)
+    });
+    named.collect()
+}
+
+fn said(links: &[(&str, &str)]) -> Vec<(String, Option<String>)> {
+    links.iter().map(|(text, id)| ((*text).to_owned(), Some((*id).to_owned()))).collect()
+}
+
+#[test]
+fn added_concepts_are_found_at_once_and_gone_when_taken_away() {
+    for (name, device) in devices() {
+        let device = OpenDevice { device, name };
+        let mut linker = linker(recipe(&Table::read(), Precision::F32), &device);
+        let text = "Fever, severe chest pain, sore toe.";
+        let before = said(&[("Fever", "D1"), ("chest pain", "D2")]);
+        assert_eq!(linked(&linker, text), before);
+
+        let own = vec![concept("X1", "sore toe", &["toe pain"]), concept("X2", "severe chest pain", &[])];
+        let (added, report) = add(&mut linker, own).expect("new");
+        assert_eq!((added, report.skipped_in_all()), (2, 0));
+        // A longer name of theirs wins over the bundle's.
+        let with = said(&[("Fever", "D1"), ("severe chest pain", "X2"), ("sore toe", "X1")]);
+        assert_eq!(linked(&linker, text), with, "{}", device.name);
+        assert_eq!(linked(&linker, "Toe pain"), said(&[("Toe pain", "X1")]));
+        let at = linker.find("X1").expect("readable").expect("there");
+        assert_eq!((at.index(), linker.concept(at).expect("there").name.as_str()), (5, "sore toe"));
+
+        // A second addition keeps the first; a shorter name gives way to the bundle's longer one.
+        add(&mut linker, vec![concept("X3", "pain", &[])]).expect("new");
+        assert_eq!(linked(&linker, text), with);
+        assert_eq!(linked(&linker, "pain"), said(&[("pain", "X3")]));
+        assert_eq!(linker.remove(|concept| concept.id == "X2").expect("taken away"), 1);
+        assert_eq!(linked(&linker, text), said(&[("Fever", "D1"), ("chest pain", "D2"), ("sore toe", "X1")]));
+        assert_eq!(linker.remove(|_| true).expect("taken away"), 2);
+        assert_eq!(linked(&linker, text), before);
+        assert_eq!(linker.added().concepts().len(), 0);
+    }
+}
+
+#[test]
+fn what_cannot_be_added_is_counted_or_an_error() {
+    let (name, device) = devices().remove(0);
+    let mut linker = linker(recipe(&Table::read(), Precision::F32), &OpenDevice { device, name });
+    let mixed = vec![
+        concept("D1", "again", &[]),
+        concept("X1", "toe", &[]),
+        concept("X1", "toe twice", &[]),
+        concept("X2", " ", &[]),
+        concept("X3", "\u{200d}", &[]),
+    ];
+    let (added, report) = add(&mut linker, mixed).expect("one is new");
+    assert_eq!((added, report.skipped_in_all()), (1, 4), "{report:?}");
+    assert!(report.reasons().contains("2 x the id is taken by another concept"), "{}", report.reasons());
+    for (concepts, expected) in [
+        (vec![], "no concept to add: there is none"),
+        (vec![concept("X1", "toe", &[])], "no concept to add: skipped 1 x the id is taken by another concept"),
+    ] {
+        assert_eq!(add(&mut linker, concepts).expect_err("nothing new"), expected);
+    }
+    assert_eq!(linker.added().concepts().map(|concept| concept.name.as_str()).collect::<Vec<_>>(), ["toe"]);
+}
+
+#[test]
+fn added_concepts_are_scored_by_both_views_like_the_bundles() {
+    let (name, device) = devices().remove(0);
+    let mut recipe = recipe(&Table::read(), Precision::F32);
+    recipe.view.concepts = View::Both;
+    recipe.view.mix = 0.5;
+    let mut linker = linker(recipe, &OpenDevice { device, name });
+    // What the bundle's own concept would be under another identifier.
+    let twin =
+        Concept { id: "X1".into(), ..linker.bundle().concepts.get(pel_shared::kb::ConceptId(0)).expect("there") };
+    add(&mut linker, vec![twin]).expect("new");
+    let text = "pyrexia";
+    let options = LinkOptions { k: 2, ..LinkOptions::default() };
+    let links = link(&linker, text, linker.detect(text, &options), &options).expect("linked");
+    let [own, twin] = links[0].candidates[..] else { panic!("two candidates: {links:?}") };
+    assert_eq!((own.concept.index(), twin.concept.index()), (0, 5));
+    // The bundle keeps bytes, the addition floats.
+    assert!((own.score - twin.score).abs() < 0.01, "{own:?} {twin:?}");
+}
