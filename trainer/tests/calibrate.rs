@@ -112,6 +112,33 @@ fn an_encoder_is_taken_out_of_a_bundle_with_its_threshold() {
 }
 
 #[test]
+fn a_threshold_is_taken_over_with_its_curve_by_a_bundle_of_the_same_views() {
+    let bench = Bench::new();
+    let nil = |bundle: &str| manifest(&bench.path(bundle))["nil"].clone();
+    assert_eq!(bench.pel("calibrate @bundle --corpus @ --device cpu").code, Some(0));
+    let curve = nil("bundle")["curve"].as_array().map_or(0, Vec::len);
+    assert!((1..=64).contains(&curve), "{curve}");
+    assert_eq!(
+        bench.pel("index --encoder @bundle --kb @kb.jsonl --nil-threshold 0.1 --device cpu --out @other").code,
+        Some(0)
+    );
+    let done = bench.pel("calibrate @other --from @bundle");
+    assert!(done.code == Some(0) && done.out.contains("written into the manifest"), "{}{}", done.out, done.err);
+    assert_eq!(nil("other"), nil("bundle"));
+    assert_eq!(bench.pel("inspect @other").code, Some(0));
+
+    let line = "index --encoder @bundle --kb @kb.jsonl --view template --device cpu --out @templates";
+    assert_eq!(bench.pel(line).code, Some(0));
+    let before = nil("templates");
+    bench.refuses(&[
+        ("calibrate @templates --from @bundle", 3, "its views or scores are not those of"),
+        ("calibrate @other --from @bundle --corpus @", 2, "cannot be used with"),
+        ("calibrate @other --from @nothing", 4, "expected a bundle"),
+    ]);
+    assert_eq!(nil("templates"), before);
+}
+
+#[test]
 fn what_cannot_be_calibrated_on_leaves_the_bundle_alone() {
     let bench = Bench::new();
     let before = manifest(&bench.path("bundle"));

@@ -1,11 +1,13 @@
 //! `pel calibrate`: the threshold of NIL, chosen on annotated mentions and put into a bundle.
 
+use crate::bundles;
 use crate::device::DeviceArgs;
 use crate::evaluate::{Calibration, Dense, NilOf, Rule, Split, dense, set_policy};
 use crate::files::{io_error, write_whole};
 use crate::kb_file::KbFile;
 use crate::tables::table;
 use clap::Args;
+use pel_shared::bundle::Manifest;
 use pel_shared::error::{Error, Result};
 use pel_shared::metrics::{CurvePoint, Interval};
 use std::path::{Path, PathBuf};
@@ -15,15 +17,19 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "Examples:\n  \
     pel calibrate bundle --corpus corpus\n  \
     pel calibrate bundle --corpus corpus --precision 0.9 --dry-run\n  \
-    pel calibrate bundle --corpus corpus --curve nil.csv --out nil.json\n\n\
+    pel calibrate bundle --corpus corpus --curve nil.csv --out nil.json\n  \
+    pel calibrate local.pel --from bundle\n\n\
     Choose on another split than the one that results are reported for. Mentions are linked as `pel link` links spans that \
     it is given.")]
 pub struct CalibrateArgs {
     /// The bundle
     bundle: PathBuf,
     /// The folder of the corpus: documents.jsonl and one mentions.SPLIT.jsonl for each split
-    #[arg(long, value_name = "DIR")]
-    corpus: PathBuf,
+    #[arg(long, value_name = "DIR", required_unless_present = "from")]
+    corpus: Option<PathBuf>,
+    /// Take threshold and curve over from another bundle, of the same views and scores, and choose nothing
+    #[arg(long, value_name = "BUNDLE", conflicts_with_all = ["corpus", "precision", "curve", "out", "mix", "dry_run"])]
+    from: Option<PathBuf>,
     /// The split to choose on
     #[arg(long, default_value = "dev")]
     split: String,
@@ -80,9 +86,13 @@ fn share(text: &str) -> std::result::Result<f64, String> {
 /// If the bundle or the corpus cannot be read, the split has no NIL mention, no threshold has the precision, or something
 /// cannot be written.
 pub fn run(args: &CalibrateArgs, device: &DeviceArgs, json: bool) -> Result<()> {
-    let read = |concepts: &KbFile| {
-        Split::read(&args.corpus, &args.split, args.every as usize, &concepts.kb, None)?.not_empty()
+    let corpus = match (&args.from, &args.corpus) {
+        (Some(from), _) => return take_over(from, &args.bundle, json),
+        (None, Some(corpus)) => corpus,
+        (None, None) => return Err(Error::input("expected --corpus or --from")),
     };
+    let read =
+        |concepts: &KbFile| Split::read(corpus, &args.split, args.every as usize, &concepts.kb, None)?.not_empty();
     let mut opened = dense::open(&args.bundle, device, None)?;
     let mix = match args.mix {
         false => None,
@@ -100,7 +110,7 @@ pub fn run(args: &CalibrateArgs, device: &DeviceArgs, json: bool) -> Result<()> 
     let Dense { concepts, road, .. } = opened;
     let split = read(&concepts)?;
     let rule = args.precision.map_or(Rule::BestF1, Rule::LinkPrecision);
-    let found = Calibration::choose(road.as_ref(), &args.corpus, &split, args.nil, rule)?;
+    let found = Calibration::choose(road.as_ref(), corpus, &split, args.nil, rule)?;
     if let Some(path) = &args.curve {
         write_curve(path, &found.curve)?;
     }
@@ -115,6 +125,28 @@ pub fn run(args: &CalibrateArgs, device: &DeviceArgs, json: bool) -> Result<()> 
     match json {
         true => println!("{record}"),
         false => println!("{}", text(&found, road.threshold(), args)),
+    }
+    Ok(())
+}
+
+/// Puts the policy of one bundle into another.
+fn take_over(from: &Path, into: &Path, json: bool) -> Result<()> {
+    let [source, target] = [from, into].map(|path| bundles::open(path).map(|bundle| bundle.manifest));
+    let (source, target) = (source?, target?);
+    let scored = |manifest: &Manifest| (manifest.view, manifest.encoder.reduction, manifest.index.score);
+    if scored(&source) != scored(&target) {
+        let (from, into) = (from.display(), into.display());
+        return Err(Error::input(format!(
+            "--from {from}: its views or scores are not those of {into}, so that its threshold says nothing about them"
+        )));
+    }
+    let nil = source.nil;
+    let threshold = nil.threshold;
+    set_policy(into, nil, None)?;
+    match (json, threshold) {
+        (true, threshold) => println!("{}", serde_json::json!({"threshold": threshold})),
+        (false, Some(threshold)) => println!("Threshold {threshold}, written into the manifest of {}.", into.display()),
+        (false, None) => println!("No threshold; written into the manifest of {}.", into.display()),
     }
     Ok(())
 }

@@ -174,7 +174,9 @@ pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         (None, Some(manifest)) if view == manifest.view && reduction == manifest.encoder.reduction => {
             manifest.nil.clone()
         }
-        (threshold, _) => NilPolicy { threshold, calibrated_on: args.nil_calibrated_on.clone() },
+        (threshold, _) => {
+            NilPolicy { threshold, calibrated_on: args.nil_calibrated_on.clone(), ..NilPolicy::default() }
+        }
     };
     let recipe = Recipe {
         encoder: EncoderInfo {
