@@ -71,3 +71,40 @@ fn a_compact_model_is_indexed_and_links() {
         assert_eq!(json["split"]["in_kb"], 2, "{json}");
     }
 }
+
+#[test]
+fn a_table_has_every_row_that_was_measured_with_all_its_seeds() {
+    let bench = Bench::new();
+    std::fs::copy(bench.path("mentions.known.jsonl"), bench.path("mentions.train.jsonl")).expect("copied");
+    let common = "experiment --table pel-3 --counts 1,2 --split dev --set data.split=train --set optimiser.batch=2 --set optimiser.steps=2 --set validation.mentions=0 --set model.tied=true --set view.concepts=names \
+        --set view.mention=bare --device cpu --corpus @ --kb @kb.jsonl --out @tables";
+    let line = |more: &str| format!("{common} --encoder {} {more}", tiny().display());
+    let table = || std::fs::read_to_string(bench.path("tables/pel-3.md")).expect("written");
+    // Baselines first: string matching, the training majority, the encoder as it is.
+    let done = bench.pel(&line("--only ce-1-random --seeds 0,1"));
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    let rows: Vec<String> = table().lines().filter(|line| line.starts_with("| ")).map(str::to_owned).collect();
+    assert_eq!(rows.len(), 2 + 3 + 1, "{rows:?}");
+    assert!(
+        rows[5].starts_with("| PEL-CE | ") && rows[5].contains(" ± ") && rows[5].ends_with("| - | - |"),
+        "{}",
+        rows[5]
+    );
+
+    // Another row joins; what was measured is not done again.
+    let made = |name: &str| std::fs::metadata(bench.path(name)).and_then(|file| file.modified()).expect("there");
+    let before = made("tables/results/ce-1-random-seed1.json");
+    let done = bench.pel(&line("--only pb-fgsm-1-mixed"));
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    assert!(table().contains("| PEL-CE | ") && table().contains("| PEL-Pb + FGSM | - | - | "), "{}", table());
+    assert_eq!(made("tables/results/ce-1-random-seed1.json"), before);
+    assert!(bench.path("tables/plots/pel-figure-3-random.svg").is_file());
+
+    for (more, said) in [
+        ("--set loss.alpha=8", "the rows there have other settings"),
+        ("--every 2", "the rows there have other settings"),
+    ] {
+        let done = bench.pel(&line(more));
+        assert!(done.code == Some(3) && done.err.contains(said), "{more}: {}", done.err);
+    }
+}

@@ -1,6 +1,7 @@
 //! `pel experiment`: trains and measures every row of a table, and writes the table in the paper's layout.
 //!
 //! ```text
+//! OUT/settings.json        what all rows share; a call with others is refused
 //! OUT/runs/ROW-seedN/      a run of `pel train`; goes on where it was stopped
 //! OUT/results/ROW-seedN.json   its figures; a row that has them is not done again
 //! OUT/pel-2.md ...         the tables, with means over seeds and intervals over documents
@@ -60,7 +61,7 @@ pub struct ExperimentArgs {
     /// The two numbers of negatives of table 2; tables 3 and 4 have the first
     #[arg(long, value_delimiter = ',', default_value = "32,64")]
     counts: Vec<usize>,
-    /// Only rows whose file name has one of these words
+    /// Train only rows whose file name has one of these words; a table has every row that has been measured, with all its seeds
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// The split to measure on; thresholds of NIL are chosen on the validation split
@@ -167,17 +168,21 @@ pub fn run(args: &ExperimentArgs, device: &DeviceArgs, json: bool) -> Result<()>
         Error::input(format!("--counts: expected two numbers, such as 32,64, found {}", args.counts.len()))
     })?;
     let device = device.open(Work::Long)?;
+    check_settings(args)?;
     let baselines = baselines(args, &device)?;
     let mut tables = args.table.clone();
     tables.sort_unstable();
     tables.dedup();
     for table in tables {
-        let rows = table.rows(counts);
-        let chosen = |row: &&Row| args.only.is_empty() || args.only.iter().any(|word| row.slug().contains(word));
         let mut all: Vec<(Row, Vec<Measured>)> = Vec::new();
-        for row in rows.iter().filter(chosen) {
-            let measured = args.seeds.iter().map(|seed| measured(args, row, *seed, &device));
-            all.push((*row, measured.collect::<Result<_>>()?));
+        for row in table.rows(counts) {
+            if args.only.is_empty() || args.only.iter().any(|word| row.slug().contains(word)) {
+                args.seeds.iter().try_for_each(|seed| measured(args, &row, *seed, &device).map(drop))?;
+            }
+            let measured = of_every_seed(args, &row)?;
+            if !measured.is_empty() {
+                all.push((row, measured));
+            }
         }
         let text = tables::markdown(table, &baselines, &all);
         let path = args.out.join(format!("{}.md", table.slug()));
@@ -189,6 +194,32 @@ pub fn run(args: &ExperimentArgs, device: &DeviceArgs, json: bool) -> Result<()>
         }
     }
     Ok(())
+}
+
+/// Refuses to put rows of different settings into one table.
+fn check_settings(args: &ExperimentArgs) -> Result<()> {
+    let path = args.out.join("settings.json");
+    let settings = serde_json::json!({"config": config(args, None, 0)?, "split": args.split, "every": args.every});
+    let before: serde_json::Value = kept(&path, || Ok(settings.clone()))?;
+    match before == settings {
+        true => Ok(()),
+        false => Err(Error::input(format!(
+            "{}: the rows there have other settings than these; take another --out, or the same settings",
+            path.display()
+        ))),
+    }
+}
+
+/// What has been measured of a row, by seed.
+fn of_every_seed(args: &ExperimentArgs, row: &Row) -> Result<Vec<Measured>> {
+    let folder = args.out.join("results");
+    let files = std::fs::read_dir(&folder).map_err(|cause| io_error("listing", &folder, cause))?;
+    let prefix = format!("{}-seed", row.slug());
+    let seed = |name: &str| name.strip_prefix(&prefix)?.strip_suffix(".json")?.parse::<u64>().ok();
+    let mut seeds: Vec<u64> = files.filter_map(|file| seed(&file.ok()?.file_name().to_string_lossy())).collect();
+    seeds.sort_unstable();
+    let read = |seed| kept(&folder.join(format!("{prefix}{seed}.json")), || Err(Error::input("it has gone")));
+    seeds.into_iter().map(read).collect()
 }
 
 /// Every row's configuration but for the row's own settings.
