@@ -40,6 +40,7 @@ enum Command {
     Calibrate(commands::calibrate::CalibrateArgs),
     Split(commands::split::SplitArgs),
     Bench(commands::bench::BenchArgs),
+    Serve(commands::serve::ServeArgs),
     /// List the processors and GPUs that an encoder can run on
     Devices,
 }
@@ -87,6 +88,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Calibrate(args) => commands::calibrate::run(args, device, json)?,
         Command::Split(args) => commands::split::run(args, json)?,
         Command::Bench(args) => commands::bench::run(args, device, json)?,
+        Command::Serve(args) => commands::serve::run(args, json)?,
         Command::Devices => commands::devices::run(json)?,
     }
     Ok(())

@@ -8,5 +8,6 @@ pub mod export;
 pub mod index;
 pub mod inspect;
 pub mod link;
+pub mod serve;
 pub mod split;
 pub mod train;

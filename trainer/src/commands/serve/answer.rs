@@ -1,0 +1,254 @@
+//! One request, one answer.
+
+use super::site::{Coding, File, Found, Site};
+use bytes::Bytes;
+use headers::{AcceptRanges, ContentLength, ContentRange, ContentType, HeaderMapExt, Host, IfNoneMatch, IfRange};
+use http_body_util::Full;
+use http_range_header::{EndPosition, StartPosition, parse_range_header};
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::{Method, Request, Response, StatusCode};
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
+use std::cmp::Reverse;
+use std::net::IpAddr;
+use std::ops::Range;
+use std::sync::Arc;
+
+type Answer = Response<Full<Bytes>>;
+
+/// What a document or script may do, with the place that it may connect to.
+macro_rules! policy {
+    ($connect:literal) => {
+        concat!(
+            "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data: blob:; ",
+            "connect-src ",
+            $connect,
+            "; worker-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        )
+    };
+}
+
+/// Goes with every answer.
+const ALWAYS: [(HeaderName, &str); 6] = [
+    (header::CACHE_CONTROL, "no-cache"),
+    (HeaderName::from_static("cross-origin-embedder-policy"), "require-corp"),
+    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+];
+
+/// Answers a request; `local` if only this machine may ask.
+pub async fn answer<B>(site: &Site, request: &Request<B>, local: bool) -> Answer {
+    let path = percent_decode_str(request.uri().path()).decode_utf8_lossy();
+    let mut answer = if local && !names_this_machine(request) {
+        let said = "This page answers to localhost, 127.0.0.1 and [::1] only; the request names another host.";
+        text(StatusCode::MISDIRECTED_REQUEST, said)
+    } else if request.method() != Method::GET && request.method() != Method::HEAD {
+        let mut answer = text(StatusCode::METHOD_NOT_ALLOWED, "Only GET and HEAD are answered.");
+        answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
+        answer
+    } else {
+        match site.find(&path) {
+            Some(Found::File(file)) => send(file, request).await,
+            Some(Found::Folder) => move_to(&format!("{path}/")),
+            None => text(StatusCode::NOT_FOUND, "There is no such file here."),
+        }
+    };
+    // The worker that reads the notes must not be able to connect to anything.
+    let alone = path.contains("/pkg/") && path.ends_with("worker.js");
+    let policy = if alone { policy!("'none'") } else { policy!("'self'") };
+    let headers = answer.headers_mut();
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
+    for (name, value) in ALWAYS {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    answer
+}
+
+/// Whether every name of a host in the request is one of this machine. Another site, whose name was made to lead here, could
+/// else read what is served as if it were its own.
+fn names_this_machine<B>(request: &Request<B>) -> bool {
+    let local = |name: &str| {
+        let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+        name.eq_ignore_ascii_case("localhost") || address.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+    };
+    let headers = request.headers();
+    let one = headers.get_all(header::HOST).iter().count() == 1;
+    let host = headers.typed_get::<Host>();
+    one && host.is_some_and(|host| local(host.hostname())) && request.uri().host().is_none_or(local)
+}
+
+/// A short text.
+fn text(status: StatusCode, said: &'static str) -> Answer {
+    let mut answer = Response::new(Full::from(said));
+    *answer.status_mut() = status;
+    answer.headers_mut().typed_insert(ContentType::text_utf8());
+    answer
+}
+
+/// Sends the browser on, so that what the page of a folder names beside itself is looked for inside.
+fn move_to(path: &str) -> Answer {
+    const SPECIAL: &AsciiSet =
+        &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'%').add(b'<').add(b'>').add(b'?').add(b'\\');
+    let mut answer = text(StatusCode::PERMANENT_REDIRECT, "The page is at this address with a slash.");
+    if let Ok(path) = HeaderValue::from_str(&utf8_percent_encode(path, SPECIAL).to_string()) {
+        answer.headers_mut().insert(header::LOCATION, path);
+    }
+    answer
+}
+
+/// Sends a file: nothing if the browser has it, a part if it asks for one, else the whole, compressed if that serves.
+async fn send<B>(file: &Arc<File>, request: &Request<B>) -> Answer {
+    let headers = request.headers();
+    // Only GET knows ranges, and they count the bytes as they are.
+    let ranged = request.method() == Method::GET && headers.contains_key(header::RANGE);
+    let codings = if ranged { Vec::new() } else { accepted(headers) };
+    let mut answer = Response::new(Full::default());
+    let mut tag = file.tag(None);
+    let forms = || std::iter::once(None).chain(codings.iter().copied().map(Some));
+    let known = headers.typed_get::<IfNoneMatch>();
+    let known = known.and_then(|known| forms().map(|form| file.tag(form)).find(|tag| !known.precondition_passes(tag)));
+    if let Some(known) = known {
+        tag = known;
+        *answer.status_mut() = StatusCode::NOT_MODIFIED;
+    } else {
+        let mut bytes = file.bytes.clone();
+        answer.headers_mut().typed_insert(ContentType::from(file.kind.clone()));
+        match if ranged { range(file, headers) } else { Asked::Whole } {
+            Asked::Part(part) => {
+                *answer.status_mut() = StatusCode::PARTIAL_CONTENT;
+                let named = ContentRange::bytes(part.start as u64..part.end as u64, bytes.len() as u64);
+                named.into_iter().for_each(|named| answer.headers_mut().typed_insert(named));
+                bytes = bytes.slice(part);
+            }
+            Asked::Beyond => {
+                let mut answer = text(StatusCode::RANGE_NOT_SATISFIABLE, "The file has no such bytes.");
+                answer.headers_mut().typed_insert(ContentRange::unsatisfied_bytes(bytes.len() as u64));
+                return answer;
+            }
+            Asked::Whole => {
+                // What the first does not make smaller, the next would not either.
+                if let Some(coding) = codings.first().copied()
+                    && let Some(packed) = file.packed(coding).await
+                {
+                    (bytes, tag) = (packed, file.tag(Some(coding)));
+                    answer.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static(coding.name()));
+                }
+            }
+        }
+        // Said here too, because an empty answer to HEAD would have none.
+        answer.headers_mut().typed_insert(ContentLength(bytes.len() as u64));
+        *answer.body_mut() = Full::new(bytes);
+    }
+    let headers = answer.headers_mut();
+    headers.typed_insert(tag.clone());
+    headers.typed_insert(AcceptRanges::bytes());
+    headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
+    answer
+}
+
+/// What a request with a range asks for.
+enum Asked {
+    /// Also where the file has changed meanwhile, and where several parts or other units are asked for.
+    Whole,
+    Part(Range<usize>),
+    /// Nothing that the file has.
+    Beyond,
+}
+
+fn range(file: &File, headers: &HeaderMap) -> Asked {
+    let same = |known: IfRange| !known.is_modified(Some(file.tag(None)), None);
+    if headers.contains_key(header::IF_RANGE) && !headers.typed_get::<IfRange>().is_some_and(same) {
+        return Asked::Whole;
+    }
+    let range = headers.get(header::RANGE).and_then(|range| range.to_str().ok());
+    let Some(Ok(range)) = range.map(parse_range_header) else { return Asked::Whole };
+    let [range] = range.ranges[..] else { return Asked::Whole };
+    let len = file.bytes.len() as u64;
+    // Not by `validate` of the parser, which refuses the last bytes of a file that has fewer.
+    let part = match (range.start, range.end) {
+        (StartPosition::FromLast(last), _) => len.saturating_sub(last)..len,
+        (StartPosition::Index(from), EndPosition::LastByte) => from..len,
+        (StartPosition::Index(from), EndPosition::Index(to)) => from..len.min(to.saturating_add(1)),
+    };
+    if part.is_empty() { Asked::Beyond } else { Asked::Part(part.start as usize..part.end as usize) }
+}
+
+/// The codings that a client accepts, the one that it likes best first.
+fn accepted(headers: &HeaderMap) -> Vec<Coding> {
+    let values = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+    let words = values.flat_map(|value| value.split(','));
+    let weights: Vec<(&str, u16)> = words
+        .map(|word| {
+            let (name, parameters) = word.split_once(';').unwrap_or((word, ""));
+            let weight = parameters.trim().strip_prefix(['q', 'Q']).map(|rest| rest.trim_start_matches(['=', ' ']));
+            // In thousandths, of which there are no finer ones.
+            let weight = weight.map_or(Some(1.0), |weight| weight.trim().parse::<f32>().ok()).unwrap_or(0.0);
+            (name.trim(), (weight.clamp(0.0, 1.0) * 1000.0) as u16)
+        })
+        .collect();
+    let weight = |coding: &Coding| {
+        let of =
+            |name: &str| weights.iter().find(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, weight)| *weight);
+        of(coding.name()).or_else(|| of("*")).unwrap_or(0)
+    };
+    let mut codings: Vec<Coding> = Coding::ALL.into_iter().filter(|coding| weight(coding) > 0).collect();
+    codings.sort_by_key(|coding| Reverse(weight(coding)));
+    codings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codings_are_taken_by_weight() {
+        use Coding::{Gzip, Zstd};
+        for (header, expected) in [
+            ("", &[][..]),
+            ("identity", &[]),
+            ("gzip, deflate", &[Gzip]),
+            ("gzip, deflate, br, zstd", &[Zstd, Gzip]),
+            ("gzip;q=1.0, zstd;q=0.5", &[Gzip, Zstd]),
+            ("GZIP ; q = 0.001", &[Gzip]),
+            ("zstd;q=0, *", &[Gzip]),
+            ("*;q=0", &[]),
+            ("gzip;q=x", &[]),
+            ("gzip;q=", &[]),
+            (",;,=", &[]),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static(header));
+            assert_eq!(accepted(&headers), expected, "{header}");
+        }
+        assert!(accepted(&HeaderMap::new()).is_empty());
+    }
+
+    #[test]
+    fn hosts_of_this_machine_are_known() {
+        for (uri, host, expected) in [
+            ("/", "localhost", true),
+            ("/", "LocalHost:8080", true),
+            ("/", "127.0.0.1:80", true),
+            ("/", "[::1]:80", true),
+            ("http://localhost/", "localhost", true),
+            ("/", "evil.example", false),
+            ("/", "localhost.evil.example", false),
+            ("/", "127.0.0.1.evil.example", false),
+            ("/", "localhost@evil.example", false),
+            ("/", "192.168.0.1", false),
+            ("/", "0.0.0.0", false),
+            ("/", "", false),
+            ("http://evil.example/", "localhost", false),
+        ] {
+            let request = Request::builder().uri(uri).header(header::HOST, host).body(()).expect("a request");
+            assert_eq!(names_this_machine(&request), expected, "{uri} {host}");
+        }
+        let request = |hosts: &[&str]| {
+            let builder = hosts.iter().fold(Request::builder(), |request, host| request.header(header::HOST, *host));
+            builder.body(()).expect("a request")
+        };
+        assert!(!names_this_machine(&request(&[])));
+        assert!(!names_this_machine(&request(&["localhost", "evil.example"])));
+    }
+}
