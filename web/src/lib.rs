@@ -1,7 +1,12 @@
 //! PEL in a web page: a wasm-bindgen shell. All arithmetic is in `pel-shared`.
 
+mod engine;
+mod failure;
 #[cfg(feature = "parts")]
 mod parts;
+mod shapes;
+
+pub use engine::{Engine, Files};
 
 use wasm_bindgen::prelude::wasm_bindgen;
 

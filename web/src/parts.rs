@@ -1,8 +1,11 @@
-//! The encoder and the kernels alone, for `bench/web`, which compares them with ONNX Runtime Web, and for `tests/browser`.
+//! The encoder and the kernels by themselves, for `bench/web`, which compares them with ONNX Runtime Web, and for
+//! `tests/browser`.
 
+use crate::engine::Engine;
+use crate::failure::Outcome;
 use bytes::Bytes;
 use pel_shared::bert::{BertConfig, Weights};
-use pel_shared::biencoder::{Pooling, Reduction};
+use pel_shared::biencoder::{Pooling, Reduction, Side};
 use pel_shared::cpu::{Sequence, Tower};
 use pel_shared::kernels::int8::{self, Dots};
 use pel_shared::score::Score;
@@ -53,4 +56,19 @@ impl BenchEncoder {
 #[must_use]
 pub fn int8_product(plain: bool, a: &[f32], columns: &[f32], bias: &[f32], depth: usize) -> Vec<f32> {
     int8::product(if plain { Dots::Plain } else { Dots::best() }, a, columns, bias, depth)
+}
+
+#[wasm_bindgen]
+impl Engine {
+    /// The vector of some words, as if they were a mention without context.
+    ///
+    /// # Shapes
+    /// -> `[dim]`
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub async fn embed(&self, words: &str) -> Outcome<Vec<f32>> {
+        let prepared = self.words(words)?;
+        self.vectors(Side::Mention, &prepared.sequences().iter().collect::<Vec<_>>()).await
+    }
 }

@@ -1,0 +1,33 @@
+// Fetching with errors that say what was fetched, and with progress.
+
+import { PelError } from "./errors.js";
+
+/** A response that is whole and well. */
+export async function fetched(url, { signal, ...options } = {}) {
+  let response;
+  try {
+    response = await fetch(url, { signal, credentials: "same-origin", ...options });
+  } catch (error) {
+    if (signal?.aborted) throw new PelError("cancelled", "ended by its signal");
+    throw new PelError("network", `${new URL(url, location.href).pathname} cannot be fetched: is the server there?`, { cause: error });
+  }
+  if (!response.ok) {
+    throw new PelError("network", `${new URL(url, location.href).pathname} cannot be fetched: the server answers ${response.status}`);
+  }
+  return response;
+}
+
+/** The same response, which tells how many bytes have come, of how many (0: unknown). */
+export function measured(response, onProgress) {
+  // The length of a compressed body is not that of what comes out.
+  const total = response.headers.get("content-encoding") ? 0 : Number(response.headers.get("content-length") ?? 0);
+  let loaded = 0;
+  const count = new TransformStream({
+    transform(chunk, out) {
+      loaded += chunk.byteLength;
+      onProgress(loaded, Math.max(total, loaded));
+      out.enqueue(chunk);
+    },
+  });
+  return new Response(response.body.pipeThrough(count), { headers: response.headers });
+}

@@ -1,0 +1,275 @@
+// What a page calls: loads a bundle, starts the worker that owns the WebAssembly instance, and passes requests on. The page
+// fetches, the worker computes: it never needs the network, and its Content-Security-Policy may forbid it.
+
+import { PelError, revived } from "./errors.js";
+import { program } from "./program.js";
+import { bundle, forget } from "./source.js";
+
+export { PelError };
+
+/** A worker with a bundle on a device, and the requests that it has not answered. */
+class Engine {
+  #worker;
+  #waiting = new Map();
+  #last = 0;
+  #lost;
+  /** Bytes of its WebAssembly memory, as of its last answer. */
+  memory = 0;
+
+  /** `lost` is called when the worker, or its device, has failed for good. */
+  constructor(lost) {
+    this.#lost = lost;
+    this.#worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module", name: "pel" });
+    this.#worker.onmessage = ({ data }) => this.#take(data);
+    this.#worker.onerror = (event) => this.fail(event.message || "the worker could not be started");
+    this.#worker.onmessageerror = () => this.fail("a message of the worker could not be read");
+  }
+
+  #take({ id, result, error, part, lost, memory }) {
+    if (memory) this.memory = memory;
+    if (lost) return this.fail(lost);
+    const request = this.#waiting.get(id);
+    if (!request) return;
+    if (part) return request.onPart?.(part);
+    this.#waiting.delete(id);
+    if (error) request.reject(revived(error));
+    else request.resolve(result);
+  }
+
+  /** Gives the worker up. */
+  fail(why) {
+    if (!this.#worker) return;
+    const error = new PelError("device", why);
+    this.end(error);
+    this.#lost(error);
+  }
+
+  /** Asks the worker; parts of the answer go to `onPart`. */
+  ask(method, args, { transfer = [], onPart } = {}) {
+    if (!this.#worker) return Promise.reject(new PelError("freed", "the worker has ended"));
+    const id = (this.#last += 1);
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(id, { resolve, reject, onPart });
+      this.#worker.postMessage({ id, method, args }, transfer);
+    });
+  }
+
+  /** Tells the worker that an answer is not wanted any more. */
+  cancel(method) {
+    this.#worker?.postMessage({ cancel: method });
+  }
+
+  /** Ends the worker; what waits is rejected. */
+  end(error) {
+    this.#worker?.terminate();
+    this.#worker = undefined;
+    for (const { reject } of this.#waiting.values()) reject(error);
+    this.#waiting.clear();
+  }
+}
+
+/** The device to begin with. */
+async function chosen(wanted) {
+  if (wanted === "wasm") return "wasm";
+  if (wanted !== "auto" && wanted !== "webgpu") {
+    throw new PelError("input", `device: expected auto, webgpu or wasm, found ${JSON.stringify(wanted)}`);
+  }
+  let adapter;
+  try {
+    adapter = await navigator.gpu?.requestAdapter({ powerPreference: "high-performance" });
+  } catch {
+    // A browser that cannot even be asked has none.
+  }
+  if (wanted === "webgpu") {
+    if (!adapter) throw new PelError("no-webgpu", "this browser has no WebGPU adapter; WebAssembly works without one");
+    return "webgpu";
+  }
+  // A processor in disguise is slower than WebAssembly.
+  const info = adapter?.info;
+  const software = info?.isFallbackAdapter || /swiftshader|llvmpipe|software/i.test(`${info?.architecture} ${info?.description}`);
+  return adapter && !software ? "webgpu" : "wasm";
+}
+
+/** What an AbortSignal says, as our error. */
+function ended(signal) {
+  return new PelError("cancelled", "ended by its signal", { cause: signal.reason });
+}
+
+export class Pel {
+  #engine;
+  #device;
+  #said;
+  #restart;
+  #starting;
+  #added = [];
+  #freed = false;
+  #linking = 0;
+
+  static async load(source, options = {}) {
+    const { device = "auto", onProgress, onDevice, cache = true, signal } = options;
+    if (signal?.aborted) throw ended(signal);
+    const progress = (phase, loaded, total, cached) => onProgress?.({ phase, loaded, total, cached });
+    const pel = new Pel(Pel.#key);
+    const wanted = await chosen(device);
+    // Both at once: the program compiles while the bundle comes.
+    const [module, files] = await Promise.all([
+      program((loaded, total) => progress("program", loaded, total, false), signal),
+      bundle(source, { cache, signal, onProgress: (loaded, total, cached) => progress("bundle", loaded, total, cached) }),
+    ]);
+    pel.#restart = async (device) => {
+      progress("start", 0, 0, files.cached);
+      const engine = new Engine((error) => pel.#failed(engine, error, onDevice));
+      try {
+        // Blobs, which the browser keeps outside of the page's memory: a restart needs them again.
+        pel.#said = await engine.ask("load", [module, files.blobs, device]);
+      } catch (error) {
+        engine.end(error);
+        throw error;
+      }
+      pel.#engine = engine;
+      pel.#device = device;
+    };
+    const stop = () => pel.#engine?.end(ended(signal));
+    signal?.addEventListener("abort", stop, { once: true });
+    try {
+      await pel.#restart(wanted);
+    } catch (error) {
+      if (error.code === "bundle" && files.cached) {
+        // What the browser's store gave back is damaged: once more from where it came.
+        await forget(source);
+        return Pel.load(source, options);
+      }
+      const gpu = wanted === "webgpu" && device === "auto" && error.code !== "bundle";
+      if (!gpu) throw error;
+      await pel.#restart("wasm");
+      onDevice?.({ device: "wasm", why: error.message });
+    } finally {
+      signal?.removeEventListener("abort", stop);
+    }
+    await files.keep();
+    return pel;
+  }
+
+  static #key = Symbol("only Pel.load makes a handle");
+
+  constructor(key) {
+    if (key !== Pel.#key) throw new PelError("input", "use Pel.load: there is no handle before a bundle is loaded");
+  }
+
+  /** The GPU has gone, or the worker: a new one goes on in WebAssembly, with the concepts that were added. */
+  #failed(engine, error, onDevice) {
+    if (this.#freed || engine !== this.#engine) return;
+    const gone = this.#device;
+    this.#starting = (async () => {
+      await this.#restart("wasm");
+      if (this.#added.length > 0) await this.#engine.ask("addConcepts", [JSON.stringify(this.#added)]);
+      if (gone === "webgpu") onDevice?.({ device: "wasm", why: error.message });
+    })();
+    // Who asks next is told.
+    this.#starting.catch(() => {});
+  }
+
+  /** Asks the engine; a request whose GPU failed under it is asked again of the device that takes over. */
+  async #ask(method, args, options) {
+    if (this.#freed) throw new PelError("freed", "this handle has been freed");
+    await this.#starting;
+    const [engine, device] = [this.#engine, this.#device];
+    try {
+      return await engine.ask(method, args, options);
+    } catch (error) {
+      if (error.code !== "device" || device !== "webgpu" || this.#freed) throw error;
+      engine.fail(error.message);
+      await this.#starting;
+      return this.#engine.ask(method, args, options);
+    }
+  }
+
+  async link(text, { onLinks, signal, ...request } = {}) {
+    if (typeof text !== "string") throw new PelError("input", "expected a text");
+    if (signal?.aborted) throw ended(signal);
+    const own = (this.#linking += 1);
+    const newer = new PelError("cancelled", "a newer request has come");
+    this.#engine?.cancel("link");
+    const stop = () => own === this.#linking && this.#engine?.cancel("link");
+    signal?.addEventListener("abort", stop, { once: true });
+    try {
+      // A lone half of a surrogate pair has no place in UTF-8; in its stead comes a character of the same width.
+      const onPart = (part) => own === this.#linking && onLinks?.(part);
+      const whole = await this.#ask("link", [text.toWellFormed?.() ?? text, JSON.stringify(request)], { onPart });
+      if (own !== this.#linking) throw newer;
+      return { ...whole, device: this.#device };
+    } catch (error) {
+      throw signal?.aborted ? ended(signal) : error;
+    } finally {
+      signal?.removeEventListener("abort", stop);
+    }
+  }
+
+  decide({ threshold } = {}) {
+    return this.#ask("decide", [threshold]);
+  }
+
+  explain({ start, end }, { k = 10, threshold } = {}) {
+    return this.#ask("explain", [JSON.stringify({ start, end }), k, threshold]);
+  }
+
+  async addConcepts(concepts) {
+    const file = !Array.isArray(concepts);
+    const added = file
+      ? await this.#ask("addFile", [concepts.name, concepts.format, concepts.text])
+      : await this.#ask("addConcepts", [JSON.stringify(concepts)]);
+    this.#added = await this.addedConcepts();
+    return added;
+  }
+
+  async removeConcepts(ids) {
+    const gone = await this.#ask("removeConcepts", [ids && JSON.stringify(ids)]);
+    this.#added = await this.addedConcepts();
+    return gone;
+  }
+
+  addedConcepts() {
+    return this.#ask("addedConcepts", []);
+  }
+
+  async exportConcepts() {
+    return (await this.addedConcepts()).map((concept) => `${JSON.stringify(concept)}\n`).join("");
+  }
+
+  concept(id) {
+    return this.#ask("concept", [id]);
+  }
+
+  find(text, { k = 10 } = {}) {
+    return this.#ask("find", [text, k]);
+  }
+
+  write(format, note) {
+    return this.#ask("write", [format, JSON.stringify(note)]);
+  }
+
+  document(name) {
+    return this.#ask("document", [name]);
+  }
+
+  device() {
+    return this.#device;
+  }
+
+  version() {
+    return this.#said.version;
+  }
+
+  manifest() {
+    return this.#said.manifest;
+  }
+
+  memory() {
+    return this.#engine.memory;
+  }
+
+  free() {
+    this.#freed = true;
+    this.#engine?.end(new PelError("freed", "this handle has been freed"));
+  }
+}

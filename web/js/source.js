@@ -1,0 +1,138 @@
+// Where a bundle comes from: an address, or bytes; and the browser's store, which keeps what has been checked. The engine
+// compares every file with the checksums of the manifest, wherever it comes from.
+
+import { PelError } from "./errors.js";
+import { fetched, measured } from "./fetched.js";
+
+const STORE = "pel-bundles";
+const MANIFEST = "manifest.json";
+
+/** The store, where there is one: browsers give it to secure pages alone, some not in private windows. */
+async function store() {
+  try {
+    return await globalThis.caches?.open(STORE);
+  } catch {
+    return undefined;
+  }
+}
+
+function address(source) {
+  return typeof source === "string" || source instanceof URL ? new URL(source, location.href) : undefined;
+}
+
+/** Takes a source out of the store. */
+export async function forget(source) {
+  const url = address(source);
+  const kept = url && (await store());
+  if (!kept) return;
+  for (const request of await kept.keys()) {
+    if (request.url.startsWith(url.href)) await kept.delete(request);
+  }
+}
+
+/**
+ * The files of a bundle.
+ *
+ * @returns `blobs`: by name, or under "" a bundle that is one file; `cached`: whether all came out of the store; `keep()`:
+ * puts what was fetched into the store, once the engine has checked it
+ */
+export async function bundle(source, { cache, signal, onProgress }) {
+  const url = address(source);
+  if (!url) return { blobs: given(source), cached: false, keep: async () => {} };
+  const kept = cache ? await store() : undefined;
+  if (!url.pathname.endsWith("/")) return oneFile(url, kept, { signal, onProgress });
+  return folder(url, kept, { signal, onProgress });
+}
+
+function given(source) {
+  const blob = (bytes) => (bytes instanceof Blob ? bytes : new Blob([bytes]));
+  const whole = source instanceof Blob || source instanceof ArrayBuffer || ArrayBuffer.isView(source);
+  if (whole) return { "": blob(source) };
+  if (source === null || typeof source !== "object") {
+    throw new PelError("input", "a bundle: expected an address, bytes, or files by name");
+  }
+  return Object.fromEntries(Object.entries(source).map(([name, bytes]) => [name, blob(bytes)]));
+}
+
+async function oneFile(url, kept, { signal, onProgress }) {
+  const hit = await kept?.match(url);
+  const response = measured(hit ?? (await fetched(url, { signal })), (loaded, total) => onProgress(loaded, total, Boolean(hit)));
+  const blob = await whole(response, url, signal);
+  const keep = async () => {
+    if (!hit) await put(kept, url, blob);
+  };
+  return { blobs: { "": blob }, cached: Boolean(hit), keep };
+}
+
+/** A folder. The manifest is asked for anew each time, if the network is there: it says which files are the right ones. */
+async function folder(url, kept, { signal, onProgress }) {
+  const at = new URL(MANIFEST, url);
+  const before = await kept?.match(at);
+  let text;
+  try {
+    text = await (await fetched(at, { signal, cache: "no-cache" })).text();
+  } catch (error) {
+    if (!before || error.code !== "network") throw error;
+    text = await before.text();
+  }
+  const files = Object.entries(listed(text, at));
+  const total = files.reduce((sum, [, { bytes }]) => sum + bytes, 0);
+  const blobs = { [MANIFEST]: new Blob([text]) };
+  const fresh = new Map([[at.href, blobs[MANIFEST]]]);
+  const came = new Map();
+  let cached = true;
+  const one = async ([name, { blake3 }]) => {
+    // The checksum is part of the key, so that a file of another bundle is never taken for this one's.
+    const place = new URL(name, url);
+    const key = new URL(`${place.href}?blake3=${blake3}`);
+    const hit = await kept?.match(key);
+    cached &&= Boolean(hit);
+    const response = measured(hit ?? (await fetched(place, { signal })), (loaded) => {
+      came.set(name, loaded);
+      onProgress([...came.values()].reduce((sum, bytes) => sum + bytes, 0), total, cached);
+    });
+    blobs[name] = await whole(response, place, signal);
+    if (!hit) fresh.set(key.href, blobs[name]);
+  };
+  await Promise.all(files.map(one));
+  const keep = async () => {
+    if (!kept) return;
+    for (const [key, blob] of fresh) await put(kept, key, blob);
+    const wanted = new Set(files.map(([name, { blake3 }]) => `${new URL(name, url).href}?blake3=${blake3}`).concat(at.href));
+    for (const request of await kept.keys()) {
+      if (request.url.startsWith(url.href) && !wanted.has(request.url)) await kept.delete(request);
+    }
+  };
+  return { blobs, cached, keep };
+}
+
+/** The files that a manifest lists. */
+function listed(text, at) {
+  let files;
+  try {
+    ({ files } = JSON.parse(text));
+  } catch (error) {
+    throw new PelError("bundle", `${at.pathname}: expected the manifest of a bundle: ${error.message}`);
+  }
+  const well = files && Object.entries(files).every(([name, file]) => /^[\w.-]+$/.test(name) && Number.isSafeInteger(file?.bytes));
+  if (!well) throw new PelError("bundle", `${at.pathname}: expected the manifest of a bundle, found no list of files`);
+  return files;
+}
+
+async function whole(response, url, signal) {
+  try {
+    return await response.blob();
+  } catch (error) {
+    if (signal?.aborted) throw new PelError("cancelled", "ended by its signal");
+    throw new PelError("network", `${new URL(url).pathname} has come only in part`, { cause: error });
+  }
+}
+
+/** Keeps a file; a store that is full is no reason to fail. */
+async function put(kept, key, blob) {
+  try {
+    await kept?.put(key, new Response(blob, { headers: { "content-type": "application/octet-stream" } }));
+  } catch {
+    await kept?.delete(key);
+  }
+}

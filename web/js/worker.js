@@ -1,0 +1,109 @@
+// The worker that owns the WebAssembly instance. It computes and answers; it opens no connection: what it needs beside its
+// own scripts, the page hands over.
+
+import { PelError, posted } from "./errors.js";
+
+let engine;
+let memory;
+let device;
+/** The newest request of each method; older ones stop at their next step. */
+const newest = new Map();
+/** Requests run one after the other. */
+let queue = Promise.resolve();
+
+/** Lets messages in, so that a newer request can end this one. A timer would wait four milliseconds each time. */
+const turn = (() => {
+  const { port1, port2 } = new MessageChannel();
+  const waiting = [];
+  port1.onmessage = () => waiting.shift()?.();
+  return () =>
+    new Promise((resolve) => {
+      waiting.push(resolve);
+      port2.postMessage(null);
+    });
+})();
+
+const clock = () => performance.now();
+const parsed = (json) => (json === undefined ? null : JSON.parse(json));
+
+/** The device of a page's GPU, watched: WebAssembly would wait for ever for a device that has gone. */
+function watchDevices() {
+  const request = globalThis.GPUAdapter?.prototype.requestDevice;
+  if (!request) return;
+  GPUAdapter.prototype.requestDevice = async function (...args) {
+    const made = await request.apply(this, args);
+    made.lost.then(({ message, reason }) => postMessage({ lost: `the GPU was lost (${reason || "unknown"}): ${message}` }));
+    return made;
+  };
+}
+
+const methods = {
+  async load({ name, module }, blobs, wanted) {
+    const pkg = name === "relaxed" ? await import("./relaxed/pel_web.js") : await import("./pel_web.js");
+    ({ memory } = await pkg.default({ module_or_path: module }));
+    device = wanted;
+    if (device === "webgpu") watchDevices();
+    const files = new pkg.Files();
+    for (const [name, blob] of Object.entries(blobs)) {
+      const bytes = new Uint8Array(await blob.arrayBuffer());
+      if (name === "") files.addWhole(bytes);
+      else files.add(name, bytes);
+    }
+    engine = await pkg.Engine.load(files, device === "webgpu");
+    return { version: pkg.version(), manifest: JSON.parse(engine.manifest()) };
+  },
+
+  async link({ stopped, part }, text, request) {
+    const ms = { detect: 0, encode: 0, search: 0 };
+    const begun = clock();
+    const total = engine.begin(text, request);
+    ms.detect = clock() - begun;
+    for (let done = 0; ; ) {
+      await turn();
+      if (stopped()) throw new PelError("cancelled", "a newer request has come");
+      const start = clock();
+      const more = await engine.encode();
+      const encoded = clock();
+      ms.encode += encoded - start;
+      if (!more) break;
+      const links = JSON.parse(engine.search());
+      ms.search += clock() - encoded;
+      done += links.length;
+      part({ links, done, total });
+    }
+    return { links: JSON.parse(engine.links()), ms };
+  },
+
+  decide: (threshold) => JSON.parse(engine.decide(threshold)),
+  explain: async (span, k, threshold) => JSON.parse(await engine.explain(span, k, threshold)),
+  find: async (text, k) => JSON.parse(await engine.find(text, k)),
+  concept: (id) => parsed(engine.concept(id)),
+  addConcepts: async (concepts) => JSON.parse(await engine.addConcepts(concepts)),
+  addFile: async (name, format, text) => JSON.parse(await engine.addFile(name, format, text)),
+  removeConcepts: (ids) => engine.removeConcepts(ids),
+  addedConcepts: () => JSON.parse(engine.addedConcepts()),
+  write: (format, note) => engine.write(format, note),
+  document: (name) => engine.document(name) ?? null,
+};
+
+async function answer({ id, method, args }) {
+  const job = { stopped: () => newest.get(method) !== id, part: (part) => postMessage({ id, part }) };
+  try {
+    if (method === "link" && job.stopped()) throw new PelError("cancelled", "a newer request has come");
+    const result = await (method === "link" ? methods.link(job, ...args) : methods[method](...args));
+    postMessage({ id, result, memory: memory.buffer.byteLength });
+  } catch (error) {
+    // A trap leaves the instance in no state to go on.
+    if (error instanceof WebAssembly.RuntimeError) postMessage({ lost: `the encoder failed: ${error.message}` });
+    else postMessage({ id, error: posted(error) });
+  }
+}
+
+addEventListener("message", ({ data }) => {
+  if (data.cancel) {
+    newest.delete(data.cancel);
+    return;
+  }
+  newest.set(data.method, data.id);
+  queue = queue.then(() => answer(data));
+});

@@ -1,0 +1,361 @@
+//! A bundle with its encoder in a page. One call at a time: the worker that owns it queues them.
+
+use crate::failure::{Failure, Outcome};
+use crate::shapes::{JsExplanation, JsLink, JsMet, JsNote, LinkRequest, Place};
+use burn::tensor::Device;
+use bytes::Bytes;
+use pel_shared::biencoder::Side;
+use pel_shared::bundle::{Bundle, Parts, names};
+use pel_shared::detect::{Detected, Origin, join};
+use pel_shared::encoder::{Vectors, floats};
+use pel_shared::error::Error;
+use pel_shared::import::concepts::{Concepts, Defaults};
+use pel_shared::import::delimited::Layout;
+use pel_shared::import::obo::{Ontology, Scope};
+use pel_shared::import::report::Report;
+use pel_shared::import::{Input, delimited, jsonl};
+use pel_shared::kb::Concept;
+use pel_shared::linker::{Link, LinkOptions, Linker, Part, Prepared};
+use pel_shared::nil::Decision;
+use pel_shared::report::{Form, Note, Record};
+use pel_shared::text::{Offsets, Span};
+use pel_shared::tokens::Encoded;
+use serde::Serialize;
+use wasm_bindgen::prelude::wasm_bindgen;
+
+/// The files of a bundle on their way in.
+#[wasm_bindgen]
+#[derive(Debug, Default)]
+pub struct Files(Parts);
+
+#[wasm_bindgen]
+impl Files {
+    /// None yet.
+    #[wasm_bindgen(constructor)]
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a file.
+    pub fn add(&mut self, name: String, bytes: Vec<u8>) {
+        self.0.0.insert(name, bytes.into());
+    }
+
+    /// Adds all files of a bundle that is one file.
+    ///
+    /// # Errors
+    /// If it is no bundle, of another version, or cut short.
+    #[wasm_bindgen(js_name = addWhole)]
+    pub fn add_whole(&mut self, bytes: Vec<u8>) -> Outcome<()> {
+        self.0.0.extend(Parts::from_one_file(&Bytes::from(bytes))?.0);
+        Ok(())
+    }
+}
+
+/// A text that is being linked, or has been.
+struct Work {
+    text: String,
+    options: LinkOptions,
+    /// What waits, last first.
+    waiting: Vec<Part>,
+    /// What is encoded and not searched yet.
+    encoded: Option<(Part, Vec<f32>)>,
+    links: Vec<Option<Link>>,
+}
+
+/// A bundle with its encoder on a device.
+#[wasm_bindgen]
+pub struct Engine {
+    linker: Linker,
+    work: Option<Work>,
+}
+
+/// What became of concepts that were to be added.
+#[derive(Serialize)]
+struct AddedReport {
+    added: usize,
+    report: Report,
+}
+
+#[wasm_bindgen]
+impl Engine {
+    /// Checks a bundle and builds its encoder: on the GPU, or on the processor.
+    ///
+    /// # Errors
+    /// If the bundle is damaged, of another version, or its parts do not fit together; if there is no WebGPU.
+    pub async fn load(files: Files, gpu: bool) -> Outcome<Engine> {
+        let device = match gpu {
+            true => Device::wgpu_options().init_async().await.map_err(Failure::no_webgpu)?,
+            false => Device::flex(),
+        };
+        let linker = Linker::new(Bundle::read(files.0)?, &device)?;
+        Ok(Self { linker, work: None })
+    }
+
+    /// What the bundle says of itself, as JSON.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn manifest(&self) -> Outcome<String> {
+        Ok(serde_json::to_string(&self.linker.bundle().manifest)?)
+    }
+
+    /// Begins to link a text: finds its mentions and cuts them out. Gives how many there are.
+    ///
+    /// # Errors
+    /// If the request has another shape, or a span does not fit.
+    pub fn begin(&mut self, text: String, request: &str) -> Outcome<usize> {
+        let request: LinkRequest = serde_json::from_str(request)?;
+        let LinkRequest { spans, spans_only, k, threshold } = request;
+        if threshold.is_some_and(f32::is_nan) {
+            return Err(Error::input("expected a number for a threshold").into());
+        }
+        let offsets = Offsets::new(&text);
+        let mut options = LinkOptions { threshold, ..LinkOptions::default() };
+        options.k = k.unwrap_or(options.k);
+        let given = spans.iter().map(|place| {
+            let span = place.span(&text, &offsets)?;
+            Ok(Detected { span, origin: Origin::Given })
+        });
+        let mut given: Vec<Detected> = given.collect::<Result<_, Error>>()?;
+        given.sort_unstable();
+        given.dedup();
+        let found = if spans_only { Vec::new() } else { self.linker.detect(&text, &options) };
+        let prepared = self.linker.prepare(&text, join(given, found))?;
+        let links = vec![None; prepared.mentions()];
+        let total = links.len();
+        let waiting = self.parts(prepared);
+        self.work = Some(Work { text, options, waiting, encoded: None, links });
+        Ok(total)
+    }
+
+    fn parts(&self, prepared: Prepared) -> Vec<Part> {
+        let lengths: Vec<usize> = prepared.sequences().iter().map(|sequence| sequence.ids.len()).collect();
+        let mut parts = prepared.split(&self.linker.encoder().batches(&lengths));
+        parts.reverse();
+        parts
+    }
+
+    /// Encodes the next batch of mentions; false when there is none left.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub async fn encode(&mut self) -> Outcome<bool> {
+        let Some(part) = self.work.as_mut().and_then(|work| work.waiting.pop()) else { return Ok(false) };
+        let rows: Vec<&Encoded> = part.prepared.sequences().iter().collect();
+        let vectors = self.vectors(Side::Mention, &rows).await?;
+        if let Some(work) = &mut self.work {
+            work.encoded = Some((part, vectors));
+        }
+        Ok(true)
+    }
+
+    /// Searches for the batch that was encoded; gives its links as JSON.
+    ///
+    /// # Errors
+    /// If a concept is damaged.
+    pub fn search(&mut self) -> Outcome<String> {
+        let Some(work) = &mut self.work else { return Ok("[]".to_owned()) };
+        let Some((part, vectors)) = work.encoded.take() else { return Ok("[]".to_owned()) };
+        let links = self.linker.finish(&part.prepared, &vectors, &work.options);
+        let shown = shown(&self.linker, &work.text, &links)?;
+        for (place, link) in part.places.into_iter().zip(links) {
+            work.links[place] = Some(link);
+        }
+        Ok(shown)
+    }
+
+    /// All links of the text so far, in its order, as JSON.
+    ///
+    /// # Errors
+    /// If a concept is damaged.
+    pub fn links(&self) -> Outcome<String> {
+        let Some(work) = &self.work else { return Ok("[]".to_owned()) };
+        shown(&self.linker, &work.text, work.links.iter().flatten())
+    }
+
+    /// Decides the links of the text anew, by the bundle's threshold or another.
+    ///
+    /// # Errors
+    /// If a concept is damaged.
+    pub fn decide(&mut self, threshold: Option<f32>) -> Outcome<String> {
+        if let Some(work) = &mut self.work {
+            work.links.iter_mut().flatten().for_each(|link| self.linker.decide_again(link, threshold));
+            work.options.threshold = threshold;
+        }
+        self.links()
+    }
+
+    /// How a mention of the text comes to its decision, as JSON.
+    ///
+    /// # Errors
+    /// If there is no text, or the span does not fit; if the device fails.
+    pub async fn explain(&self, start_and_end: &str, k: usize, threshold: Option<f32>) -> Outcome<String> {
+        let work = self.work.as_ref().ok_or_else(|| Error::input("no text has been linked yet"))?;
+        let place: Place = serde_json::from_str(start_and_end)?;
+        let span = place.span(&work.text, &Offsets::new(&work.text))?;
+        let given = Detected { span, origin: Origin::Given };
+        let prepared = self.linker.prepare(&work.text, vec![given])?;
+        let rows: Vec<&Encoded> = prepared.sequences().iter().collect();
+        let mention = self.vectors(Side::Mention, &rows).await?;
+        let options = LinkOptions { k, threshold, ..LinkOptions::default() };
+        let links = self.linker.finish(&prepared, &mention, &options);
+        let link = links.first().ok_or_else(|| Error::input("no mention"))?;
+        let texts = self.linker.texts(link)?;
+        let vectors = self.vectors(Side::Entity, &texts.rows()).await?;
+        let met = self.linker.met(&texts, &mention, &vectors).into_iter();
+        let named = |(met, candidate)| Ok::<_, Error>(JsMet::new(self.linker.named(candidate)?, met));
+        let bundle = self.linker.bundle();
+        let ids = rows.first().map_or(&[][..], |encoded| &encoded.ids);
+        let explanation = JsExplanation {
+            text: span.of(&work.text)?,
+            tokens: ids.iter().map(|id| bundle.tokens.token(*id)).collect(),
+            decision: if matches!(link.decision, Decision::Linked { .. }) { "linked" } else { "nil" },
+            threshold: threshold.or(bundle.manifest.nil.threshold),
+            margin: link.margin(),
+            candidates: met.zip(&link.candidates).map(named).collect::<Result<_, _>>()?,
+        };
+        Ok(serde_json::to_string(&explanation)?)
+    }
+
+    /// The concepts nearest to some words, as if they were a mention, as JSON.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub async fn find(&self, words: &str, k: usize) -> Outcome<String> {
+        let prepared = self.words(words)?;
+        let vectors = self.vectors(Side::Mention, &prepared.sequences().iter().collect::<Vec<_>>()).await?;
+        let links = self.linker.finish(&prepared, &vectors, &LinkOptions { k, ..LinkOptions::default() });
+        let candidates = links.iter().flat_map(|link| &link.candidates);
+        let named = candidates.map(|candidate| self.linker.named(candidate)).collect::<Result<Vec<_>, _>>()?;
+        Ok(serde_json::to_string(&named)?)
+    }
+
+    /// All that is known of a concept, as JSON.
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub fn concept(&self, id: &str) -> Outcome<Option<String>> {
+        let Some(at) = self.linker.find(id)? else { return Ok(None) };
+        Ok(Some(serde_json::to_string(&self.linker.concept(at)?)?))
+    }
+
+    /// Adds concepts, given as JSON.
+    ///
+    /// # Errors
+    /// If they have another shape, an identifier is taken, or the device fails; then none is added.
+    #[wasm_bindgen(js_name = addConcepts)]
+    pub async fn add_concepts(&mut self, concepts: &str) -> Outcome<String> {
+        let concepts: Vec<Concept> = serde_json::from_str(concepts)?;
+        self.add(concepts, Report::default()).await
+    }
+
+    /// Adds the concepts of a file: `csv`, `tsv`, `obo` or `jsonl`.
+    ///
+    /// # Errors
+    /// If the file cannot be read, an identifier is taken, or the device fails; then none is added.
+    #[wasm_bindgen(js_name = addFile)]
+    pub async fn add_file(&mut self, name: &str, format: &str, text: &str) -> Outcome<String> {
+        let (mut concepts, mut report) = (Vec::new(), Report::default());
+        let mut take = |concept| {
+            concepts.push(concept);
+            Ok(())
+        };
+        let mut out = Concepts::new(&mut take, Defaults::default(), &mut report);
+        let (mut reader, mut tick) = (text.as_bytes(), || Ok(()));
+        let input = Input { name, reader: &mut reader, tick: &mut tick };
+        match format {
+            "csv" => delimited::read(input, &Layout::lenient(b','), &mut out)?,
+            "tsv" => delimited::read(input, &Layout::lenient(b'\t'), &mut out)?,
+            "jsonl" => jsonl::read(input, true, &mut out)?,
+            "obo" => {
+                let mut ontology = Ontology::default();
+                ontology.read(input, &[Scope::Exact], out.report)?;
+                ontology.finish(&mut out)?;
+            }
+            other => return Err(Error::input(format!("expected csv, tsv, obo or jsonl, found {other:?}")).into()),
+        }
+        self.add(concepts, report).await
+    }
+
+    async fn add(&mut self, concepts: Vec<Concept>, mut report: Report) -> Outcome<String> {
+        let (concepts, rows, counts) = self.linker.rows_of(concepts, &mut report)?;
+        let vectors = self.vectors(Side::Entity, &rows.iter().collect::<Vec<_>>()).await?;
+        let added = concepts.len();
+        self.linker.add(concepts, &counts, &vectors)?;
+        Ok(serde_json::to_string(&AddedReport { added, report })?)
+    }
+
+    /// Takes added concepts away: those with the identifiers (a JSON list), or all; gives how many went.
+    ///
+    /// # Errors
+    /// If the list has another shape.
+    #[wasm_bindgen(js_name = removeConcepts)]
+    pub fn remove_concepts(&mut self, ids: Option<String>) -> Outcome<usize> {
+        let ids: Option<Vec<String>> = ids.map(|ids| serde_json::from_str(&ids)).transpose()?;
+        Ok(self.linker.remove(|concept| ids.as_ref().is_none_or(|ids| ids.contains(&concept.id)))?)
+    }
+
+    /// The added concepts, as a JSON list.
+    ///
+    /// # Errors
+    /// If they cannot be written.
+    #[wasm_bindgen(js_name = addedConcepts)]
+    pub fn added_concepts(&self) -> Outcome<String> {
+        Ok(serde_json::to_string(&self.linker.added().concepts().collect::<Vec<_>>())?)
+    }
+
+    /// Writes a note in a form: `json`, `csv`, `brat`, `pubtator` or `html`.
+    ///
+    /// # Errors
+    /// If the note or the form has another shape, or a concept is damaged.
+    pub fn write(&self, form: &str, note: &str) -> Outcome<String> {
+        let form: Form = serde_json::from_value(form.into())?;
+        let JsNote { name, text, links } = serde_json::from_str(note)?;
+        let offsets = Offsets::new(&text);
+        let records = links.into_iter().map(|link| link.record(&text, &offsets));
+        let records: Vec<Record> = records.collect::<Result<_, _>>()?;
+        Ok(Note { name: &name, text: &text, records: &records, linker: &self.linker }.write(form)?)
+    }
+
+    /// A text of the bundle such as `LICENSES.md`.
+    #[must_use]
+    pub fn document(&self, name: &str) -> Option<String> {
+        let bytes = self.linker.bundle().parts().0.get(name).filter(|_| name == names::LICENCES)?;
+        Some(String::from_utf8_lossy(bytes).into_owned())
+    }
+
+    /// Words as a mention without context.
+    pub(crate) fn words(&self, words: &str) -> Outcome<Prepared> {
+        let words = words.trim();
+        let whole = Detected { span: Span::new(0, words.len()), origin: Origin::Given };
+        Ok(self.linker.prepare(words, if words.is_empty() { Vec::new() } else { vec![whole] })?)
+    }
+
+    /// Encodes rows, batch by batch, with one read-back each.
+    pub(crate) async fn vectors(&self, side: Side, rows: &[&Encoded]) -> Outcome<Vec<f32>> {
+        let encoder = self.linker.encoder();
+        let lengths: Vec<usize> = rows.iter().map(|row| row.ids.len()).collect();
+        let dim = encoder.dim();
+        let mut vectors = vec![0.0; rows.len() * dim];
+        for batch in encoder.batches(&lengths) {
+            let some: Vec<&Encoded> = batch.iter().map(|at| rows[*at]).collect();
+            let found = match encoder.start(side, &some)? {
+                Vectors::Here(found) => found,
+                Vectors::OnDevice(tensor) => floats(tensor.into_data_async().await)?,
+            };
+            for (at, vector) in batch.iter().zip(found.chunks_exact(dim)) {
+                vectors[at * dim..][..dim].copy_from_slice(vector);
+            }
+        }
+        Ok(vectors)
+    }
+}
+
+fn shown<'a>(linker: &Linker, text: &str, links: impl IntoIterator<Item = &'a Link>) -> Outcome<String> {
+    let offsets = Offsets::new(text);
+    let record = |link| Ok::<_, Error>(JsLink::of(linker.record(link)?, text, &offsets));
+    let links = links.into_iter().map(record).collect::<Result<Vec<_>, _>>()?;
+    Ok(serde_json::to_string(&links)?)
+}

@@ -1,0 +1,130 @@
+//! What crosses between Rust and JavaScript, as JSON; offsets are UTF-16 units there.
+
+use pel_shared::detect::Origin;
+use pel_shared::error::{Error, Result};
+use pel_shared::linker::Met;
+use pel_shared::nil::NilReason;
+use pel_shared::report::{Named, Record};
+use pel_shared::text::{Offsets, Span};
+use pel_shared::tokens::Cut;
+use serde::{Deserialize, Serialize};
+
+/// A place in a text.
+#[derive(Clone, Copy, Deserialize)]
+pub struct Place {
+    start: usize,
+    end: usize,
+}
+
+impl Place {
+    /// The same place in bytes.
+    pub fn span(self, text: &str, offsets: &Offsets<'_>) -> Result<Span> {
+        let Self { start, end } = self;
+        let (Some(first), Some(last)) = (offsets.byte_of_utf16(start), offsets.byte_of_utf16(end)) else {
+            return Err(Error::input(format!(
+                "the span {start}..{end} (UTF-16 units) lies outside the text or inside a character"
+            )));
+        };
+        let span = Span::new(first, last);
+        span.of(text)?;
+        Ok(span)
+    }
+}
+
+/// What may be chosen for one text.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct LinkRequest {
+    pub spans: Vec<Place>,
+    pub spans_only: bool,
+    pub k: Option<usize>,
+    pub threshold: Option<f32>,
+}
+
+/// A record.
+#[derive(Serialize, Deserialize)]
+pub struct JsLink {
+    start: usize,
+    end: usize,
+    #[serde(default)]
+    text: String,
+    origin: Origin,
+    decision: JsDecision,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    nil_reason: Option<NilReason>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    read_as: Option<String>,
+    concept: Option<Named>,
+    candidates: Vec<Named>,
+    #[serde(default)]
+    cut: Cut,
+}
+
+#[derive(Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum JsDecision {
+    Linked,
+    Nil,
+}
+
+impl JsLink {
+    /// A record of a text.
+    pub fn of(record: Record, text: &str, offsets: &Offsets<'_>) -> Self {
+        let Record { span, origin, read_as, decision, candidates, cut } = record;
+        let (start, end) = (offsets.utf16(span.start), offsets.utf16(span.end));
+        let text = text.get(span.start..span.end).unwrap_or_default().to_owned();
+        let (decision, nil_reason, concept) = match decision {
+            Ok(concept) => (JsDecision::Linked, None, Some(concept)),
+            Err(reason) => (JsDecision::Nil, Some(reason), None),
+        };
+        Self { start, end, text, origin, decision, nil_reason, read_as, concept, candidates, cut }
+    }
+
+    /// The record, as a page gives it back.
+    pub fn record(self, text: &str, offsets: &Offsets<'_>) -> Result<Record> {
+        let span = Place { start: self.start, end: self.end }.span(text, offsets)?;
+        let decision = match (self.decision, self.concept) {
+            (JsDecision::Linked, Some(concept)) => Ok(concept),
+            (JsDecision::Linked, None) => {
+                return Err(Error::input(format!("the link {}..{} is linked to no concept", self.start, self.end)));
+            }
+            (JsDecision::Nil, _) => Err(self.nil_reason.unwrap_or(NilReason::Reader)),
+        };
+        let Self { origin, read_as, candidates, cut, .. } = self;
+        Ok(Record { span, origin, read_as, decision, candidates, cut })
+    }
+}
+
+/// A note that is to be written.
+#[derive(Deserialize)]
+pub struct JsNote {
+    pub name: String,
+    pub text: String,
+    pub links: Vec<JsLink>,
+}
+
+/// One mention on its way to a decision.
+#[derive(Serialize)]
+pub struct JsExplanation<'a> {
+    pub text: &'a str,
+    pub tokens: Vec<String>,
+    pub decision: &'static str,
+    pub threshold: Option<f32>,
+    pub margin: Option<f32>,
+    pub candidates: Vec<JsMet>,
+}
+
+/// A candidate of it.
+#[derive(Serialize)]
+pub struct JsMet {
+    #[serde(flatten)]
+    named: Named,
+    through: String,
+    through_score: f32,
+}
+
+impl JsMet {
+    pub fn new(named: Named, met: Met) -> Self {
+        Self { named, through: met.best_text, through_score: met.best_text_score }
+    }
+}
