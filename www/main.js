@@ -1,12 +1,223 @@
-// Loads the wasm package that lies beside this page and says which version it is.
+// The page: brings the note, the engine and what is shown together.
 
-import { build } from "./engine.js";
+import { createConcepts } from "./concepts.js";
+import { createDetails } from "./details.js";
+import { announce, byId } from "./dom.js";
+import { createEditor } from "./editor.js";
+import { EXAMPLES } from "./examples.js";
+import { createExports } from "./exports.js";
+import { showLicences } from "./facts.js";
+import { onDrop, readFiles } from "./files.js";
+import { Linker } from "./linker.js";
+import { loadEngine } from "./loading.js";
+import { createMentions } from "./mentions.js";
+import { createNotes } from "./notes.js";
+import { seal } from "./privacy.js";
+import { addMention, applyDecisions, decide, removeMention, restoreRemoved, same, undo } from "./state.js";
+import { createStatus } from "./status.js";
+import { createTheme } from "./theme.js";
+import { createThreshold } from "./threshold.js";
 
-const output = document.getElementById("version");
-try {
-  const { default: init, version } = await import(`./pkg/${build}pel_web.js`);
-  await init();
-  output.textContent = version();
-} catch (error) {
-  output.textContent = `PEL could not be loaded: ${error.message}`;
+/** Milliseconds without typing before a note is linked. */
+const PAUSE = 150;
+
+const root = document.documentElement;
+let linked = 0;
+let cameFromNote = false;
+
+const status = createStatus();
+const linker = new Linker({
+  links: (changed) => {
+    changed.links = applyDecisions(changed.machine, changed.decisions);
+    if (changed === notes.current()) draw();
+  },
+  progress: status.linking,
+  finished: (changed, { ms }) => {
+    status.linked(ms);
+    status.engine(linker.pel);
+    linked += 1;
+    root.dataset.linked = linked;
+    if (changed !== notes.current()) return;
+    if (changed.chosen && !chosenLink()) closeDetails(false);
+    mentions.say();
+  },
+  failed: (error) => status.failed(error, () => linker.schedule(notes.current())),
+});
+
+const notes = createNotes({
+  leave: (note) => editor.leave(note),
+  show: (note) => {
+    details.clear();
+    editor.show(note);
+    draw();
+    editor.scroll(note);
+    linker.schedule(note);
+  },
+});
+
+const editor = createEditor({
+  edit: (text, caret) => {
+    const note = notes.current();
+    if (!linker.edit(note, text, caret)) return;
+    draw();
+    linker.schedule(note, PAUSE);
+  },
+  open: (span, focus) => {
+    cameFromNote = true;
+    openDetails(span, focus);
+  },
+  add: (start, end) => {
+    const note = notes.current();
+    const span = addMention(note, start, end);
+    if (!span) return;
+    note.chosen = { ...span };
+    announce("Marked as a mention.");
+    linker.link(note).then((done) => {
+      if (done && note === notes.current()) openDetails(span, true);
+    });
+  },
+  linkAt: (offset) => notes.current().links.find((link) => link.start <= offset && offset <= link.end),
+});
+
+const mentions = createMentions({
+  open: (link) => {
+    cameFromNote = false;
+    openDetails(link, false);
+  },
+  filter: () => draw(),
+  restore: () => change(restoreRemoved),
+});
+
+const details = createDetails({
+  close: () => closeDetails(true),
+  step: (by) => {
+    const next = mentions.next(notes.current().chosen, by);
+    if (!next) return;
+    openDetails(next, false);
+  },
+  choose: (link, concept) => change((note) => {
+    // The machine's own choice, taken again, is no change.
+    const machine = note.machine.find((one) => same(one, link));
+    if (machine?.decision === "linked" && machine.concept?.id === concept.id) undo(note, link);
+    else decide(note, link, "concept", concept);
+  }),
+  nil: (link) => change((note) => decide(note, link, "nil")),
+  remove: (link) => {
+    const next = mentions.next(link, 1) ?? mentions.next(link, -1);
+    change((note) => {
+      if (removeMention(note, link)) linker.schedule(note);
+      note.chosen = null;
+    });
+    if (next) openDetails(next, true);
+    else closeDetails(true);
+    announce("Mention removed.");
+  },
+  undo: (link) => change((note) => undo(note, link)),
+  linker: () => linker,
+  threshold: () => (linker.pel ? (linker.threshold ?? linker.pel.manifest().nil.threshold) : null),
+});
+
+const threshold = createThreshold((value) => linker.setThreshold(value));
+
+const concepts = createConcepts({
+  pel: () => linker.pel,
+  changed: () => {
+    linker.concepts += 1;
+    linker.schedule(notes.current());
+  },
+});
+
+createExports({
+  pel: () => linker.pel,
+  notes: () => notes.all(),
+  note: () => notes.current(),
+  complete: async (wanted) => {
+    for (const note of wanted) {
+      if (!linker.isFresh(note) && !(await linker.link(note))) return false;
+    }
+    // Deciding and explaining go on with the note that is shown.
+    if (!linker.holds(notes.current())) linker.schedule(notes.current());
+    return true;
+  },
+});
+
+/** Shows the current note as it is now. */
+function draw() {
+  const note = notes.current();
+  note.links = applyDecisions(note.machine, note.decisions);
+  const visible = mentions.filtered(note.links);
+  editor.draw(note.text, visible, note.chosen);
+  mentions.draw(note, visible);
+  notes.draw();
+  const link = chosenLink();
+  if (link) details.show(note, link);
+  else if (!note.chosen) details.hide();
 }
+
+function chosenLink() {
+  const { chosen, links } = notes.current();
+  return chosen ? links.find((link) => same(link, chosen)) : undefined;
+}
+
+function openDetails({ start, end }, focus) {
+  const { chosen } = notes.current();
+  if (!chosen || !same(chosen, { start, end })) details.clear();
+  notes.current().chosen = { start, end };
+  draw();
+  const row = mentions.reveal({ start, end });
+  const mark = editor.reveal({ start, end });
+  details.uncover(cameFromNote ? mark : row);
+  if (focus) details.focus();
+}
+
+function closeDetails(focus) {
+  const { chosen } = notes.current();
+  notes.current().chosen = null;
+  draw();
+  // The keyboard goes back to where the mention was chosen.
+  if (focus && chosen && (cameFromNote || !mentions.focus(chosen))) editor.focus(chosen);
+}
+
+/** Changes what the reader has decided. */
+function change(work) {
+  work(notes.current());
+  draw();
+}
+
+async function openFiles(files) {
+  const { notes: read, tables, problems } = await readFiles(files);
+  for (const { name, text } of read) notes.add(name, text);
+  if (read.length > 0) notes.show(notes.all()[notes.all().length - read.length]);
+  if (tables.length > 0) await concepts.take(tables, []);
+  if (problems.length > 0) status.problem(problems.join(" "));
+}
+
+byId("new-note").addEventListener("click", () => {
+  notes.show(notes.add());
+  editor.focus(null);
+});
+byId("open-files").addEventListener("click", () => byId("note-files").click());
+byId("note-files").addEventListener("change", async ({ target }) => {
+  const files = [...target.files];
+  await openFiles(files);
+  target.value = "";
+});
+onDrop(openFiles);
+byId("show-licences").addEventListener("click", () => showLicences(linker.pel));
+
+createTheme();
+notes.show(notes.add(EXAMPLES[0].name, EXAMPLES[0].text));
+loadEngine(status, {
+  ready: (pel) => {
+    linker.pel = pel;
+    status.model(pel);
+    threshold.ready(pel.manifest());
+    concepts.ready();
+    mentions.ready();
+    byId("show-licences").disabled = false;
+    seal();
+    root.dataset.ready = "true";
+    linker.schedule(notes.current());
+  },
+  wouldLose: () => notes.worthKeeping() || concepts.any(),
+});

@@ -1,0 +1,215 @@
+// The details of one mention: its decision, the candidates, and what a reader can change.
+
+import { conceptFacts, explanation } from "./facts.js";
+import { colourOf } from "./colours.js";
+import { byId, keepFocus, make } from "./dom.js";
+import { decisionOf } from "./state.js";
+import { nilWords, originWords, score } from "./words.js";
+
+/** Pixels between the panel and what it must not cover. */
+const MARGIN = 24;
+
+/**
+ * @typedef {object} Actions
+ * @property {() => void} close
+ * @property {(by: number) => void} step to the mention before (-1) or after (1)
+ * @property {(link: import("./state.js").Link, concept: import("./state.js").Candidate) => void} choose
+ * @property {(link: import("./state.js").Link) => void} nil
+ * @property {(link: import("./state.js").Link) => void} remove
+ * @property {(link: import("./state.js").Link) => void} undo
+ * @property {() => import("./linker.js").Linker} linker
+ * @property {() => number | null} threshold
+ */
+
+/** @param {Actions} actions */
+export function createDetails(actions) {
+  const panel = byId("details");
+  const place = byId("details-body");
+  let shown = { note: null, link: null, key: "", explained: false };
+  let found = [];
+
+  byId("details-close").addEventListener("click", () => actions.close());
+  byId("details-back").addEventListener("click", () => actions.step(-1));
+  byId("details-on").addEventListener("click", () => actions.step(1));
+  panel.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") actions.close();
+  });
+  byId("find").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const words = byId("find-words").value.trim();
+    const pel = actions.linker().pel;
+    if (!words || !pel || !shown.link) return;
+    const { key } = shown;
+    let all;
+    try {
+      all = await pel.find(words, { k: 8 });
+    } catch (error) {
+      if (error?.code !== "cancelled") byId("find-note").textContent = "The search did not work. Try other words.";
+      return;
+    }
+    if (key !== shown.key) return;
+    found = all;
+    byId("find-note").textContent = found.length === 0 ? "Nothing found." : "";
+    drawFound();
+  });
+
+  function drawFound() {
+    keepFocus(byId("found"), () => {
+      byId("found").replaceChildren(...rows(found, "found"));
+    });
+  }
+
+  function draw() {
+    const { note, link } = shown;
+    const decided = decisionOf(note, link);
+    const threshold = actions.threshold();
+    byId("details-heading").textContent = link.text;
+    const body = make("div", {},
+      decision(link, threshold),
+      make("div", { className: "buttons" },
+        decided && act("undo", "Undo my change", actions.undo),
+        link.nil_reason !== "reader" && act("nil", link.decision === "nil" ? "Confirm NIL" : "Set to NIL", actions.nil),
+        act("remove", "Remove mention", actions.remove)),
+      make("div", { className: "heading" }, make("h3", { id: "candidates-heading" }, "Candidates"),
+        threshold !== null && make("span", { className: "quiet key" }, `threshold ${score(threshold)}`)),
+      link.candidates.length === 0
+        ? make("p", { className: "quiet" }, "There is no candidate. Search for a concept below.")
+        : make("ul", { className: "candidates", "aria-labelledby": "candidates-heading" },
+          ...rows(link.candidates, "candidate")),
+      margin(link));
+    keepFocus(place, () => place.replaceChildren(body));
+    drawFound();
+  }
+
+  async function drawFacts() {
+    const { note, link, key, explained } = shown;
+    const { pel } = actions.linker();
+    const threshold = actions.threshold() ?? undefined;
+    const place = byId("details-facts");
+    const id = (link.concept ?? link.candidates[0])?.id;
+    if (!pel) return;
+    const [facts, why] = await Promise.all([
+      id === undefined ? null : pel.concept(id).catch(() => null),
+      explained ? pel.explain({ start: link.start, end: link.end }, { threshold }).catch(() => null) : null,
+    ]);
+    if (shown.key !== key || shown.explained !== explained || shown.note !== note) return;
+    const parts = facts ? conceptFacts(facts, pel, link.decision === "nil") : [];
+    const open = place.querySelector(".why")?.open ?? false;
+    parts.push(explanation(link, why, originWords(link.origin)));
+    keepFocus(place, () => place.replaceChildren(...parts));
+    place.querySelector(".why").open = open;
+  }
+
+  // The link is looked up when a button is pressed: an edit before the mention may have moved it by then.
+  function act(key, words, work) {
+    const button = make("button", { type: "button", onclick: () => work(shown.link) }, words);
+    button.dataset.key = key;
+    return button;
+  }
+
+  function rows(candidates, kind) {
+    const threshold = actions.threshold();
+    const highest = Math.max(1, threshold ?? 0, ...candidates.map((one) => one.score));
+    return candidates.map((candidate) => {
+      const { link } = shown;
+      const chosen = link.decision === "linked" && link.concept?.id === candidate.id;
+      const button = row(candidate, threshold, highest, () => actions.choose(shown.link, candidate));
+      button.setAttribute("aria-pressed", String(chosen));
+      button.dataset.key = `${kind} ${candidate.id}`;
+      return make("li", {}, button);
+    });
+  }
+
+  function clear() {
+    found = [];
+    byId("found").replaceChildren();
+    byId("find-words").value = "";
+    byId("find-note").textContent = "";
+    byId("details-facts").replaceChildren();
+    shown = { ...shown, key: "", explained: false };
+    panel.scrollTop = 0;
+  }
+
+  return {
+    /** Another mention is about to be shown. */
+    clear,
+
+    /**
+     * Shows a mention, or shows it anew if something about it has changed.
+     *
+     * @param {import("./state.js").Note} note
+     * @param {import("./state.js").Link} link
+     */
+    show(note, link) {
+      const linker = actions.linker();
+      const key = [note.id, link.text, link.decision, link.nil_reason, link.concept?.id, actions.threshold(),
+        decisionOf(note, link)?.action, ...link.candidates.map((one) => `${one.id} ${one.score}`)].join("|");
+      const anew = key !== shown.key;
+      // Only of a text that is linked as it stands can the engine say how it read a mention.
+      const explained = linker.holds(note) || (!anew && shown.explained);
+      const more = explained && !shown.explained;
+      panel.hidden = false;
+      byId("details-hint").hidden = true;
+      document.documentElement.dataset.details = "open";
+      shown = { note, link, key, explained };
+      if (anew) draw();
+      if (anew || more) drawFacts();
+    },
+
+    hide() {
+      panel.hidden = true;
+      byId("details-hint").hidden = false;
+      delete document.documentElement.dataset.details;
+      clear();
+      shown = { ...shown, note: null, link: null };
+    },
+
+    focus: () => byId("details-heading").focus({ preventScroll: true }),
+
+    /** Scrolls the page so that the panel, where it lies over the page, does not cover what it is about. */
+    uncover(element) {
+      if (!element || getComputedStyle(panel).position !== "fixed") return;
+      const under = element.getBoundingClientRect().bottom + MARGIN - panel.getBoundingClientRect().top;
+      if (under > 0) scrollBy(0, under);
+    },
+  };
+}
+
+function decision(link, threshold) {
+  if (link.decision === "nil") {
+    return make("p", { className: "decision", id: "decision" },
+      make("strong", { className: "nil" }, "NIL"), " ", make("span", { id: "nil-reason" }, nilWords(link, threshold)));
+  }
+  const { concept } = link;
+  return make("p", { className: "decision", id: "decision" },
+    "Linked to ", make("strong", {}, concept.name), " ", make("code", {}, concept.id));
+}
+
+function margin({ candidates: [first, second] }) {
+  if (!first || !second) return null;
+  return make("p", { className: "quiet", id: "margin" },
+    `The best is ${score(first.score - second.score)} before the second.`);
+}
+
+/** A candidate as a button, with its score as a bar and the threshold marked on it. */
+function row(candidate, threshold, highest, onclick) {
+  const about = [candidate.types[0], candidate.id].filter(Boolean).join(" · ");
+  return make("button", { type: "button", className: "candidate", onclick },
+    make("span", {}, make("span", { className: "name" }, candidate.name), " ",
+      make("span", { className: "quiet" }, about), candidate.added && make("span", { className: "tag" }, "yours")),
+    make("span", { className: "number" }, score(candidate.score)),
+    bar(candidate, threshold, highest));
+}
+
+function bar(candidate, threshold, highest) {
+  const share = (value) => `${Math.min(100, Math.max(0, (value / highest) * 100)).toFixed(1)}%`;
+  const fill = make("span", { className: `fill ${colourOf(candidate.types[0] ?? "Other")}` });
+  fill.style.setProperty("width", share(candidate.score));
+  const whole = make("span", { className: "bar" }, fill);
+  if (threshold !== null) {
+    const tick = make("span", { className: "tick", title: `threshold ${score(threshold)}` });
+    tick.style.setProperty("left", share(threshold));
+    whole.append(tick);
+  }
+  return whole;
+}

@@ -1,0 +1,173 @@
+// The note: a text field with the marks behind it for writing, and the same text with buttons for reading.
+
+import { colourOf } from "./colours.js";
+import { byId, walkWithArrows } from "./dom.js";
+import { TextLayer } from "./layer.js";
+import { same, typeOf } from "./state.js";
+
+/** Scripts that are written from right to left. Only with them does each paragraph need a direction of its own. */
+const RIGHT_TO_LEFT =
+  /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefe\u{10800}-\u{10fff}\u{1e800}-\u{1efff}\u200f\u202b\u202e\u2067]/u;
+
+const HINTS = {
+  write: "Click a mention for details, or press Ctrl+Enter in it.",
+  read: "Each mention is a button; the arrow keys walk through them.",
+  overlong: "A line of this note is too long to be coloured here: choose Read.",
+};
+
+/**
+ * @param {object} on
+ * @param {(text: string, caret: number) => void} on.edit
+ * @param {(span: { start: number, end: number }, focus: boolean) => void} on.open a mention has been chosen
+ * @param {(start: number, end: number) => void} on.add the selection is to be a mention
+ * @param {(offset: number) => import("./state.js").Link | undefined} on.linkAt
+ */
+export function createEditor(on) {
+  const field = byId("note-text");
+  const scroller = byId("editor");
+  const reading = byId("reading");
+  const addButton = byId("add-mention");
+  const behind = new TextLayer(byId("marks"), { buttons: false });
+  const readable = new TextLayer(reading, { buttons: true });
+  let shown = { text: "", marks: [] };
+
+  const isReading = () => !reading.hidden;
+
+  function draw() {
+    const layer = isReading() ? readable : behind;
+    layer.render(shown.text, shown.marks);
+    for (const element of [scroller, reading]) element.classList.toggle("two-ways", RIGHT_TO_LEFT.test(shown.text));
+    const hint = HINTS[isReading() ? "read" : layer.overlong ? "overlong" : "write"];
+    if (byId("note-hint").textContent !== hint) byId("note-hint").textContent = hint;
+  }
+
+  function setMode(read) {
+    const share = current().scrollTop / Math.max(1, current().scrollHeight);
+    reading.hidden = !read;
+    scroller.hidden = read;
+    byId("mode-read").setAttribute("aria-pressed", String(read));
+    byId("mode-edit").setAttribute("aria-pressed", String(!read));
+    draw();
+    current().scrollTop = share * current().scrollHeight;
+    selectionChanged();
+  }
+
+  const current = () => (isReading() ? reading : scroller);
+
+  /** What is selected, in the field or in the text that is read. */
+  function selection() {
+    if (!isReading()) return { start: field.selectionStart, end: field.selectionEnd };
+    const chosen = getSelection();
+    if (chosen.rangeCount === 0 || chosen.isCollapsed) return { start: 0, end: 0 };
+    const range = chosen.getRangeAt(0);
+    if (!reading.contains(range.startContainer) || !reading.contains(range.endContainer)) return { start: 0, end: 0 };
+    const before = document.createRange();
+    before.selectNodeContents(reading);
+    before.setEnd(range.startContainer, range.startOffset);
+    const start = before.toString().length;
+    return { start, end: start + range.toString().length };
+  }
+
+  function selectionChanged() {
+    const inside = isReading() || document.activeElement === field;
+    if (!inside) return;
+    const { start, end } = selection();
+    addButton.disabled = start === end;
+  }
+
+  function add() {
+    const { start, end } = selection();
+    if (start === end) return false;
+    on.add(start, end);
+    return true;
+  }
+
+  field.addEventListener("input", () => on.edit(field.value, field.selectionEnd));
+  field.addEventListener("click", () => {
+    if (field.selectionStart !== field.selectionEnd) return;
+    const link = on.linkAt(field.selectionStart);
+    if (link) on.open(link, false);
+  });
+  const keys = (event) => {
+    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+    event.preventDefault();
+    if (add() || isReading()) return;
+    const link = on.linkAt(field.selectionStart);
+    if (link) on.open(link, true);
+  };
+  field.addEventListener("keydown", keys);
+  reading.addEventListener("keydown", keys);
+  addButton.addEventListener("click", add);
+  document.addEventListener("selectionchange", selectionChanged);
+  reading.addEventListener("click", (event) => {
+    const button = event.target.closest(".mark");
+    const mark = button && readable.markOf(button);
+    if (mark) on.open(mark, event.detail === 0);
+  });
+  walkWithArrows(reading, ".mark");
+  byId("mode-edit").addEventListener("click", () => setMode(false));
+  byId("mode-read").addEventListener("click", () => setMode(true));
+
+  return {
+    /** Puts another note into the field. @param {import("./state.js").Note} note */
+    show(note) {
+      field.value = note.text;
+      const caret = Math.min(note.view.caret, note.text.length);
+      field.setSelectionRange(caret, caret);
+      addButton.disabled = true;
+    },
+
+    /** Remembers where the reader is in a note. @param {import("./state.js").Note} note */
+    leave(note) {
+      note.view = { caret: field.selectionStart, scroll: current().scrollTop };
+    },
+
+    /** Goes where the reader was. @param {import("./state.js").Note} note */
+    scroll(note) {
+      current().scrollTop = note.view.scroll;
+    },
+
+    /**
+     * @param {string} text
+     * @param {import("./state.js").Link[]} links
+     * @param {{ start: number, end: number } | null} chosen
+     */
+    draw(text, links, chosen) {
+      shown = { text, marks: links.map((link) => markOf(link, chosen !== null && same(link, chosen))) };
+      draw();
+    },
+
+    /**
+     * Brings a mention into view.
+     *
+     * @param {{ start: number, end: number }} span
+     * @returns {HTMLElement | undefined}
+     */
+    reveal(span) {
+      const mark = (isReading() ? readable : behind).markAt(span.start);
+      if (!mark) return undefined;
+      const box = current();
+      const [inner, outer] = [mark.getBoundingClientRect(), box.getBoundingClientRect()];
+      if (inner.top < outer.top || inner.bottom > outer.bottom) {
+        box.scrollTop += inner.top - outer.top - outer.height / 3;
+      }
+      return mark;
+    },
+
+    /** Puts the keyboard back where the note is. @param {{ start: number, end: number } | null} span */
+    focus(span) {
+      if (!isReading()) field.focus({ preventScroll: true });
+      else if (span) readable.markAt(span.start)?.focus({ preventScroll: true });
+    },
+  };
+}
+
+function markOf(link, chosen) {
+  const linked = link.decision === "linked";
+  return {
+    start: link.start,
+    end: link.end,
+    className: `${colourOf(typeOf(link))}${chosen ? " chosen" : ""}`,
+    label: `${link.text}: ${linked ? `${link.concept.name}, ${typeOf(link)}` : "NIL"}`,
+  };
+}

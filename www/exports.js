@@ -1,0 +1,114 @@
+// Saves and copies notes with their links, in the formats of other tools.
+
+import { announce, byId, closeAsMenu, make, save } from "./dom.js";
+import { fileName } from "./words.js";
+
+/** @type {{ format: import("./pkg/pel.js").Format, name: string, ending: string, type: string }[]} */
+const FORMATS = [
+  { format: "json", name: "JSON", ending: "json", type: "application/json" },
+  { format: "csv", name: "CSV", ending: "csv", type: "text/csv" },
+  { format: "brat", name: "BRAT", ending: "ann", type: "text/plain" },
+  { format: "pubtator", name: "PubTator", ending: "pubtator", type: "text/plain" },
+  { format: "html", name: "Annotated HTML", ending: "html", type: "text/html" },
+];
+
+/**
+ * @param {object} from
+ * @param {() => import("./pkg/pel.js").Pel | null} from.pel
+ * @param {() => import("./state.js").Note[]} from.notes
+ * @param {() => import("./state.js").Note} from.note the shown one
+ * @param {(notes: import("./state.js").Note[]) => Promise<boolean>} from.complete has notes linked; false if it failed
+ */
+export function createExports({ pel, notes, note, complete }) {
+  const menu = byId("export");
+  const status = byId("export-status");
+  const all = byId("export-all");
+  closeAsMenu(menu);
+  byId("export-formats").append(...FORMATS.map((one) => make("li", {},
+    make("span", { "aria-hidden": "true" }, one.name),
+    button("Download", one, "download", () => download(one)),
+    button("Copy", one, "copy", () => copy(one)))));
+  all.addEventListener("change", () => {
+    for (const button of menu.querySelectorAll(".copy")) button.disabled = all.checked;
+  });
+  menu.addEventListener("toggle", () => {
+    status.textContent = "";
+    byId("export-all-row").hidden = notes().length < 2;
+    if (notes().length < 2) all.checked = false;
+    for (const button of menu.querySelectorAll(".copy")) button.disabled = all.checked;
+  });
+
+  function button(words, { name }, className, work) {
+    const label = `${words} ${name}`;
+    return make("button", { type: "button", className, "aria-label": label, onclick: () => run(work) }, words);
+  }
+
+  async function run(work) {
+    status.textContent = "";
+    if (!pel()) {
+      status.textContent = "Notes can be exported once the model is loaded.";
+      return;
+    }
+    try {
+      status.textContent = await work();
+      announce(status.textContent);
+    } catch (error) {
+      status.textContent = `The export did not work: ${error.message}`;
+    }
+  }
+
+  async function write(format, wanted) {
+    if (!(await complete(wanted))) throw new Error("the note was changed meanwhile; try again");
+    const texts = [];
+    for (const { name, text, links } of wanted) texts.push(await pel().write(format, { name, text, links }));
+    return texts;
+  }
+
+  async function download({ format, name, ending, type }) {
+    const wanted = all.checked ? notes() : [note()];
+    const texts = await write(format, wanted);
+    const names = new Set();
+    let files = 0;
+    for (const [at, text] of texts.entries()) {
+      const stem = unique(fileName(wanted[at].name, ""), names);
+      // Browsers drop downloads that come all at once.
+      if (at > 0) await new Promise((resolve) => setTimeout(resolve, 250));
+      save(`${stem}${ending}`, text, type);
+      files += 1;
+      // Standoff is of no use without the very text that it counts in.
+      if (format === "brat") {
+        save(`${stem}txt`, wanted[at].text, "text/plain");
+        files += 1;
+      }
+    }
+    return `${name}: ${files} ${files === 1 ? "file" : "files"} saved.`;
+  }
+
+  async function copy({ format, name }) {
+    const [text] = await write(format, [note()]);
+    await toClipboard(text);
+    return `${name} copied.`;
+  }
+}
+
+/** A stem that no other note has; it ends in a dot. */
+function unique(stem, names) {
+  let name = stem;
+  for (let number = 2; names.has(name.toLowerCase()); number += 1) name = `${stem.slice(0, -1)}-${number}.`;
+  names.add(name.toLowerCase());
+  return name;
+}
+
+async function toClipboard(text) {
+  if (navigator.clipboard?.writeText) {
+    await navigator.clipboard.writeText(text);
+    return;
+  }
+  // Without HTTPS there is only the old way.
+  const field = make("textarea", { value: text, className: "visually-hidden" });
+  document.body.append(field);
+  field.select();
+  const done = document.execCommand("copy");
+  field.remove();
+  if (!done) throw new Error("the browser refused the clipboard");
+}

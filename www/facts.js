@@ -1,0 +1,101 @@
+// What is known of a concept, and how a mention came to its decision: the lower part of the details.
+
+import { byId, make } from "./dom.js";
+import { siteOf } from "./ontologies.js";
+import { counted, licenceOf, score } from "./words.js";
+
+/** Synonyms and cross references that are shown at once. */
+const FEW = 8;
+
+/**
+ * @param {import("./pkg/pel.js").Concept} concept
+ * @param {import("./pkg/pel.js").Pel} pel
+ * @param {boolean} nearest whether the mention is NIL and this is only the nearest concept
+ * @returns {Node[]}
+ */
+export function conceptFacts(concept, pel, nearest) {
+  const licences = pel.manifest().kb.licences;
+  const rows = [];
+  const row = (term, ...content) => rows.push(make("dt", {}, term), make("dd", {}, ...content));
+  if (concept.definition) row("Definition", concept.definition);
+  if (concept.synonyms?.length) row("Synonyms", ...few(concept.synonyms, (one) => one, "; "));
+  if (concept.types?.length) row("Types", concept.types.join(", "));
+  row("Identifier", make("code", {}, concept.id), siteLink(concept.id));
+  if (concept.xrefs?.length) row("Cross references", ...few(concept.xrefs, crossReference, ", "));
+  if (concept.sources?.length) {
+    row("Sources", make("ul", {}, ...concept.sources.map((source) =>
+      make("li", {}, `${source}: ${licenceOf(licences, source) ?? "licence not stated"}`))), licenceButton(pel));
+  }
+  return [
+    make("h3", {}, nearest ? `Nearest concept: ${concept.name}` : `Concept: ${concept.name}`),
+    make("dl", {}, ...rows),
+    make("p", { className: "quiet" },
+      "Links to vocabularies open another site in a new tab; it learns the identifier and nothing else."),
+  ];
+}
+
+/** The first few of many, the others behind a button. */
+function few(all, draw, between) {
+  const first = all.slice(0, FEW).flatMap((one, at) => (at === 0 ? [draw(one)] : [between, draw(one)]));
+  if (all.length <= FEW) return first;
+  const more = make("button", { type: "button", className: "plain" }, `and ${all.length - FEW} more`);
+  more.addEventListener("click", () => {
+    more.replaceWith(...all.slice(FEW).flatMap((one) => [between, draw(one)]));
+  });
+  return [...first, " ", more];
+}
+
+function crossReference(id) {
+  const site = siteOf(id);
+  return site ? outward(site.address, id) : id;
+}
+
+function siteLink(id) {
+  const site = siteOf(id);
+  return site ? make("span", {}, " ", outward(site.address, `Open in ${site.name}`)) : null;
+}
+
+function outward(address, words) {
+  const label = `${words} (another site, new tab)`;
+  const link = make("a", { href: address, target: "_blank", rel: "noreferrer noopener", "aria-label": label }, words);
+  link.append(make("span", { className: "outward", "aria-hidden": "true" }, "↗"));
+  return link;
+}
+
+function licenceButton(pel) {
+  return make("button", { type: "button", className: "plain", onclick: () => showLicences(pel) }, "Licences in full");
+}
+
+/** Shows the licences that come with the bundle. @param {import("./pkg/pel.js").Pel} pel */
+export async function showLicences(pel) {
+  const text = await pel.document("LICENSES.md").catch(() => null);
+  const lines = pel.manifest().kb.licences.join("\n");
+  byId("licences-text").textContent = text ?? (lines || "The bundle states no licences.");
+  byId("licences").showModal();
+}
+
+/**
+ * How a mention came to its decision.
+ *
+ * @param {import("./state.js").Link} link
+ * @param {import("./pkg/pel.js").Explanation | null} why
+ * @param {string} origin
+ */
+export function explanation(link, why, origin) {
+  const rows = [];
+  const row = (term, ...content) => rows.push(make("dt", {}, term), make("dd", {}, ...content));
+  row("Mention", origin);
+  if (link.read_as) row("Read as", link.read_as);
+  if (why) {
+    const best = why.candidates[0];
+    if (best) row("Met by", `“${best.through}” (${score(best.through_score)})`);
+    if (why.margin !== null) row("Margin", `${score(why.margin)} before the second candidate`);
+    row("Threshold", why.threshold === null ? "none" : score(why.threshold));
+    row("Read in pieces", make("span", { className: "tokens" }, ...why.tokens.map((token) => make("code", {}, token))));
+  }
+  if (link.cut.mention) row("Cut", "The mention is too long for the model; its end was not read.");
+  if (link.cut.context) row("Cut", "The words around it were read only in part.");
+  const tokens = why ? `, ${counted(why.tokens.length, "piece")}` : "";
+  const title = make("summary", {}, `How it was read${tokens}`);
+  return make("details", { className: "why" }, title, make("dl", {}, ...rows));
+}

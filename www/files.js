@@ -1,0 +1,100 @@
+// Reads files that a reader drops or chooses: notes, and tables of concepts.
+
+/** Endings that are concepts; everything else is a note. */
+const CONCEPTS = { csv: "csv", tsv: "tsv", obo: "obo", jsonl: "jsonl", ndjson: "jsonl" };
+
+/** More than this is not a note. */
+const LONGEST = 8_000_000;
+
+/**
+ * @param {string} name
+ * @returns {"csv" | "tsv" | "obo" | "jsonl" | null} null if it is a note
+ */
+export function conceptFormat(name) {
+  return CONCEPTS[name.slice(name.lastIndexOf(".") + 1).toLowerCase()] ?? null;
+}
+
+/**
+ * The text of a file's bytes: UTF-8 or UTF-16 by their mark, else UTF-8 if they are that, else Windows-1252.
+ *
+ * @param {Uint8Array} bytes
+ * @returns {{ text: string, guessed: boolean }}
+ */
+export function decode(bytes) {
+  const read = (encoding, fatal = false) => new TextDecoder(encoding, { fatal }).decode(bytes);
+  if (bytes[0] === 0xff && bytes[1] === 0xfe) return { text: read("utf-16le"), guessed: false };
+  if (bytes[0] === 0xfe && bytes[1] === 0xff) return { text: read("utf-16be"), guessed: false };
+  try {
+    return { text: read("utf-8", true), guessed: false };
+  } catch {
+    return { text: read("windows-1252"), guessed: true };
+  }
+}
+
+/** Whether bytes look like a program, picture or office file instead of text. @param {string} text */
+const isBinary = (text) => text.slice(0, 4000).includes("\u0000");
+
+/**
+ * Reads files; those that are not text are named in `problems`.
+ *
+ * @param {Iterable<File>} files
+ * @returns {Promise<{ notes: { name: string, text: string }[], tables: import("./pkg/pel.js").ConceptFile[],
+ *   problems: string[] }>}
+ */
+export async function readFiles(files) {
+  const read = { notes: [], tables: [], problems: [] };
+  for (const file of files) {
+    const format = conceptFormat(file.name);
+    if (!format && file.size > LONGEST) {
+      read.problems.push(`${file.name} is too long for a note (${(file.size / 1e6).toFixed(1)} MB; 8 MB at most).`);
+      continue;
+    }
+    let bytes;
+    try {
+      bytes = new Uint8Array(await file.arrayBuffer());
+    } catch {
+      read.problems.push(`${file.name} could not be read.`);
+      continue;
+    }
+    const { text, guessed } = decode(bytes);
+    if (isBinary(text)) {
+      read.problems.push(`${file.name} is not a text file. Save it as plain text (.txt) first.`);
+      continue;
+    }
+    if (guessed) read.problems.push(`${file.name} is not UTF-8 and was read as Windows-1252: check its accents.`);
+    if (format) read.tables.push({ name: file.name, format, text });
+    else read.notes.push({ name: file.name, text });
+  }
+  return read;
+}
+
+/**
+ * Takes files that are dropped anywhere on the page.
+ *
+ * @param {(files: File[]) => void} take
+ */
+export function onDrop(take) {
+  let depth = 0;
+  const over = (is) => document.documentElement.classList.toggle("dropping", is);
+  const hasFiles = (event) => event.dataTransfer?.types.includes("Files");
+  addEventListener("dragenter", (event) => {
+    if (!hasFiles(event)) return;
+    depth += 1;
+    over(true);
+  });
+  addEventListener("dragleave", (event) => {
+    if (!hasFiles(event)) return;
+    depth -= 1;
+    if (depth <= 0) over(false);
+  });
+  addEventListener("dragover", (event) => {
+    if (hasFiles(event)) event.preventDefault();
+  });
+  addEventListener("drop", (event) => {
+    depth = 0;
+    over(false);
+    if (!hasFiles(event)) return;
+    event.preventDefault();
+    take([...event.dataTransfer.files]);
+  });
+}

@@ -1,0 +1,104 @@
+// Loads the engine and its bundle, on the device that the reader has chosen.
+
+import { byId } from "./dom.js";
+import { prepareOffline } from "./offline.js";
+
+const KEY = "pel-device";
+const DEVICES = ["auto", "webgpu", "wasm"];
+
+/**
+ * @param {ReturnType<import("./status.js").createStatus>} status
+ * @param {object} on
+ * @param {(pel: import("./pkg/pel.js").Pel) => void} on.ready
+ * @param {() => boolean} on.wouldLose whether loading the page anew would lose what the reader has written
+ */
+export function loadEngine(status, { ready, wouldLose }) {
+  const select = byId("device");
+  const dialog = byId("reload");
+  let device = recall();
+  let attempt = 0;
+  let loading = null;
+  let done = false;
+  select.value = device;
+
+  select.addEventListener("change", () => {
+    if (!done) {
+      keep(select.value);
+      device = select.value;
+      start();
+    } else if (wouldLose()) {
+      dialog.returnValue = "stay";
+      dialog.showModal();
+    } else {
+      reload();
+    }
+  });
+  dialog.addEventListener("close", () => {
+    if (dialog.returnValue === "go") reload();
+    else select.value = device;
+  });
+
+  // The closed page can fetch nothing, so another device takes another page.
+  function reload() {
+    keep(select.value);
+    location.reload();
+  }
+
+  async function start() {
+    loading?.abort();
+    const own = new AbortController();
+    loading = own;
+    status.loading("Loading the program …");
+    try {
+      if (attempt === 0) await prepareOffline(() => status.loading("Keeping the program for offline use …"));
+      const { Pel } = await program(attempt);
+      attempt += 1;
+      if (loading !== own) return;
+      const pel = await Pel.load(new URL("bundle/", document.baseURI), {
+        device,
+        signal: own.signal,
+        onProgress: (progress) => loading === own && !done && status.progress(progress),
+        onDevice: (change) => status.fellBack(change),
+      });
+      if (loading !== own) {
+        pel.free();
+        return;
+      }
+      done = true;
+      status.loaded();
+      ready(pel);
+    } catch (error) {
+      attempt += 1;
+      if (loading === own && error?.code !== "cancelled") status.failed(error, start);
+    }
+  }
+
+  start();
+}
+
+/** Browsers may remember that a module could not be fetched; under another address they try again. */
+async function program(attempt) {
+  try {
+    return await import(attempt === 0 ? "./pkg/pel.js" : `./pkg/pel.js?attempt=${attempt}`);
+  } catch (cause) {
+    throw Object.assign(new Error("the program", { cause }), { code: "network" });
+  }
+}
+
+// The choice has to outlive a page, nothing else does; browsers may forbid storage altogether.
+function recall() {
+  try {
+    const kept = sessionStorage.getItem(KEY);
+    return DEVICES.includes(kept) ? kept : "auto";
+  } catch {
+    return "auto";
+  }
+}
+
+function keep(device) {
+  try {
+    sessionStorage.setItem(KEY, device);
+  } catch {
+    // Then it is “Automatic” again.
+  }
+}

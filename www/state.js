@@ -1,0 +1,279 @@
+// Notes, and how what is known of a note follows its edits. Pure: no page, no engine.
+
+/** @typedef {import("./pkg/pel.js").Link} Link */
+/** @typedef {import("./pkg/pel.js").Candidate} Candidate */
+
+/**
+ * One change of a text: at `start`, `removed` units have given way to `inserted` ones.
+ *
+ * @typedef {{ start: number, removed: number, inserted: number }} Edit
+ */
+
+/**
+ * What a reader has decided of a mention; `base` is the link as the machine last had it.
+ *
+ * @typedef {{ start: number, end: number, action: "concept" | "nil" | "remove", concept: Candidate | null,
+ *   base: Link }} Decision
+ */
+
+/**
+ * @typedef {object} Note
+ * @property {number} id
+ * @property {string} name
+ * @property {string} text
+ * @property {Link[]} machine the machine's links, moved along with the edits
+ * @property {Link[]} links the same with the reader's decisions: what is shown and exported
+ * @property {Decision[]} decisions
+ * @property {{ start: number, end: number }[]} added mentions that the reader has marked
+ * @property {{ start: number, end: number } | null} chosen the mention whose details are open
+ * @property {object | null} fresh what the links were computed with; null after an edit
+ * @property {{ caret: number, scroll: number }} view
+ */
+
+let count = 0;
+
+/**
+ * @param {string} name
+ * @param {string} text
+ * @returns {Note}
+ */
+export function createNote(name, text) {
+  return {
+    id: (count += 1),
+    name,
+    text: normalise(text),
+    machine: [],
+    links: [],
+    decisions: [],
+    added: [],
+    chosen: null,
+    fresh: null,
+    view: { caret: 0, scroll: 0 },
+  };
+}
+
+/**
+ * A text as a text field has it, so that offsets agree: line ends are `\n`.
+ *
+ * @param {string} text
+ */
+export function normalise(text) {
+  return text.replace(/\r\n?/g, "\n");
+}
+
+/**
+ * The one change between two texts; null if there is none.
+ *
+ * @param {string} before
+ * @param {string} after
+ * @param {number} [caret] where the caret is after the change: tells which of several equal letters is the new one
+ * @returns {Edit | null}
+ */
+export function findEdit(before, after, caret = after.length) {
+  if (before === after) return null;
+  const shorter = Math.min(before.length, after.length);
+  const limit = Math.min(shorter, after.length - Math.min(caret, after.length));
+  let tail = 0;
+  const tailGoesOn = () => before.charCodeAt(before.length - 1 - tail) === after.charCodeAt(after.length - 1 - tail);
+  while (tail < limit && tailGoesOn()) tail += 1;
+  let start = 0;
+  while (start < shorter - tail && before.charCodeAt(start) === after.charCodeAt(start)) start += 1;
+  // The caret may stand anywhere, as after an undo.
+  while (tail < shorter - start && tailGoesOn()) tail += 1;
+  // Neither end may stand inside a pair of surrogates.
+  if (start > 0 && isHigh(before.charCodeAt(start - 1))) start -= 1;
+  if (tail > 0 && isLow(after.charCodeAt(after.length - tail))) tail -= 1;
+  return { start, removed: before.length - tail - start, inserted: after.length - tail - start };
+}
+
+const isHigh = (unit) => unit >= 0xd800 && unit <= 0xdbff;
+const isLow = (unit) => unit >= 0xdc00 && unit <= 0xdfff;
+
+/**
+ * Moves spans along with an edit, in place; those that it touches are left out. Text put in right before or after a
+ * span does not touch it.
+ *
+ * @template {{ start: number, end: number }} S
+ * @param {S[]} spans
+ * @param {Edit} edit
+ * @returns {S[]}
+ */
+export function shiftSpans(spans, edit) {
+  const end = edit.start + edit.removed;
+  const by = edit.inserted - edit.removed;
+  return spans.filter((span) => {
+    if (span.end <= edit.start) return true;
+    if (span.start < end || span.start < edit.start) return false;
+    span.start += by;
+    span.end += by;
+    return true;
+  });
+}
+
+/**
+ * Gives a note its new text; everything known of it follows.
+ *
+ * @param {Note} note
+ * @param {string} text
+ * @param {number} [caret]
+ * @returns {Edit | null}
+ */
+export function editNote(note, text, caret) {
+  const edit = findEdit(note.text, text, caret);
+  if (!edit) return null;
+  note.text = text;
+  note.machine = shiftSpans(note.machine, edit);
+  note.decisions = shiftSpans(note.decisions, edit);
+  for (const decision of note.decisions) {
+    decision.base.start = decision.start;
+    decision.base.end = decision.end;
+  }
+  note.added = shiftSpans(note.added, edit);
+  if (note.chosen) [note.chosen = null] = shiftSpans([note.chosen], edit);
+  note.fresh = null;
+  return edit;
+}
+
+/** @param {{ start: number, end: number }} a @param {{ start: number, end: number }} b */
+export const overlap = (a, b) => a.start < b.end && b.start < a.end;
+
+/** @param {{ start: number, end: number }} a @param {{ start: number, end: number }} b */
+export const same = (a, b) => a.start === b.start && a.end === b.end;
+
+/**
+ * Puts newer links into older ones: an older one stays where no newer one overlaps it. Both are in the text's order.
+ *
+ * @param {Link[]} older
+ * @param {Link[]} newer
+ * @returns {Link[]}
+ */
+export function mergeLinks(older, newer) {
+  const merged = [];
+  let at = 0;
+  for (const link of older) {
+    while (at < newer.length && newer[at].end <= link.start) merged.push(newer[at++]);
+    if (at < newer.length && overlap(newer[at], link)) continue;
+    merged.push(link);
+  }
+  for (; at < newer.length; at += 1) merged.push(newer[at]);
+  return merged;
+}
+
+/** In the order of the text. @param {{ start: number, end: number }[]} spans */
+export const inOrder = (spans) => spans.sort((a, b) => a.start - b.start || a.end - b.end);
+
+/**
+ * The machine's links as the reader has changed them.
+ *
+ * @param {Link[]} machine
+ * @param {Decision[]} decisions
+ * @returns {Link[]}
+ */
+export function applyDecisions(machine, decisions) {
+  if (decisions.length === 0) return machine;
+  const kept = machine.filter((link) => !decisions.some((decision) => overlap(decision, link)));
+  for (const decision of decisions) {
+    if (decision.action === "remove") continue;
+    const base = machine.find((link) => same(link, decision)) ?? decision.base;
+    kept.push(decided(base, decision));
+  }
+  return inOrder(kept);
+}
+
+function decided(base, { action, concept }) {
+  const { nil_reason: _, ...rest } = base;
+  if (action === "nil") return { ...rest, decision: "nil", nil_reason: "reader", concept: null };
+  const known = base.candidates.some(({ id }) => id === concept.id);
+  const candidates = known ? base.candidates : [...base.candidates, concept];
+  return { ...rest, decision: "linked", concept, candidates };
+}
+
+/**
+ * Records what a reader decides of a mention, in place of what was decided of it before.
+ *
+ * @param {Note} note
+ * @param {Link} link
+ * @param {"concept" | "nil" | "remove"} action
+ * @param {Candidate | null} [concept]
+ */
+export function decide(note, link, action, concept = null) {
+  const base = note.machine.find((one) => same(one, link)) ?? decisionOf(note, link)?.base ?? link;
+  undo(note, link);
+  note.decisions.push({ start: link.start, end: link.end, action, concept, base: { ...base } });
+}
+
+/** @param {Note} note @param {{ start: number, end: number }} span */
+export const decisionOf = (note, span) => note.decisions.find((decision) => same(decision, span));
+
+/** Takes a decision back. @param {Note} note @param {{ start: number, end: number }} span */
+export function undo(note, span) {
+  note.decisions = note.decisions.filter((decision) => !same(decision, span));
+}
+
+/** Brings removed mentions back. @param {Note} note */
+export function restoreRemoved(note) {
+  note.decisions = note.decisions.filter(({ action }) => action !== "remove");
+}
+
+/**
+ * Marks a mention by hand, without the white space around it; what the reader marked or removed there before gives way.
+ *
+ * @param {Note} note
+ * @param {number} start
+ * @param {number} end
+ * @returns {{ start: number, end: number } | null} null if only white space is there
+ */
+export function addMention(note, start, end) {
+  const chosen = note.text.slice(start, end);
+  const span = { start: start + chosen.length - chosen.trimStart().length, end: start + chosen.trimEnd().length };
+  if (span.start >= span.end) return null;
+  note.added = inOrder([...note.added.filter((one) => !overlap(one, span)), { ...span }]);
+  note.decisions = note.decisions.filter((decision) => !overlap(decision, span));
+  note.fresh = null;
+  return span;
+}
+
+/**
+ * Takes a mention away: one that the reader has marked is forgotten, one that was found is hidden.
+ *
+ * @param {Note} note
+ * @param {Link} link
+ * @returns {boolean} whether the note has to be linked anew
+ */
+export function removeMention(note, link) {
+  const before = note.added.length;
+  note.added = note.added.filter((span) => !same(span, link));
+  if (note.added.length === before) {
+    decide(note, link, "remove");
+    return false;
+  }
+  undo(note, link);
+  note.machine = note.machine.filter((one) => !same(one, link));
+  note.fresh = null;
+  return true;
+}
+
+/** The type a mention is coloured and filtered by. @param {Link} link */
+export function typeOf(link) {
+  return link.decision === "nil" ? "NIL" : (link.concept?.types[0] ?? "Other");
+}
+
+/**
+ * How many mentions there are of each type, the most frequent first and NIL last.
+ *
+ * @param {Link[]} links
+ * @returns {[string, number][]}
+ */
+export function countTypes(links) {
+  const counts = new Map();
+  for (const link of links) counts.set(typeOf(link), (counts.get(typeOf(link)) ?? 0) + 1);
+  return [...counts].sort(([a, m], [b, n]) => (a === "NIL") - (b === "NIL") || n - m || a.localeCompare(b));
+}
+
+/** @param {Link[]} links */
+export function summary(links) {
+  const nil = links.filter((link) => link.decision === "nil").length;
+  const plural = links.length === 1 ? "mention" : "mentions";
+  return `${links.length.toLocaleString("en")} ${plural}, ${(links.length - nil).toLocaleString("en")} linked, ` +
+    `${nil.toLocaleString("en")} NIL`;
+}

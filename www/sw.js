@@ -1,0 +1,141 @@
+// Keeps the site's files so that it opens without a network, and lets nothing of the site reach another one.
+//
+// The files are those of files.json, each checked against its hash before it is kept. The bundle of model and concepts
+// is none of them: the engine keeps it itself.
+
+const SITE = self.registration.scope;
+const PREFIX = "pel-site ";
+const STATE = "pel-site-state";
+const POINTER = new URL("current-version", SITE).href;
+const NEXT = new URL("next-version", SITE).href;
+const MANIFEST = "bundle/manifest.json";
+
+/** A worker takes its policy from its own file, not from the page: it may load scripts of the site and nothing else. */
+const WORKER_POLICY = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'";
+
+self.addEventListener("install", (event) => {
+  event.waitUntil((async () => {
+    const list = await fetchList();
+    // Without a network the files that are here already go on.
+    if (list) await keep(list);
+    else if (!(await currentVersion())) throw new Error("files.json could not be fetched");
+    if (list) await setCurrent(list.version);
+    await self.skipWaiting();
+  })());
+});
+
+self.addEventListener("activate", (event) => {
+  event.waitUntil(dropOld().then(() => self.clients.claim()));
+});
+
+self.addEventListener("fetch", (event) => {
+  const { request } = event;
+  const { origin, href, search, hash } = new URL(request.url);
+  if (origin !== self.location.origin) {
+    event.respondWith(Response.error());
+    return;
+  }
+  if (request.method !== "GET" || !href.startsWith(SITE)) return;
+  const path = href.slice(SITE.length, href.length - search.length - hash.length);
+  if (path === MANIFEST) event.respondWith(newestManifest(request));
+  else if (path.startsWith("bundle/")) event.waitUntil(tell(event));
+  else if (request.mode !== "navigate") event.respondWith(answer(path, event));
+  else if (path === "" || path === "index.html") {
+    event.respondWith(open(event));
+    event.waitUntil(update());
+  }
+});
+
+/** Takes a newer version that is complete, and answers with its page. */
+async function open(event) {
+  const state = await caches.open(STATE);
+  const next = await (await state.match(NEXT))?.text();
+  if (next) {
+    await setCurrent(next);
+    await dropOld();
+  }
+  return answer("index.html", event);
+}
+
+async function answer(path, event) {
+  const version = await currentVersion();
+  const kept = version && (await (await caches.open(PREFIX + version)).match(new URL(path, SITE).href));
+  if (kept) return kept;
+  event.waitUntil(tell(event));
+  return fetch(event.request);
+}
+
+/** The bundle's manifest says which bundle is the newest, so the network is asked first. */
+async function newestManifest(request) {
+  const state = await caches.open(STATE);
+  try {
+    const response = await fetch(request);
+    if (response.ok) await state.put(SITE + MANIFEST, response.clone());
+    return response;
+  } catch (error) {
+    const kept = await state.match(SITE + MANIFEST);
+    if (kept) return kept;
+    throw error;
+  }
+}
+
+/** Keeps a newer version beside the one in use; the next opening of the page takes it. */
+async function update() {
+  const list = await fetchList();
+  const next = await (await (await caches.open(STATE)).match(NEXT))?.text();
+  if (!list || list.version === next || list.version === (await currentVersion())) return;
+  try {
+    await keep(list);
+  } catch {
+    await caches.delete(PREFIX + list.version);
+    return;
+  }
+  await (await caches.open(STATE)).put(NEXT, new Response(list.version));
+}
+
+async function fetchList() {
+  try {
+    const response = await fetch(new URL("files.json", SITE), { cache: "no-store" });
+    return response.ok ? await response.json() : null;
+  } catch {
+    return null;
+  }
+}
+
+async function keep({ version, files }) {
+  const cache = await caches.open(PREFIX + version);
+  await Promise.all(Object.entries(files).map(async ([path, integrity]) => {
+    const address = new URL(path, SITE).href;
+    const response = await fetch(address, { cache: "no-cache", integrity });
+    if (!response.ok) throw new Error(`${path}: ${response.status}`);
+    const headers = new Headers(response.headers);
+    headers.delete("content-encoding");
+    if (path.endsWith(".js")) headers.set("content-security-policy", WORKER_POLICY);
+    await cache.put(address, new Response(await response.blob(), { headers }));
+  }));
+}
+
+async function currentVersion() {
+  return (await (await caches.open(STATE)).match(POINTER))?.text();
+}
+
+async function setCurrent(version) {
+  const state = await caches.open(STATE);
+  await state.put(POINTER, new Response(version));
+  await state.delete(NEXT);
+}
+
+async function dropOld() {
+  const current = PREFIX + (await currentVersion());
+  const old = (await caches.keys()).filter((name) => name.startsWith(PREFIX) && name !== current);
+  await Promise.all(old.map((name) => caches.delete(name)));
+}
+
+/** Tells the page that its worker has asked the network; with several pages open it is not known whose worker it is. */
+async function tell(event) {
+  const at = Date.now();
+  const client = event.clientId && (await self.clients.get(event.clientId));
+  if (!client || client.type !== "worker") return;
+  const pages = await self.clients.matchAll({ type: "window" });
+  if (pages.length === 1) pages[0].postMessage({ kind: "worker-request", at });
+}

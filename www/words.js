@@ -1,0 +1,110 @@
+// What the page says in words: numbers, reasons, errors. Pure.
+
+/** @param {number | null | undefined} score */
+export const score = (score) => (Number.isFinite(score) ? score.toFixed(3) : "–");
+
+/** @param {number} share */
+export const percent = (share) => `${Math.round(share * 100)}\u00a0%`;
+
+/** @param {number} bytes */
+export const megabytes = (bytes) => (bytes / 1e6).toFixed(1);
+
+/** @param {number} number */
+export const whole = (number) => Math.round(number).toLocaleString("en");
+
+/** @param {number} number @param {string} one @param {string} [many] */
+export const counted = (number, one, many = `${one}s`) => `${whole(number)} ${number === 1 ? one : many}`;
+
+/**
+ * Why a mention has no concept.
+ *
+ * @param {import("./pkg/pel.js").Link} link
+ * @param {number | null} threshold
+ */
+export function nilWords(link, threshold) {
+  const best = link.candidates[0];
+  const nearest = best ? ` The nearest is ${best.name}, with a score of ${score(best.score)}.` : "";
+  switch (link.nil_reason) {
+    case "below_threshold":
+      if (!best) return "No candidate reaches the threshold.";
+      return `The nearest candidate, ${best.name}, scores ${score(best.score)}: below the threshold` +
+        (threshold === null ? "." : ` of ${score(threshold)}.`);
+    case "no_candidate":
+      return "The knowledge base has no candidate for it.";
+    case "empty_mention":
+      return "Nothing of the mention is left to be looked up.";
+    case "reader":
+      return `You have said that no concept fits.${nearest}`;
+    default:
+      return `No concept fits.${nearest}`;
+  }
+}
+
+/** How a mention was found. @param {import("./pkg/pel.js").Link["origin"]} origin */
+export function originWords(origin) {
+  if (origin === "name") return "Found by a name in the knowledge base.";
+  if (origin === "unknown_term") return "Found because neither the knowledge base nor plain English knows the word.";
+  return "Marked by a reader.";
+}
+
+const ERRORS = {
+  bundle: "The bundle of model and concepts is damaged or of another version. Try again; if that does not help, ask " +
+    "whoever runs this site to publish it anew.",
+  input: "PEL cannot use this input.",
+  network: "PEL could not be fetched. Check the connection, then try again.",
+  "no-wasm": "This browser cannot run PEL, which needs WebAssembly with SIMD. Use a current version of it, or another.",
+  "no-webgpu": "This browser offers no WebGPU. Choose “Automatic” or “WebAssembly” as the device below.",
+  device: "The device has failed. Try again, or choose WebAssembly as the device below.",
+  freed: "PEL has been stopped. Load the page anew.",
+};
+
+/**
+ * An error as a sentence with what to do.
+ *
+ * @param {unknown} error
+ * @returns {string}
+ */
+export function errorWords(error) {
+  const known = ERRORS[error?.code];
+  const detail = error instanceof Error && error.message ? ` (${error.message})` : "";
+  if (known) return known + detail;
+  return `Something went wrong. Try again; if that does not help, load the page anew.${detail}`;
+}
+
+/**
+ * How far loading is.
+ *
+ * @param {import("./pkg/pel.js").Progress} progress
+ */
+export function progressWords({ phase, loaded, total, cached }) {
+  const what = { program: "the program", bundle: "the model and concepts", start: "" }[phase];
+  if (phase === "start") return "Checking and starting the model …";
+  const size = total > 0 ? `${megabytes(loaded)} of ${megabytes(total)} MB` : `${megabytes(loaded)} MB`;
+  return `${cached ? "Reading" : "Loading"} ${what}${cached ? " from this browser’s store" : ""}: ${size}`;
+}
+
+/** @param {import("./pkg/pel.js").DeviceName} device */
+export const deviceWords = (device) => (device === "webgpu" ? "WebGPU" : "WebAssembly");
+
+/**
+ * The licence of a vocabulary, from lines such as "MONDO: CC BY 4.0".
+ *
+ * @param {string[]} licences
+ * @param {string} source
+ * @returns {string | null}
+ */
+export function licenceOf(licences, source) {
+  const line = licences.find((one) => one.startsWith(`${source}:`));
+  return line ? line.slice(source.length + 1).trim() : null;
+}
+
+/**
+ * The name of a file to be saved: the note's, with another ending and without what file systems refuse.
+ *
+ * @param {string} name
+ * @param {string} ending
+ */
+export function fileName(name, ending) {
+  const plain = name.replace(/\.(txt|text|md)$/i, "").replace(/[\\/:*?"<>|\u0000-\u001f]+/g, "-");
+  return `${plain.replace(/^[.\s]+/, "").trim() || "note"}.${ending}`;
+}
