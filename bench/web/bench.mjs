@@ -6,11 +6,11 @@
 // NAME=FOLDER, several times, for several encoders of ours. Where the engine has relaxed SIMD, the package's build for it
 // is timed too, as NAME-relaxed.
 
-import { readFile, readdir } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { parseArgs } from "node:util";
 import { pathToFileURL } from "node:url";
-import { build } from "../../www/engine.js";
+import { build } from "../../web/js/program.js";
 
 const { values: options } = parseArgs({
   options: {
@@ -68,8 +68,7 @@ async function onnxEngine(file) {
 }
 
 async function ourEngine(folder, model) {
-  const glue = (await readdir(folder)).find((name) => name.endsWith(".js") && !name.endsWith("_bg.js"));
-  if (glue === undefined) throw new Error(`${folder}: expected a package of wasm-bindgen, found no .js file`);
+  const glue = "pel_web.js";
   const pel = await import(pathToFileURL(path.resolve(folder, glue)));
   // The glue for the web wants the module's bytes; the glue for Node has loaded them.
   if (typeof pel.default === "function") {
@@ -88,7 +87,7 @@ for (const given of options.onnx) {
 for (const given of options.pel === undefined ? [] : options.model) {
   const [name, folder] = named(given, "pel");
   engines.push([name, await ourEngine(options.pel, folder)]);
-  if (build !== "") engines.push([`${name}-relaxed`, await ourEngine(path.join(options.pel, build), folder)]);
+  if (build() === "relaxed") engines.push([`${name}-relaxed`, await ourEngine(path.join(options.pel, "relaxed"), folder)]);
 }
 
 const rows = [];

@@ -14,7 +14,7 @@ const TYPES = {
 };
 
 // Its own network services would only wait for hosts that a test machine cannot reach.
-const FLAGS = [
+export const FLAGS = [
   "--disable-gpu",
   "--disable-quic",
   "--no-first-run",
@@ -23,10 +23,21 @@ const FLAGS = [
   "--disable-sync",
 ];
 
+/** WebGPU without a graphics card: right, but slow. */
+export const WEBGPU = [
+  "--enable-unsafe-webgpu",
+  "--use-webgpu-adapter=swiftshader",
+  "--enable-features=Vulkan",
+  "--use-vulkan=swiftshader",
+];
+
+/** A page without anything. */
+export const EMPTY = `<!doctype html><link rel="icon" href="data:,"><title>empty</title>`;
+
 const PROGRAMS = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
 /** The Chromium to test in: the one that CHROMIUM names, or the first that is installed. */
-function findChromium() {
+export function findChromium() {
   const found = (process.env.CHROMIUM ? [process.env.CHROMIUM] : PROGRAMS)
     .map((name) => spawnSync("sh", ["-c", 'command -v "$1"', "sh", name], { encoding: "utf8" }).stdout.trim())
     .find((path) => path !== "");
@@ -39,13 +50,18 @@ function findChromium() {
  *
  * @param {Record<string, string>} folders a folder for each URL prefix, such as { "/pkg/": "/path/to/pkg" }
  * @param {Record<string, string>} pages the HTML for each path
+ * @param {Record<string, string>} scripts the JavaScript for each path
  * @returns the address, and `close`
  */
-export async function serve(folders, pages) {
+export async function serve(folders, pages, scripts = {}) {
   const server = createServer(async (request, response) => {
     const path = decodeURIComponent(new URL(request.url, "http://localhost").pathname);
     if (path in pages) {
       response.writeHead(200, { "content-type": TYPES[".html"] }).end(pages[path]);
+      return;
+    }
+    if (path in scripts) {
+      response.writeHead(200, { "content-type": TYPES[".js"] }).end(scripts[path]);
       return;
     }
     const prefix = Object.keys(folders).find((prefix) => path.startsWith(prefix));
@@ -72,11 +88,15 @@ export async function serve(folders, pages) {
  * Opens an empty page. What it complains of, on the console, by throwing or by failing to load, is collected in
  * `complaints`.
  */
-export async function openPage() {
-  const browser = await chromium.launch({ executablePath: findChromium(), args: FLAGS });
-  const page = await browser.newPage();
+export async function openPage(flags = [], options = {}) {
+  const gpu = flags.length > 0;
+  const args = [...FLAGS.filter((flag) => !(gpu && flag === "--disable-gpu")), ...flags];
+  const browser = await chromium.launch({ executablePath: findChromium(), args });
+  const page = await (await browser.newContext(options)).newPage();
   const complaints = [];
   page.on("console", (message) => {
+    // Said of a machine without a graphics card, which is no fault of the page.
+    if (/No available adapters/.test(message.text())) return;
     if (["error", "warning"].includes(message.type())) complaints.push(`${message.type()}: ${message.text()}`);
   });
   page.on("pageerror", (error) => complaints.push(`thrown: ${error.message}`));

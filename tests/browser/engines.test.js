@@ -3,17 +3,15 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { openPage, serve } from "./browser.js";
+import { EMPTY, openPage, serve } from "./browser.js";
 
 const folder = process.env.PEL_WASM_PACKAGE;
-const www = new URL("../../www/", import.meta.url).pathname;
 const BUILDS = ["", "relaxed/"];
-const EMPTY = `<!doctype html><link rel="icon" href="data:,"><title>empty</title>`;
 
 /** Runs `act` with a page of ours; nothing may go wrong on it. */
 async function onPage(act) {
   assert.ok(folder, "PEL_WASM_PACKAGE is not set: run ./check browser");
-  const server = await serve({ "/pkg/": folder, "/": www }, { "/empty.html": EMPTY });
+  const server = await serve({ "/pkg/": folder }, { "/empty.html": EMPTY });
   const { page, complaints, close } = await openPage();
   try {
     await act(page, (path) => page.goto(new URL(path, server.address).href));
@@ -79,22 +77,30 @@ for (const build of BUILDS) {
   );
 }
 
-/** Which of the package's modules the page has loaded. */
-const loaded = (page) =>
-  page.evaluate(() => performance.getEntriesByType("resource").map((entry) => new URL(entry.name).pathname).filter((path) => path.endsWith(".wasm")));
+/** Which of the package's modules a page has fetched that loads a bundle that is none. */
+async function fetchedBy(page) {
+  const code = await page.evaluate(async () => {
+    const { Pel } = await import("/pkg/pel.js");
+    return Pel.load(new Uint8Array([1, 2, 3]), { device: "wasm" }).catch((error) => error.code);
+  });
+  const paths = () => performance.getEntriesByType("resource").map((entry) => new URL(entry.name).pathname);
+  return [code, (await page.evaluate(paths)).filter((path) => path.endsWith(".wasm"))];
+}
 
-test("an engine with relaxed SIMD loads the build for it, another the plain one", { timeout: 60_000 }, async () => {
-  await onPage(async (page, goto) => {
-    await goto("index.html");
-    await page.getByText(/Version: \d/).waitFor();
-    assert.deepEqual(await loaded(page), ["/pkg/relaxed/pel_web_bg.wasm"]);
-  });
-  await onPage(async (page, goto) => {
-    await page.addInitScript(() => {
-      WebAssembly.validate = () => false;
+test("an engine with relaxed SIMD loads the build for it, another the plain one, one without SIMD none", { timeout: 60_000 }, async () => {
+  for (const [most, expected] of [
+    [1000, ["bundle", ["/pkg/relaxed/pel_web_bg.wasm"]]],
+    // The probe for relaxed SIMD is the longer one.
+    [30, ["bundle", ["/pkg/pel_web_bg.wasm"]]],
+    [0, ["no-wasm", []]],
+  ]) {
+    await onPage(async (page, goto) => {
+      await page.addInitScript((most) => {
+        const validate = WebAssembly.validate;
+        WebAssembly.validate = (bytes) => bytes.length <= most && validate(bytes);
+      }, most);
+      await goto("empty.html");
+      assert.deepEqual(await fetchedBy(page), expected);
     });
-    await goto("index.html");
-    await page.getByText(/Version: \d/).waitFor();
-    assert.deepEqual(await loaded(page), ["/pkg/pel_web_bg.wasm"]);
-  });
+  }
 });

@@ -1,0 +1,76 @@
+// What can go wrong while the page loads: each time a sentence that says what, and a way on.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { openPage, serve } from "./browser.js";
+import { openReady, pelServe, ready } from "./serving.js";
+import { built, damaged, tinyBundle } from "./tiny.js";
+
+/** Opens the page over a bundle and gives the sentence that it shows. */
+async function problem(t, bundle, before = async () => {}) {
+  const server = await serve({ "/bundle/": bundle, "/": built().page }, {});
+  t.after(server.close);
+  const { page, close } = await openPage();
+  t.after(close);
+  await before(page);
+  await page.goto(new URL("index.html", server.address).href);
+  await page.locator("#problem-words").filter({ hasText: /\w/ }).waitFor({ timeout: 60_000 });
+  return { page, said: await page.locator("#problem-words").textContent() };
+}
+
+test("a damaged bundle is refused, with the file that is", { timeout: 300_000 }, async (t) => {
+  const { bundle } = await tinyBundle(t);
+  const manifest = (change) => (bytes) => {
+    const json = JSON.parse(bytes);
+    change(json);
+    return JSON.stringify(json);
+  };
+  const flipped = (bytes) => {
+    bytes[bytes.length >> 1] ^= 1;
+    return bytes;
+  };
+  for (const [name, change, expected] of [
+    ["index.bin", (bytes) => bytes.subarray(0, -9), /index\.bin.* cut or extended/],
+    ["model.safetensors", flipped, /model\.safetensors.* altered/],
+    ["manifest.json", manifest((json) => (json.format = 99)), /format version 99/],
+    ["manifest.json", manifest((json) => (json.index.dim = 7)), /index is not the one that the manifest describes/],
+    ["manifest.json", (bytes) => bytes.subarray(0, 40), /manifest/],
+    ["manifest.json", () => "[]", /manifest/],
+  ]) {
+    const { said } = await problem(t, await damaged(t, bundle, name, change));
+    assert.match(said, expected);
+  }
+});
+
+test("no bundle, no WebAssembly, no SIMD, no WebGPU", { timeout: 180_000 }, async (t) => {
+  const { bundle } = await tinyBundle(t);
+  assert.match((await problem(t, `${bundle}-missing`)).said, /manifest\.json.*404/);
+  const without = (what) => (page) => page.addInitScript(what);
+  assert.match((await problem(t, bundle, without("delete globalThis.WebAssembly"))).said, /WebAssembly/);
+  assert.match((await problem(t, bundle, without("WebAssembly.validate = () => false"))).said, /SIMD/);
+  const { said, page } = await problem(t, bundle, (page) =>
+    page.addInitScript(() => sessionStorage.setItem("pel-device", "webgpu")),
+  );
+  assert.match(said, /WebGPU/);
+  // The way on: another device.
+  await page.locator("#device").selectOption("wasm");
+  await ready(page);
+});
+
+test("closing the tab in the middle of loading leaves nothing half done", { timeout: 120_000 }, async (t) => {
+  const { bundle } = await tinyBundle(t);
+  const { address } = await pelServe(t, bundle);
+  const first = await openPage();
+  t.after(first.close);
+  const context = first.page.context();
+  for (const wait of [30, 150, 400]) {
+    const page = await context.newPage();
+    await page.goto(address, { waitUntil: "commit" });
+    await page.waitForTimeout(wait);
+    await page.close();
+  }
+  const page = await context.newPage();
+  await page.goto(address);
+  await ready(page);
+  await openReady(t, address);
+});

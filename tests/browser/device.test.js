@@ -1,0 +1,61 @@
+// A GPU that goes away in the middle: the handle goes on in WebAssembly, with the concepts that were added, and says so.
+
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { test } from "node:test";
+import { EMPTY, openPage, serve, WEBGPU } from "./browser.js";
+import { built, tinyBundle } from "./tiny.js";
+
+/** Makes the worker's GPU device reachable, which a test cannot do from outside. */
+const REACHABLE = `
+const request = GPUAdapter.prototype.requestDevice;
+GPUAdapter.prototype.requestDevice = async function (...args) {
+  const device = await request.apply(this, args);
+  addEventListener("message", ({ data }) => data.destroy && device.destroy());
+  return device;
+};
+`;
+
+test("a lost GPU is followed by WebAssembly", { timeout: 300_000 }, async (t) => {
+  const { bundle } = await tinyBundle(t);
+  const worker = await readFile(`${built().page}/pkg/worker.js`, "utf8");
+  const folders = { "/pkg/": `${built().page}/pkg`, "/bundle/": bundle };
+  const server = await serve(folders, { "/empty.html": EMPTY }, { "/pkg/worker.js": REACHABLE + worker });
+  t.after(server.close);
+  const { page, close } = await openPage(WEBGPU);
+  t.after(close);
+  await page.goto(new URL("empty.html", server.address).href);
+  const seen = await page.evaluate(async () => {
+    // The page's own workers, so that the test can tell one to destroy its device.
+    const workers = [];
+    const Original = Worker;
+    globalThis.Worker = class extends Original {
+      constructor(...args) {
+        super(...args);
+        workers.push(this);
+      }
+    };
+    const { Pel } = await import("/pkg/pel.js");
+    const changes = [];
+    const pel = await Pel.load("/bundle/", { device: "webgpu", cache: false, onDevice: (change) => changes.push(change) });
+    const before = await pel.link("fever and a sore toe");
+    await pel.addConcepts([{ id: "X1", name: "sore toe" }]);
+    const own = await pel.link("fever and a sore toe");
+    const lost = pel.link("cough, sore toe, fever, chest pain. ".repeat(50));
+    workers[0].postMessage({ destroy: true });
+    const during = await lost;
+    const after = await pel.link("fever and a sore toe");
+    const device = pel.device();
+    pel.free();
+    const late = await pel.link("fever").catch((error) => error.code);
+    const ids = ({ links }) => links.map((link) => link.concept?.id ?? null);
+    return { devices: [before.device, after.device, device], ids: [before, own, after].map(ids), during: during.links.length, changes, late };
+  });
+  assert.deepEqual(seen.devices, ["webgpu", "wasm", "wasm"]);
+  assert.deepEqual(seen.ids, [["D1"], ["D1", "X1"], ["D1", "X1"]]);
+  assert.equal(seen.during, 200);
+  assert.equal(seen.changes.length, 1);
+  assert.equal(seen.changes[0].device, "wasm");
+  assert.match(seen.changes[0].why, /GPU was lost/);
+  assert.equal(seen.late, "freed");
+});

@@ -1,0 +1,168 @@
+// What the page knows of a note, and how it follows edits.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  addMention, applyDecisions, countTypes, createNote, decide, decisionOf, editNote, findEdit, mergeLinks, removeMention,
+  restoreRemoved, shiftSpans, summary, typeOf, undo,
+} from "../../www/state.js";
+
+function link(text, word, { nil = false, type = "Disease" } = {}) {
+  const start = text.indexOf(word);
+  const best = { id: `X:${word}`, name: word, types: [type], sources: [], score: 0.9 };
+  const second = { ...best, id: "X:second", name: "second", score: 0.5 };
+  return {
+    start,
+    end: start + word.length,
+    text: word,
+    origin: "name",
+    decision: nil ? "nil" : "linked",
+    ...(nil ? { nil_reason: "below_threshold" } : {}),
+    concept: nil ? null : best,
+    candidates: [best, second],
+    cut: { mention: false, context: false },
+  };
+}
+
+function noteOf(text, ...words) {
+  const note = createNote("a", text);
+  note.machine = words.map((word) => link(note.text, word));
+  return note;
+}
+
+const texts = (note) => applyDecisions(note.machine, note.decisions).map((one) => note.text.slice(one.start, one.end));
+
+test("an edit is found, and the caret tells which of several equal letters is new", () => {
+  assert.equal(findEdit("abc", "abc"), null);
+  assert.deepEqual(findEdit("abc", "abXc"), { start: 2, removed: 0, inserted: 1 });
+  assert.deepEqual(findEdit("abc", "ac"), { start: 1, removed: 1, inserted: 0 });
+  assert.deepEqual(findEdit("aaaa", "aaaaa", 2), { start: 1, removed: 0, inserted: 1 });
+  assert.deepEqual(findEdit("aaaa", "aaaaa", 5), { start: 4, removed: 0, inserted: 1 });
+  assert.deepEqual(findEdit("abcabc", "abXcabc", 0), { start: 2, removed: 0, inserted: 1 });
+  assert.deepEqual(findEdit("", "x"), { start: 0, removed: 0, inserted: 1 });
+  assert.deepEqual(findEdit("x", ""), { start: 0, removed: 1, inserted: 0 });
+});
+
+test("an edit never stands inside a pair of surrogates", () => {
+  // Both letters begin with the same unit.
+  assert.deepEqual(findEdit("a😀b", "a😁b"), { start: 1, removed: 2, inserted: 2 });
+  // Both end with the same unit.
+  const edit = findEdit("\u{1f400}", "\u{1f800}");
+  assert.deepEqual(edit, { start: 0, removed: 2, inserted: 2 });
+});
+
+test("an edit turns the one text into the other, whatever the caret", () => {
+  const letters = ["a", "b", "\n", "😀", "é"];
+  let seed = 1;
+  const random = (below) => (seed = (seed * 48271) % 2147483647) % below;
+  const word = () => Array.from({ length: random(7) }, () => letters[random(letters.length)]).join("");
+  for (let round = 0; round < 2000; round += 1) {
+    const [before, after] = [word(), word()];
+    const edit = findEdit(before, after, random(after.length + 2));
+    if (!edit) {
+      assert.equal(before, after);
+      continue;
+    }
+    const { start, removed, inserted } = edit;
+    assert.ok(start >= 0 && removed >= 0 && inserted >= 0);
+    assert.equal(before.slice(0, start) + after.slice(start, start + inserted) + before.slice(start + removed), after);
+  }
+});
+
+test("spans move with an edit; those it touches go", () => {
+  const spans = () => [{ start: 0, end: 5 }, { start: 6, end: 9 }, { start: 12, end: 15 }];
+  assert.deepEqual(shiftSpans(spans(), { start: 5, removed: 0, inserted: 2 }), [
+    { start: 0, end: 5 }, { start: 8, end: 11 }, { start: 14, end: 17 },
+  ]);
+  assert.deepEqual(shiftSpans(spans(), { start: 6, removed: 0, inserted: 1 })[1], { start: 7, end: 10 });
+  assert.deepEqual(shiftSpans(spans(), { start: 7, removed: 0, inserted: 1 }), [
+    { start: 0, end: 5 }, { start: 13, end: 16 },
+  ]);
+  assert.deepEqual(shiftSpans(spans(), { start: 4, removed: 4, inserted: 0 }), [{ start: 8, end: 11 }]);
+  assert.deepEqual(shiftSpans(spans(), { start: 0, removed: 15, inserted: 3 }), []);
+});
+
+test("a note's line ends are those of a text field", () => {
+  assert.equal(createNote("a", "x\r\ny\rz").text, "x\ny\nz");
+});
+
+test("everything known of a note follows an edit", () => {
+  const note = noteOf("fever and gout", "fever", "gout");
+  decide(note, note.machine[1], "nil");
+  addMention(note, 6, 9);
+  note.chosen = { start: 10, end: 14 };
+  note.fresh = {};
+  editNote(note, "high fever and gout", 5);
+  assert.deepEqual(texts(note), ["fever", "gout"]);
+  assert.deepEqual(note.chosen, { start: 15, end: 19 });
+  assert.deepEqual(note.added, [{ start: 11, end: 14 }]);
+  assert.equal(decisionOf(note, { start: 15, end: 19 }).base.start, 15);
+  assert.equal(note.fresh, null);
+  editNote(note, "high fever and gut", 17);
+  assert.deepEqual(texts(note), ["fever"]);
+  assert.equal(note.decisions.length, 0);
+  assert.equal(note.chosen, null);
+});
+
+test("newer links take the place of those they overlap", () => {
+  const spans = (...all) => all.map(([start, end]) => ({ start, end }));
+  assert.deepEqual(mergeLinks(spans([0, 2], [5, 9], [20, 22]), spans([4, 6], [8, 10], [30, 31])),
+    spans([0, 2], [4, 6], [8, 10], [20, 22], [30, 31]));
+  assert.deepEqual(mergeLinks([], spans([1, 2])), spans([1, 2]));
+  assert.deepEqual(mergeLinks(spans([1, 2]), []), spans([1, 2]));
+  assert.deepEqual(mergeLinks(spans([1, 2], [3, 4]), spans([0, 9])), spans([0, 9]));
+});
+
+test("a reader's decisions show, and can be taken back", () => {
+  const note = noteOf("fever and gout", "fever", "gout");
+  const [fever, gout] = note.machine;
+  const other = { id: "Y:1", name: "other", types: ["Cell"], sources: [], score: 0.2 };
+  decide(note, fever, "concept", other);
+  decide(note, gout, "nil");
+  let [first, second] = applyDecisions(note.machine, note.decisions);
+  assert.equal(first.concept, other);
+  assert.equal(first.decision, "linked");
+  assert.ok(first.candidates.includes(other));
+  assert.equal(second.decision, "nil");
+  assert.equal(second.nil_reason, "reader");
+  assert.equal(second.concept, null);
+  undo(note, gout);
+  [, second] = applyDecisions(note.machine, note.decisions);
+  assert.equal(second, gout);
+  decide(note, fever, "concept", fever.candidates[1]);
+  assert.equal(note.decisions.length, 1);
+  [first] = applyDecisions(note.machine, note.decisions);
+  assert.deepEqual(first.candidates, fever.candidates);
+  assert.equal("nil_reason" in first, false);
+});
+
+test("a decision stays when the machine no longer finds the mention", () => {
+  const note = noteOf("fever and gout", "fever", "gout");
+  decide(note, note.machine[0], "nil");
+  note.machine = [note.machine[1]];
+  assert.deepEqual(texts(note), ["fever", "gout"]);
+});
+
+test("mentions are removed, restored, added and forgotten", () => {
+  const note = noteOf("fever and gout", "fever", "gout");
+  assert.equal(removeMention(note, note.machine[0]), false);
+  assert.deepEqual(texts(note), ["gout"]);
+  restoreRemoved(note);
+  assert.deepEqual(texts(note), ["fever", "gout"]);
+  assert.equal(addMention(note, 5, 6), null);
+  assert.deepEqual(addMention(note, 5, 10), { start: 6, end: 9 });
+  addMention(note, 6, 14);
+  assert.deepEqual(note.added, [{ start: 6, end: 14 }]);
+  assert.equal(removeMention(note, { start: 6, end: 14 }), true);
+  assert.deepEqual(note.added, []);
+});
+
+test("mentions are counted by type, NIL last", () => {
+  const text = "a b c d";
+  const nil = ["a", "b"].map((word) => link(text, word, { nil: true }));
+  const links = [...nil, link(text, "c"), link(text, "d", { type: "Cell" })];
+  assert.deepEqual(countTypes(links), [["Cell", 1], ["Disease", 1], ["NIL", 2]]);
+  assert.equal(summary(links), "4 mentions, 2 linked, 2 NIL");
+  assert.equal(summary([links[2]]), "1 mention, 1 linked, 0 NIL");
+  assert.equal(typeOf(links[0]), "NIL");
+});

@@ -1,0 +1,119 @@
+// What the page says, where it points to, which colours it takes.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { colourOf, TYPES } from "../../www/colours.js";
+import { at, line, place, range } from "../../www/curve.js";
+import { EXAMPLES } from "../../www/examples.js";
+import { conceptFormat, decode } from "../../www/files.js";
+import { siteOf } from "../../www/ontologies.js";
+import { errorWords, fileName, licenceOf, nilWords, progressWords } from "../../www/words.js";
+
+test("identifiers of known vocabularies have an address", () => {
+  const addresses = {
+    C0011849: "https://uts.nlm.nih.gov/uts/umls/concept/C0011849",
+    "UMLS:C0000821": "https://uts.nlm.nih.gov/uts/umls/concept/C0000821",
+    "MONDO:0005148": "https://purl.obolibrary.org/obo/MONDO_0005148",
+    "DOID:9352": "https://purl.obolibrary.org/obo/DOID_9352",
+    "HP:0001945": "https://purl.obolibrary.org/obo/HP_0001945",
+    "NCIT:C3199": "https://purl.obolibrary.org/obo/NCIT_C3199",
+    "Orphanet:303": "https://bioregistry.io/orphanet.ordo:303",
+    "MESH:D016108": "https://meshb.nlm.nih.gov/record/ui?ui=D016108",
+    "OMIM:PS104500": "https://omim.org/phenotypicSeries/PS104500",
+    "ICD10:E78.6": "https://icd.who.int/browse10/2019/en#/E78.6",
+  };
+  for (const [id, address] of Object.entries(addresses)) assert.equal(siteOf(id)?.address, address);
+  const others = ["UBERON:0000916", "CHEBI:15366", "GO:0001508", "CL:0000127", "SYMP:0000002", "NBO:0000590"];
+  for (const id of [...others, "MPATH:608", "PATO:0001579", "PR:000003918", "BIRNLEX:876"]) {
+    assert.match(siteOf(id)?.address ?? "", /^https:\/\//, id);
+  }
+});
+
+test("anything else has none", () => {
+  const unknown = ["PEL:fever", "LOCAL:1", "", "MESH:A01.047", "UBERON:Commissure-MA_0002723"];
+  const wrong = ["MONDO:", "MONDO:1/../..", "MONDO:0005148?x=1", "xMONDO:0005148", "MONDO:0005148\n", "C001184"];
+  for (const id of [...unknown, ...wrong, "DOID:9352#a", "javascript:alert(1)"]) {
+    assert.equal(siteOf(id), null, id);
+  }
+});
+
+test("a type has one colour always", () => {
+  assert.equal(new Set(TYPES.map(colourOf)).size, TYPES.length);
+  assert.equal(colourOf("NIL"), "type-nil");
+  assert.match(colourOf("T047 <b>"), /^type-1[0-3]$/);
+  assert.equal(colourOf("Gene"), colourOf("Gene"));
+});
+
+const CURVE = [
+  { threshold: 0.5, precision: 0.9, recall: 0.1 },
+  { threshold: 0.7, precision: 0.7, recall: 0.5 },
+  { threshold: 0.9, precision: 0.5, recall: 0.9 },
+];
+
+test("the curve is read between its points", () => {
+  const near = (point, precision, recall) => {
+    assert.ok(Math.abs(point.precision - precision) < 1e-9 && Math.abs(point.recall - recall) < 1e-9);
+  };
+  near(at(CURVE, 0.6), 0.8, 0.3);
+  near(at(CURVE, 0.7), 0.7, 0.5);
+  near(at(CURVE, 0), 0.9, 0.1);
+  near(at(CURVE, 1), 0.5, 0.9);
+  assert.equal(at([], 0.5), null);
+  assert.deepEqual(place(CURVE[1], 200, 100), [100, 30.000000000000004]);
+  assert.equal(line(CURVE, 100, 100), "10.0,10.0 50.0,30.0 90.0,50.0");
+});
+
+test("the slider goes over the scores that there can be", () => {
+  const nil = { threshold: 0.78, curve: CURVE };
+  assert.deepEqual(range({ nil, index: { score: "cosine" } }), { min: 0, max: 1, step: 0.001 });
+  const dot = range({ nil: { threshold: 20 }, index: { score: "dot" } });
+  assert.ok(dot.min <= 0 && dot.max > 20);
+  assert.ok(range({ nil: { threshold: null }, index: { score: "dot" } }).max > 0);
+});
+
+test("NIL says why", () => {
+  const nearest = { id: "X:1", name: "gout", types: [], sources: [], score: 0.5424 };
+  const below = nilWords({ nil_reason: "below_threshold", candidates: [nearest] }, 0.783);
+  assert.match(below, /gout, scores 0\.542.*0\.783/);
+  assert.match(nilWords({ nil_reason: "reader", candidates: [] }, null), /You have said/);
+  assert.match(nilWords({ nil_reason: "no_candidate", candidates: [] }, null), /no candidate/);
+});
+
+test("errors say what to do", () => {
+  const codes = ["bundle", "network", "no-wasm", "no-webgpu", "device", "freed"];
+  for (const code of codes) assert.match(errorWords({ code }), /(Try again|try again|Use|Choose|Load)/, code);
+  assert.match(errorWords(new Error("x")), /Try again/);
+});
+
+test("progress is in bytes", () => {
+  const words = progressWords({ phase: "bundle", loaded: 12_300_000, total: 37_400_000, cached: false });
+  assert.match(words, /12\.3 of 37\.4 MB/);
+  assert.match(progressWords({ phase: "program", loaded: 5e6, total: 0, cached: true }), /store: 5\.0 MB/);
+});
+
+test("the licence of a source is found by its whole name", () => {
+  const licences = ["DOID2016: CC BY 3.0", "DOID: CC0 1.0"];
+  assert.equal(licenceOf(licences, "DOID"), "CC0 1.0");
+  assert.equal(licenceOf(licences, "MONDO"), null);
+});
+
+test("files have names that every system takes", () => {
+  assert.equal(fileName("one.txt", "json"), "one.json");
+  assert.equal(fileName("../a/b:c", "ann"), "-a-b-c.ann");
+  assert.equal(fileName("", "csv"), "note.csv");
+});
+
+test("files are read by their encoding, and told apart by their ending", () => {
+  assert.deepEqual(decode(Uint8Array.of(0xc3, 0xa9)), { text: "é", guessed: false });
+  assert.deepEqual(decode(Uint8Array.of(0xe9, 0x61)), { text: "éa", guessed: true });
+  assert.deepEqual(decode(Uint8Array.of(0xff, 0xfe, 0xe9, 0)), { text: "é", guessed: false });
+  assert.deepEqual(decode(Uint8Array.of(0xef, 0xbb, 0xbf, 0x61)), { text: "a", guessed: false });
+  assert.equal(conceptFormat("a.CSV"), "csv");
+  assert.equal(conceptFormat("a.ndjson"), "jsonl");
+  assert.equal(conceptFormat("a.txt"), null);
+});
+
+test("the examples have names of their own", () => {
+  assert.equal(new Set(EXAMPLES.map(({ name }) => name)).size, EXAMPLES.length);
+  assert.ok(EXAMPLES.every(({ text }) => text.length > 500 && !text.includes("\r")));
+});

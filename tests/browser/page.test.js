@@ -1,0 +1,175 @@
+// The page as a reader uses it, served by `pel serve`, on the tiny model in WebAssembly.
+
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { test } from "node:test";
+import { linkedAfter, mentions, networkLog, openReady, pelServe, ready, write } from "./serving.js";
+import { tinyBundle } from "./tiny.js";
+
+const NOTE = "😷 No fever, no chest pain. Qwertz <b>diabetes</b>.";
+
+async function served(t, options) {
+  const { folder, bundle } = await tinyBundle(t);
+  const { address, stop } = await pelServe(t, bundle);
+  const opened = await openReady(t, address, options);
+  return { folder, bundle, address, stop, ...opened };
+}
+
+/** What a download has in it. */
+async function download(page, name) {
+  const [file] = await Promise.all([
+    page.waitForEvent("download"),
+    page.getByRole("button", { name, exact: true }).click(),
+  ]);
+  return readFile(await file.path(), "utf8");
+}
+
+test("a note is linked, changed by its reader, and exported", { timeout: 120_000 }, async (t) => {
+  const { page, complaints } = await served(t);
+  await write(page, NOTE);
+  const ids = async () => (await mentions(page)).map(([text, , id]) => [text, id]);
+  assert.deepEqual(await ids(), [["fever", "D1"], ["chest pain", "D2"], ["diabetes", "D3"]]);
+  // Markup in a note is text.
+  assert.equal(await page.locator("#marks b, #reading b").count(), 0);
+
+  // The reader says NIL to one, and another concept to the next.
+  await page.locator("#mention-rows button").first().click();
+  await page.getByRole("button", { name: /NIL/ }).first().click();
+  await page.locator("#mention-rows button").nth(1).click();
+  await page.getByLabel("Search for another concept").fill("cough");
+  await page.keyboard.press("Enter");
+  await page.locator("#found button").first().click();
+  // And marks one more.
+  const start = NOTE.indexOf("Qwertz");
+  await page.locator("#note-text").evaluate((area, [start, end]) => {
+    area.focus();
+    area.setSelectionRange(start, end);
+  }, [start, start + 6]);
+  await linkedAfter(page, () => page.getByRole("button", { name: "Mark selection as mention" }).click());
+  const changed = await ids();
+  assert.deepEqual(changed.map(([text]) => text), ["fever", "chest pain", "Qwertz", "diabetes"]);
+  assert.deepEqual([changed[1][1], changed[3][1]], ["D4", "D3"]);
+  assert.match(await page.locator("#summary").textContent(), /4 mentions, 2 linked, 2 NIL/);
+
+  await page.locator("#export summary").click();
+  const json = JSON.parse(await download(page, "Download JSON"));
+  assert.equal(json.text, NOTE);
+  assert.deepEqual(
+    json.mentions.map(({ text, decision, nil_reason, concept }) => [text, decision, nil_reason ?? concept.id]),
+    [
+      ["fever", "nil", "reader"],
+      ["chest pain", "linked", "D4"],
+      ["Qwertz", "nil", "below_threshold"],
+      ["diabetes", "linked", "D3"],
+    ],
+  );
+  assert.deepEqual([json.mentions[0].start_utf16, json.mentions[0].start_code_point, json.mentions[0].start], [6, 5, 8]);
+  assert.match(await download(page, "Download BRAT"), /^T1\tNIL 5 10\tfever\n#1\tAnnotatorNotes T1\tNIL: a reader's decision\n/);
+  assert.match(await download(page, "Download CSV"), /chest pain,,linked,D4,cough/);
+  assert.match(await download(page, "Download PubTator"), /\t5\t10\tfever\tNIL\t-\n/);
+  const html = await download(page, "Download Annotated HTML");
+  assert.ok(html.includes("&lt;b&gt;") && !html.includes("<b>"), html);
+  assert.deepEqual(complaints, []);
+});
+
+test("the threshold moves, and a reader's own concepts are found", { timeout: 120_000 }, async (t) => {
+  const { page, complaints } = await served(t);
+  await write(page, "fever and a sore toe");
+  assert.deepEqual((await mentions(page)).map(([, , id]) => id), ["D1"]);
+  await page.locator("#concepts summary").click();
+  await page.getByLabel("Name", { exact: true }).fill("sore toe");
+  await page.getByLabel("Identifier", { exact: true }).fill("LOCAL:1");
+  await linkedAfter(page, () => page.getByRole("button", { name: "Add concept" }).click());
+  assert.deepEqual((await mentions(page)).map(([, , id]) => id), ["D1", "LOCAL:1"]);
+  const csv = "id,name,synonyms,type\nLOCAL:2,big toe,hallux|toe,\nD1,taken,,\n,nothing,,\n";
+  await linkedAfter(page, () =>
+    page.locator("#concept-file").setInputFiles({ name: "own.csv", mimeType: "text/csv", buffer: Buffer.from(csv) }),
+  );
+  assert.match(await page.locator("#concept-report").textContent(), /taken by another concept/);
+  await write(page, "fever, hallux");
+  assert.deepEqual((await mentions(page)).map(([, , id]) => id), ["D1", "LOCAL:2"]);
+  await linkedAfter(page, () => page.getByRole("button", { name: "Remove all" }).click());
+  assert.deepEqual((await mentions(page)).map(([, , id]) => id), ["D1"]);
+
+  const slider = page.locator("#threshold");
+  await slider.evaluate((input) => {
+    input.value = input.max;
+    input.dispatchEvent(new Event("input", { bubbles: true }));
+  });
+  const best = Number(await slider.getAttribute("max"));
+  await page.waitForFunction(() => document.querySelector("#summary").textContent !== "", null);
+  if (best > 1) assert.match(await page.locator("#summary").textContent(), /0 linked, 1 NIL/);
+  await page.getByRole("button", { name: "Reset" }).click();
+  await page.waitForFunction(() => /1 linked, 0 NIL/.test(document.querySelector("#summary").textContent));
+  assert.deepEqual(complaints, []);
+});
+
+test("after loading nothing is asked of the network; then it opens without one", { timeout: 180_000 }, async (t) => {
+  const log = await networkLog(t);
+  const { folder, bundle } = await tinyBundle(t);
+  const { address, stop } = await pelServe(t, bundle);
+  const { page, close, complaints } = await openReady(t, address, { flags: [log.flag] });
+  const from = Date.now();
+  await write(page, NOTE);
+  await page.locator("#mention-rows button").first().click();
+  await page.locator("#export summary").click();
+  await download(page, "Download JSON");
+  assert.match(await page.locator("#request-count").textContent(), /^0 requests since loading/);
+  // Not even on purpose.
+  const tried = await page.evaluate(() => fetch("bundle/manifest.json?asked").then(() => "answered", () => "refused"));
+  assert.equal(tried, "refused");
+  const until = Date.now();
+  assert.deepEqual(complaints.filter((said) => !said.includes("Content Security Policy") && !said.includes("?asked")), []);
+
+  // The server goes away, the page is opened anew.
+  assert.equal(await stop(), 0);
+  await page.reload();
+  await ready(page);
+  await write(page, "fever and cough");
+  assert.deepEqual((await mentions(page)).map(([, , id]) => id), ["D1", "D4"]);
+  await close();
+  const asked = await log.requests(from);
+  const mine = asked.filter((url) => url.startsWith(address));
+  assert.ok(mine.every((url) => !/asked|fever|Qwertz/.test(url)), `${mine}`);
+  // Between ready and the reload the log is empty, of whatever host; the browser's own services are switched off.
+  const between = (await log.requests(from)).length - (await log.requests(until)).length;
+  assert.equal(between, 0, `${asked}`);
+  assert.ok(folder);
+});
+
+test("any text is linked and shown as it is", { timeout: 180_000 }, async (t) => {
+  const { page, complaints } = await served(t);
+  for (const [text, expected] of [
+    ["الحمى fever الحمى", ["fever"]],
+    ["Fe\u0301vrier: fever. 👩🏽‍⚕️ cough, e\u0301 diabetes", ["fever", "cough", "diabetes"]],
+    ["\u202Efever\u202C and <script>alert(1)</script> cough", ["fever", "cough"]],
+    ["発熱 fever、 cough。", ["fever", "cough"]],
+    ["\ud83d fever", ["fever"]],
+    ["", []],
+  ]) {
+    await write(page, text);
+    assert.deepEqual((await mentions(page)).map(([text]) => text), expected, text);
+  }
+  // A megabyte; the page answers while it is linked.
+  const long = "No fever today, and no chest pain since Monday morning.\n".repeat(18_500);
+  assert.ok(long.length > 1_000_000);
+  await page.locator("#note-text").evaluate((area, text) => {
+    area.value = text;
+    area.dispatchEvent(new Event("input", { bubbles: true }));
+  }, long);
+  let slowest = 0;
+  const linked = page.waitForFunction(() => /37,000 mentions/.test(document.querySelector("#summary").textContent), null, {
+    timeout: 120_000,
+    polling: 500,
+  });
+  let done = false;
+  linked.then(() => (done = true));
+  while (!done) {
+    const start = Date.now();
+    await page.evaluate(() => new Promise((resolve) => setTimeout(resolve)));
+    slowest = Math.max(slowest, Date.now() - start);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  assert.ok(slowest < 5000, `the page did not answer for ${slowest} ms`);
+  assert.deepEqual(complaints, []);
+});

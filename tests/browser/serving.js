@@ -1,0 +1,75 @@
+// `pel serve` with the page and a bundle, and the page opened in Chromium.
+
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openPage } from "./browser.js";
+import { built } from "./tiny.js";
+
+/** Starts `pel serve`; gives its address and `stop`. */
+export async function pelServe(t, bundle) {
+  const { pel, page } = built();
+  const server = spawn(pel, ["serve", "--page", page, "--bundle", bundle, "--port", "0", "--json"], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const stop = async () => {
+    if (server.exitCode !== null) return server.exitCode;
+    server.kill("SIGINT");
+    const [code] = await once(server, "exit");
+    return code;
+  };
+  t.after(stop);
+  const [line] = await once(server.stdout, "data");
+  return { address: JSON.parse(String(line)).address, stop };
+}
+
+/** Opens the page and waits until it is ready. */
+export async function openReady(t, address, { flags = [], options = {}, before = async () => {} } = {}) {
+  const opened = await openPage(flags, options);
+  t.after(opened.close);
+  await before(opened.page);
+  await opened.page.goto(address);
+  await ready(opened.page);
+  return opened;
+}
+
+export const ready = (page) => page.waitForSelector("html[data-ready=true]", { state: "attached", timeout: 60_000 });
+
+/** Puts a note into the page and waits until it is linked. */
+export async function write(page, text) {
+  await linkedAfter(page, () => page.locator("#note-text").fill(text));
+}
+
+/** Waits until the page has linked its note once more after something was done. */
+export async function linkedAfter(page, act) {
+  const before = await page.evaluate(() => Number(document.documentElement.dataset.linked ?? 0));
+  await act();
+  await page.waitForFunction((before) => Number(document.documentElement.dataset.linked ?? 0) > before, before, {
+    timeout: 60_000,
+  });
+}
+
+/** The rows of the list of mentions: mention, concept, identifier. */
+export const mentions = (page) =>
+  page.locator("#mention-rows tr").evaluateAll((rows) =>
+    rows.map((row) => Array.from(row.cells, (cell) => cell.textContent.trim()).slice(0, 3)),
+  );
+
+/** A file for the browser's own log of the network; `requests(from)` reads which addresses were asked for since then. */
+export async function networkLog(t) {
+  const folder = await mkdtemp(join(tmpdir(), "pel-netlog-"));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const file = join(folder, "net.json");
+  const requests = async (from) => {
+    const { constants, events } = JSON.parse(await readFile(file, "utf8"));
+    const { logEventTypes, timeTickOffset } = constants;
+    const started = events.filter(({ type }) => type === logEventTypes.URL_REQUEST_START_JOB);
+    return started
+      .map(({ time, params }) => ({ url: params?.url, at: Number(time) + Number(timeTickOffset) }))
+      .filter(({ url, at }) => url && at >= from)
+      .map(({ url }) => url);
+  };
+  return { flag: `--log-net-log=${file}`, requests };
+}

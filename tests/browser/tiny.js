@@ -1,0 +1,62 @@
+// A bundle of tests/pipeline.json with the tiny model, made by the real `pel index`, and the folders of the page.
+
+import { execFile } from "node:child_process";
+import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+const here = (name) => new URL(name, import.meta.url).pathname;
+
+/** The folder of the page with its WebAssembly package, and the program; ./check sets both. */
+export function built() {
+  const { PEL_PAGE: page, PEL: pel } = process.env;
+  if (!page || !pel) throw new Error("PEL_PAGE and PEL are not set: run ./check browser");
+  return { page, pel };
+}
+
+/** The rows of the table: texts with the decisions that are expected, offsets in bytes. */
+export async function table() {
+  return JSON.parse(await readFile(here("../pipeline.json"), "utf8"));
+}
+
+/**
+ * A folder that is removed at the end of the test, with the bundle in `bundle` (`options` of `pel index` may be added).
+ *
+ * @param {import("node:test").TestContext} t
+ */
+export async function tinyBundle(t, ...options) {
+  const folder = await mkdtemp(join(tmpdir(), "pel-browser-"));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const { concepts, threshold } = await table();
+  const kb = join(folder, "table.jsonl");
+  await writeFile(kb, concepts.map((concept) => `${JSON.stringify(concept)}\n`).join(""));
+  const bundle = join(folder, "bundle");
+  await run(built().pel, [
+    ...["index", "--device", "cpu", "--kb", kb, "--encoder", here("../fixtures/tiny"), "--out", bundle],
+    ...["--nil-threshold", String(threshold), ...options],
+  ]);
+  return { folder, bundle };
+}
+
+/** What `pel link` says of a text: the lines of its JSON. */
+export async function linkNatively(folder, bundle, text, spans, device) {
+  const [note, given] = [join(folder, "note.txt"), join(folder, "spans.jsonl")];
+  await writeFile(note, text);
+  await writeFile(given, spans.map(([start, end]) => `${JSON.stringify({ start, end, unit: "bytes" })}\n`).join(""));
+  const { stdout } = await run(built().pel, [
+    ...["link", "--bundle", bundle, "--device", device, "--format", "jsonl", "--spans", given, note],
+  ]);
+  return stdout.trim().split("\n").filter(Boolean).map((line) => JSON.parse(line));
+}
+
+/** A copy of a bundle's folder with one file changed. */
+export async function damaged(t, bundle, name, change) {
+  const folder = await mkdtemp(join(tmpdir(), "pel-damaged-"));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  await cp(bundle, folder, { recursive: true });
+  const path = join(folder, name);
+  await writeFile(path, change(await readFile(path)));
+  return folder;
+}

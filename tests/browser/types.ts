@@ -1,0 +1,38 @@
+// Every call of the package, as a page in TypeScript writes it; it is compiled, never run.
+
+import { type Added, type Explanation, type Link, Pel, PelError } from "../../web/js/pel.js";
+
+export async function everyCall(bytes: ArrayBuffer, file: File): Promise<string> {
+  const controller = new AbortController();
+  const pel = await Pel.load(new URL("bundle/", location.href), {
+    device: "auto",
+    cache: false,
+    signal: controller.signal,
+    onProgress: ({ phase, loaded, total, cached }) => void [phase === "bundle", loaded / total, cached],
+    onDevice: ({ device, why }) => void (device === "wasm" && why.length),
+  });
+  await Pel.load(bytes);
+  await Pel.load(file);
+  await Pel.load({ "manifest.json": bytes });
+  const { links, ms, device } = await pel.link("fever", { spans: [{ start: 0, end: 5 }], k: 3, threshold: 0.5, onLinks: () => {} });
+  const first: Link | undefined = links[0];
+  const why: Explanation | undefined = first && (await pel.explain(first));
+  const added: Added = await pel.addConcepts([{ id: "X1", name: "sore toe" }]);
+  await pel.addConcepts({ name: "own.csv", format: "csv", text: "id,name\n" });
+  await pel.removeConcepts(["X1"]);
+  const all: Link[] = await pel.decide({ threshold: 0.7 });
+  const html: string = await pel.write("html", { name: "note", text: "fever", links: all });
+  const numbers: number = ms.encode + pel.memory() + added.added + (why?.margin ?? 0) + (pel.manifest().nil.curve?.length ?? 0);
+  try {
+    await pel.link("cough");
+  } catch (error) {
+    if (error instanceof PelError && error.code === "cancelled") return device;
+  }
+  // @ts-expect-error: there is no handle before a bundle is loaded
+  new Pel();
+  // @ts-expect-error: no such device
+  await Pel.load("bundle/", { device: "cuda" });
+  pel.free();
+  return `${html} ${numbers} ${pel.version()} ${pel.device()} ${(await pel.concept("X1"))?.name} ${await pel.exportConcepts()}
+    ${(await pel.find("toe")).length} ${(await pel.addedConcepts()).length} ${await pel.document("LICENSES.md")}`;
+}
