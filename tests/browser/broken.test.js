@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { openPage, serve } from "./browser.js";
-import { openReady, pelServe, ready } from "./serving.js";
+import { mentions, openReady, pelServe, ready, write } from "./serving.js";
 import { built, damaged, tinyBundle } from "./tiny.js";
 
 /** Opens the page over a bundle and gives the sentence that it shows. */
@@ -73,4 +73,27 @@ test("closing the tab in the middle of loading leaves nothing half done", { time
   await page.goto(address);
   await ready(page);
   await openReady(t, address);
+});
+
+test("a bundle that was damaged in the browser's store is fetched anew", { timeout: 120_000 }, async (t) => {
+  const { bundle } = await tinyBundle(t);
+  const { address } = await pelServe(t, bundle);
+  const { page } = await openReady(t, address);
+  const stored = await page.evaluate(async () => {
+    const store = await caches.open("pel-bundles");
+    const keys = await store.keys();
+    for (const key of keys.filter(({ url }) => url.includes("index.bin"))) await store.put(key, new Response("damaged"));
+    return keys.map(({ url }) => new URL(url).pathname).sort();
+  });
+  assert.ok(stored.includes("/bundle/index.bin") && stored.includes("/bundle/manifest.json"), `${stored}`);
+  await page.reload();
+  await ready(page);
+  await write(page, "No fever.");
+  assert.deepEqual((await mentions(page)).map(([, , id]) => id), ["D1"]);
+  const healed = await page.evaluate(async () => {
+    const store = await caches.open("pel-bundles");
+    const [key] = (await store.keys()).filter(({ url }) => url.includes("index.bin"));
+    return (await (await store.match(key)).blob()).size;
+  });
+  assert.ok(healed > 100, `${healed} bytes`);
 });

@@ -1,10 +1,10 @@
-// Called by scripts/screenshots.
+// The pictures of the README; scripts/screenshots calls it.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { openPage } from "../tests/browser/browser.js";
+import { openPage } from "./browser.js";
 
 const [pel, site, bundle, out] = process.argv.slice(2);
 await mkdir(out, { recursive: true });
