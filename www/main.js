@@ -21,6 +21,9 @@ import { createThreshold } from "./threshold.js";
 /** Milliseconds without typing before a note is linked. */
 const PAUSE = 150;
 
+/** More characters than this at once are not typed. */
+const PASTED = 20;
+
 const root = document.documentElement;
 let linked = 0;
 let cameFromNote = false;
@@ -58,9 +61,11 @@ const notes = createNotes({
 const editor = createEditor({
   edit: (text, caret) => {
     const note = notes.current();
+    const before = note.text.length;
     if (!linker.edit(note, text, caret)) return;
     draw();
-    linker.schedule(note, PAUSE);
+    // What was pasted is whole.
+    linker.schedule(note, text.length - before > PASTED ? 0 : PAUSE);
   },
   open: (span, focus) => {
     cameFromNote = true;

@@ -14,9 +14,14 @@ export async function prepareOffline(waiting) {
   if (!store) return;
   try {
     const controlled = store.controller !== null;
-    const registration = await store.register("sw.js", { updateViaCache: "none" });
-    const worker = registration.installing;
-    if (controlled || !worker) return;
+    const registering = store.register("sw.js", { updateViaCache: "none" });
+    if (controlled) {
+      // Looking for a newer version is nothing to wait for.
+      registering.catch(() => {});
+      return;
+    }
+    const worker = (await registering).installing;
+    if (!worker) return;
     waiting();
     await new Promise((resolve) => {
       setTimeout(resolve, PATIENCE);

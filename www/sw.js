@@ -1,13 +1,15 @@
 // Keeps the site's files so that it opens without a network, and lets nothing of the site reach another one.
 //
-// The files are those of files.json, each checked against its hash before it is kept. The bundle of model and concepts
-// is none of them: the engine keeps it itself.
+// The files are those of files.json, each checked against its hash before it is kept; the program itself, which comes in
+// several builds, when the page first asks for the one that this browser runs. The bundle of model and concepts is none of
+// them: the engine keeps it itself.
 
 const SITE = self.registration.scope;
 const PREFIX = "pel-site ";
 const STATE = "pel-site-state";
 const POINTER = new URL("current-version", SITE).href;
 const NEXT = new URL("next-version", SITE).href;
+const LIST = new URL("files.json", SITE).href;
 const MANIFEST = "bundle/manifest.json";
 
 /** A worker takes its policy from its own file, not from the page: it may load scripts of the site and nothing else. */
@@ -59,11 +61,15 @@ async function open(event) {
 
 async function answer(path, event) {
   const version = await currentVersion();
-  const kept = version && (await (await caches.open(PREFIX + version)).match(new URL(path, SITE).href));
+  const cache = version && (await caches.open(PREFIX + version));
+  const kept = await cache?.match(new URL(path, SITE).href);
   if (kept) return kept;
   event.waitUntil(tell(event));
-  return fetch(event.request);
+  const integrity = cache && isProgram(path) && (await (await cache.match(LIST))?.json())?.files[path];
+  return integrity ? keepOne(cache, path, integrity) : fetch(event.request);
 }
+
+const isProgram = (path) => path.endsWith(".wasm");
 
 /** The bundle's manifest says which bundle is the newest, so the network is asked first. */
 async function newestManifest(request) {
@@ -95,24 +101,34 @@ async function update() {
 
 async function fetchList() {
   try {
-    const response = await fetch(new URL("files.json", SITE), { cache: "no-store" });
+    const response = await fetch(LIST, { cache: "no-store" });
     return response.ok ? await response.json() : null;
   } catch {
     return null;
   }
 }
 
+/** Keeps a version's files; of the program the builds that the version in use has. */
 async function keep({ version, files }) {
   const cache = await caches.open(PREFIX + version);
+  const before = await caches.open(PREFIX + (await currentVersion()));
+  const isWanted = async (path) => !isProgram(path) || Boolean(await before.match(new URL(path, SITE).href));
   await Promise.all(Object.entries(files).map(async ([path, integrity]) => {
-    const address = new URL(path, SITE).href;
-    const response = await fetch(address, { cache: "no-cache", integrity });
-    if (!response.ok) throw new Error(`${path}: ${response.status}`);
-    const headers = new Headers(response.headers);
-    headers.delete("content-encoding");
-    if (path.endsWith(".js")) headers.set("content-security-policy", WORKER_POLICY);
-    await cache.put(address, new Response(await response.blob(), { headers }));
+    if (await isWanted(path)) await keepOne(cache, path, integrity);
   }));
+  await cache.put(LIST, new Response(JSON.stringify({ files })));
+}
+
+async function keepOne(cache, path, integrity) {
+  const address = new URL(path, SITE).href;
+  const response = await fetch(address, { cache: "no-cache", integrity });
+  if (!response.ok) throw new Error(`${path}: ${response.status}`);
+  const headers = new Headers(response.headers);
+  headers.delete("content-encoding");
+  if (path.endsWith(".js")) headers.set("content-security-policy", WORKER_POLICY);
+  const whole = new Response(await response.blob(), { headers });
+  await cache.put(address, whole.clone());
+  return whole;
 }
 
 async function currentVersion() {

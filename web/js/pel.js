@@ -111,17 +111,28 @@ export class Pel {
     const progress = (phase, loaded, total, cached) => onProgress?.({ phase, loaded, total, cached });
     const pel = new Pel(Pel.#key);
     const wanted = await chosen(device);
-    // Both at once: the program compiles while the bundle comes.
-    const [module, files] = await Promise.all([
-      program((loaded, total) => progress("program", loaded, total, false), signal),
+    const compiled = program((loaded, total) => progress("program", loaded, total, false), signal);
+    const started = async () => {
+      const engine = new Engine((error) => pel.#failed(engine, error, onDevice));
+      await engine.ask("start", [await compiled]);
+      return engine;
+    };
+    // All at once: the worker starts and the program compiles while the bundle comes.
+    let next = started();
+    const [files] = await Promise.all([
       bundle(source, { cache, signal, onProgress: (loaded, total, cached) => progress("bundle", loaded, total, cached) }),
-    ]);
+      next,
+    ]).catch(async (error) => {
+      next.then((engine) => engine.end(error), () => {});
+      throw error;
+    });
     pel.#restart = async (device) => {
       progress("start", 0, 0, files.cached);
-      const engine = new Engine((error) => pel.#failed(engine, error, onDevice));
+      const engine = await (next ?? started());
+      next = undefined;
       try {
         // Blobs, which the browser keeps outside of the page's memory: a restart needs them again.
-        pel.#said = await engine.ask("load", [module, files.blobs, device]);
+        pel.#said = await engine.ask("load", [files.blobs, device]);
       } catch (error) {
         engine.end(error);
         throw error;

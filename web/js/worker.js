@@ -3,9 +3,9 @@
 
 import { PelError, posted } from "./errors.js";
 
-let engine;
+let pkg;
 let memory;
-let device;
+let engine;
 /** The newest request of each method; older ones stop at their next step. */
 const newest = new Map();
 /** Requests run one after the other. */
@@ -38,10 +38,12 @@ function watchDevices() {
 }
 
 const methods = {
-  async load({ name, module }, blobs, wanted) {
-    const pkg = name === "relaxed" ? await import("./relaxed/pel_web.js") : await import("./pel_web.js");
+  async start({ name, module }) {
+    pkg = name === "relaxed" ? await import("./relaxed/pel_web.js") : await import("./pel_web.js");
     ({ memory } = await pkg.default({ module_or_path: module }));
-    device = wanted;
+  },
+
+  async load(blobs, device) {
     if (device === "webgpu") watchDevices();
     const files = new pkg.Files();
     for (const [name, blob] of Object.entries(blobs)) {
