@@ -1,11 +1,11 @@
 //! A bundle with its encoder in a page. One call at a time: the worker that owns it queues them.
 
 use crate::failure::{Failure, Outcome};
+use crate::files::Files;
 use crate::shapes::{JsExplanation, JsLink, JsMet, JsNote, LinkRequest, Place};
 use burn::tensor::Device;
-use bytes::Bytes;
 use pel_shared::biencoder::Side;
-use pel_shared::bundle::{Bundle, Parts, names};
+use pel_shared::bundle::{Bundle, names};
 use pel_shared::detect::{Detected, Origin, join};
 use pel_shared::encoder::{Vectors, floats};
 use pel_shared::error::Error;
@@ -22,36 +22,6 @@ use pel_shared::text::{Offsets, Span};
 use pel_shared::tokens::Encoded;
 use serde::Serialize;
 use wasm_bindgen::prelude::wasm_bindgen;
-
-/// The files of a bundle on their way in.
-#[wasm_bindgen]
-#[derive(Debug, Default)]
-pub struct Files(Parts);
-
-#[wasm_bindgen]
-impl Files {
-    /// None yet.
-    #[wasm_bindgen(constructor)]
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Adds a file.
-    pub fn add(&mut self, name: String, bytes: Vec<u8>) {
-        self.0.0.insert(name, bytes.into());
-    }
-
-    /// Adds all files of a bundle that is one file.
-    ///
-    /// # Errors
-    /// If it is no bundle, of another version, or cut short.
-    #[wasm_bindgen(js_name = addWhole)]
-    pub fn add_whole(&mut self, bytes: Vec<u8>) -> Outcome<()> {
-        self.0.0.extend(Parts::from_one_file(&Bytes::from(bytes))?.0);
-        Ok(())
-    }
-}
 
 /// A text that is being linked, or has been.
 struct Work {
@@ -89,7 +59,7 @@ impl Engine {
             true => Device::wgpu_options().init_async().await.map_err(Failure::no_webgpu)?,
             false => Device::flex(),
         };
-        let linker = Linker::new(Bundle::read(files.0)?, &device)?;
+        let linker = Linker::new(Bundle::read(files.into_parts())?, &device)?;
         Ok(Self { linker, work: None })
     }
 

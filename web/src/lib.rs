@@ -2,11 +2,13 @@
 
 mod engine;
 mod failure;
+mod files;
 #[cfg(feature = "parts")]
 mod parts;
 mod shapes;
 
-pub use engine::{Engine, Files};
+pub use engine::Engine;
+pub use files::Files;
 
 use wasm_bindgen::prelude::wasm_bindgen;
 
