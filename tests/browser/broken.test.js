@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { openPage, serve } from "./browser.js";
+import { EMPTY, openPage, serve } from "./browser.js";
 import { mentions, openReady, pelServe, ready, write } from "./serving.js";
 import { built, damaged, tinyBundle } from "./tiny.js";
 
@@ -96,4 +96,25 @@ test("a bundle that was damaged in the browser's store is fetched anew", { timeo
     return (await (await store.match(key)).blob()).size;
   });
   assert.ok(healed > 100, `${healed} bytes`);
+});
+
+test("loading that is ended by its signal says so, whenever it is", { timeout: 120_000 }, async (t) => {
+  const { bundle } = await tinyBundle(t);
+  const server = await serve({ "/bundle/": bundle, "/": built().page }, { "/empty.html": EMPTY });
+  t.after(server.close);
+  const { page, close } = await openPage();
+  t.after(close);
+  await page.goto(new URL("empty.html", server.address).href);
+  const codes = await page.evaluate(async () => {
+    const { Pel } = await import("/pkg/pel.js");
+    const ended = async (phase) => {
+      const controller = new AbortController();
+      if (!phase) controller.abort();
+      const onProgress = (progress) => progress.phase === phase && controller.abort();
+      const loading = Pel.load("/bundle/", { device: "wasm", cache: false, signal: controller.signal, onProgress });
+      return loading.then(() => "loaded", (error) => error.code);
+    };
+    return [await ended(), await ended("program"), await ended("bundle"), await ended("start"), await ended("never")];
+  });
+  assert.deepEqual(codes, ["cancelled", "cancelled", "cancelled", "cancelled", "loaded"]);
 });

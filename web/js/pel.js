@@ -13,6 +13,8 @@ class Engine {
   #waiting = new Map();
   #last = 0;
   #lost;
+  /** Why it has ended. */
+  #why;
   /** Bytes of its WebAssembly memory, as of its last answer. */
   memory = 0;
 
@@ -46,7 +48,7 @@ class Engine {
 
   /** Asks the worker; parts of the answer go to `onPart`. */
   ask(method, args, { transfer = [], onPart } = {}) {
-    if (!this.#worker) return Promise.reject(new PelError("freed", "the worker has ended"));
+    if (!this.#worker) return Promise.reject(this.#why);
     const id = (this.#last += 1);
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject, onPart });
@@ -61,6 +63,7 @@ class Engine {
 
   /** Ends the worker; what waits is rejected. */
   end(error) {
+    this.#why ??= error;
     this.#worker?.terminate();
     this.#worker = undefined;
     for (const { reject } of this.#waiting.values()) reject(error);
@@ -112,18 +115,28 @@ export class Pel {
     const pel = new Pel(Pel.#key);
     const wanted = await chosen(device);
     const compiled = program((loaded, total) => progress("program", loaded, total, false), signal);
+    let starting;
     const started = async () => {
       const engine = new Engine((error) => pel.#failed(engine, error, onDevice));
-      await engine.ask("start", [await compiled]);
+      starting = engine;
+      try {
+        await engine.ask("start", [await compiled]);
+      } catch (error) {
+        engine.end(error);
+        throw error;
+      }
       return engine;
     };
+    const stop = () => starting?.end(ended(signal));
+    signal?.addEventListener("abort", stop, { once: true });
     // All at once: the worker starts and the program compiles while the bundle comes.
     let next = started();
     const [files] = await Promise.all([
       bundle(source, { cache, signal, onProgress: (loaded, total, cached) => progress("bundle", loaded, total, cached) }),
       next,
-    ]).catch(async (error) => {
-      next.then((engine) => engine.end(error), () => {});
+    ]).catch((error) => {
+      starting?.end(error);
+      signal?.removeEventListener("abort", stop);
       throw error;
     });
     pel.#restart = async (device) => {
@@ -133,6 +146,7 @@ export class Pel {
       try {
         // Blobs, which the browser keeps outside of the page's memory: a restart needs them again.
         pel.#said = await engine.ask("load", [files.blobs, device]);
+        if (pel.#freed) throw new PelError("freed", "this handle has been freed");
       } catch (error) {
         engine.end(error);
         throw error;
@@ -140,8 +154,6 @@ export class Pel {
       pel.#engine = engine;
       pel.#device = device;
     };
-    const stop = () => pel.#engine?.end(ended(signal));
-    signal?.addEventListener("abort", stop, { once: true });
     try {
       await pel.#restart(wanted);
     } catch (error) {
@@ -150,7 +162,7 @@ export class Pel {
         await forget(source);
         return Pel.load(source, options);
       }
-      const gpu = wanted === "webgpu" && device === "auto" && error.code !== "bundle";
+      const gpu = wanted === "webgpu" && device === "auto" && error.code !== "bundle" && !signal?.aborted;
       if (!gpu) throw error;
       await pel.#restart("wasm");
       onDevice?.({ device: "wasm", why: error.message });
