@@ -35,7 +35,8 @@ export async function openReady(t, address, { flags = [], options = {}, before =
   return opened;
 }
 
-export const ready = (page) => page.waitForSelector("html[data-ready=true]", { state: "attached", timeout: 60_000 });
+/** Waits until the page is ready and has linked what it opens with. */
+export const ready = (page) => page.waitForSelector("html[data-ready=true][data-linked]", { state: "attached", timeout: 60_000 });
 
 /** Puts a note into the page and waits until it is linked. */
 export async function write(page, text) {
@@ -57,7 +58,10 @@ export const mentions = (page) =>
     rows.map((row) => Array.from(row.cells, (cell) => cell.textContent.trim()).slice(0, 3)),
   );
 
-/** A file for the browser's own log of the network; `requests(from)` reads which addresses were asked for since then. */
+/**
+ * A file for the browser's own log of the network; `requests(from)` reads which addresses pages and workers have asked for since
+ * then. What the browser asks of its makers for itself (autofill, accounts) has no origin, and is left out.
+ */
 export async function networkLog(t) {
   const folder = await mkdtemp(join(tmpdir(), "pel-netlog-"));
   t.after(() => rm(folder, { recursive: true, force: true }));
@@ -67,8 +71,8 @@ export async function networkLog(t) {
     const { logEventTypes, timeTickOffset } = constants;
     const started = events.filter(({ type }) => type === logEventTypes.URL_REQUEST_START_JOB);
     return started
-      .map(({ time, params }) => ({ url: params?.url, at: Number(time) + Number(timeTickOffset) }))
-      .filter(({ url, at }) => url && at >= from)
+      .map(({ time, params }) => ({ ...params, at: Number(time) + Number(timeTickOffset) }))
+      .filter(({ url, initiator, at }) => url && initiator !== "not an origin" && at >= from)
       .map(({ url }) => url);
   };
   return { flag: `--log-net-log=${file}`, requests };
