@@ -150,6 +150,13 @@ impl BiEncoder {
         Ok(Self { mention, entity })
     }
 
+    /// The same with embedding layers that take no gradients (T-Biencoder, section 4.3).
+    #[must_use]
+    pub fn freeze_embeddings(self) -> Self {
+        let freeze = |tower: Tower| Tower { bert: tower.bert.freeze_embeddings(), ..tower };
+        Self { mention: freeze(self.mention), entity: self.entity.map(freeze) }
+    }
+
     /// The tower of a side.
     pub fn tower(&self, side: Side) -> &Tower {
         match side {

@@ -148,12 +148,9 @@ impl Encoder {
                     Side::Mention => mention,
                     Side::Entity => entity.as_ref().unwrap_or(mention),
                 };
-                let segments = vec![0; rows.iter().map(|row| row.ids.len()).max().unwrap_or(0)];
-                let sequences = rows.iter().map(|row| Sequence {
-                    ids: &row.ids,
-                    segments: &segments[..row.ids.len()],
-                    own: &row.own,
-                });
+                let segments: Vec<Vec<u32>> = rows.iter().map(|row| row.segments().collect()).collect();
+                let sequences = rows.iter().zip(&segments);
+                let sequences = sequences.map(|(row, segments)| Sequence { ids: &row.ids, segments, own: &row.own });
                 Vectors::Here(tower.forward(&sequences.collect::<Vec<_>>(), self.reduction))
             }
             Road::Burn { towers, device, pad } => {

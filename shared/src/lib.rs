@@ -24,7 +24,11 @@ pub mod loss;
 pub mod metrics;
 pub mod nil;
 mod numbers;
+pub mod ranker;
 pub mod report;
 pub mod score;
+pub mod sum_of_max;
 pub mod text;
 pub mod tokens;
+#[cfg(feature = "autodiff")]
+pub mod transformation;

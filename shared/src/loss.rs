@@ -1,5 +1,5 @@
-//! The losses, from the scores of a batch: cross-entropy, the proxy-based loss (PEL, section 4.1) and the multi-similarity
-//! loss of self-alignment.
+//! The losses, from the scores of a batch: cross-entropy, the proxy-based loss (PEL, section 4.1), distillation (BLINK, section 4.3)
+//! and the multi-similarity loss of self-alignment.
 //!
 //! Each is unreduced, one value a row; the caller takes the mean. All are stable: exponents are taken relative to the
 //! row's largest.
@@ -79,6 +79,27 @@ pub fn proxy(scores: Tensor<2>, targets: &Targets, options: Proxy) -> Tensor<1> 
     let one = positive.ones_like();
     let negative = (scores + delta) * alpha;
     log_one_plus(positive, &one) + log_one_plus(negative, &targets.negative)
+}
+
+/// Distillation (BLINK, eq. 7 and 8): the cross-entropy `-Σ σ(z_t; T) log σ(z_s; T)` of the student's tempered softmax under the
+/// teacher's, over the entities that take part. As the paper has it, without a factor T².
+///
+/// # Shapes
+/// both scores and the mask (1 = takes part; at least one in a row) `[mentions, entities]` -> `[mentions]`
+pub fn distillation(student: Tensor<2>, teacher: Tensor<2>, taking_part: &Tensor<2>, temperature: f64) -> Tensor<1> {
+    let mentions = student.dims()[0];
+    let shares = log_softmax(teacher / temperature, taking_part).exp() * taking_part.clone();
+    let logs = log_softmax(student / temperature, taking_part);
+    (shares * logs).sum_dim(1).neg().reshape([mentions])
+}
+
+/// The logarithm of the softmax over the places of a row that take part; far below zero in the others.
+fn log_softmax(scores: Tensor<2>, taking_part: &Tensor<2>) -> Tensor<2> {
+    let masked = mask(scores, taking_part);
+    let largest = masked.clone().detach().max_dim(1); // [rows, 1]
+    let shifted = masked - largest;
+    let sum = (shifted.clone().exp() * taking_part.clone()).sum_dim(1);
+    shifted - sum.log()
 }
 
 /// The multi-similarity loss (Wang et al., 2019) over triplets that are not settled yet, as SapBERT has it: `1/α log(1 + Σ
@@ -195,6 +216,27 @@ mod tests {
     }
 
     #[test]
+    fn distillation_by_hand() {
+        let device = Device::flex();
+        let tensor = |values: [[f32; 3]; 1]| Tensor::<2>::from_floats(values, &device);
+        let (all, two) = (tensor([[1.0; 3]]), tensor([[1.0, 1.0, 0.0]]));
+        // The third place does not count, whatever it holds. Teacher: e^(ln 3) to 1, so 3/4 and 1/4; student: halves.
+        let teacher = tensor([[3f32.ln(), 0.0, 99.0]]);
+        let loss = floats(distillation(tensor([[5.0, 5.0, -3.0]]), teacher.clone(), &two, 1.0));
+        assert!((loss[0] - 2f32.ln()).abs() < 1e-6, "{loss:?}");
+        // At T = 2 the teacher's shares are √3 to 1, the student's e^(1/2) to 1.
+        let loss = floats(distillation(tensor([[1.0, 0.0, 0.0]]), teacher, &two, 2.0));
+        let (share, sum) = (3f32.sqrt() / (3f32.sqrt() + 1.0), (0.5f32.exp() + 1.0).ln());
+        let expected = -(share * (0.5 - sum) - (1.0 - share) * sum);
+        assert!((loss[0] - expected).abs() < 1e-6, "{loss:?}, expected {expected}");
+        // A teacher that is sure is the ground truth: cross-entropy.
+        let scores = tensor([[0.2, -1.0, 0.7]]);
+        let sure = floats(distillation(scores.clone(), tensor([[1e4, 0.0, 0.0]]), &all, 1.0));
+        let (_, targets) = first(&[0.0; 3], &device);
+        assert!((sure[0] - floats(cross_entropy(scores, &targets))[0]).abs() < 1e-6, "{sure:?}");
+    }
+
+    #[test]
     fn settled_triplets_teach_nothing() {
         let device = Device::flex();
         let tensor = |values: [[f32; 3]; 2]| Tensor::<2>::from_floats(values, &device);
@@ -268,9 +310,18 @@ mod tests {
         fn gradients_are_those_of_finite_differences() {
             let scores = [0.31f32, 0.22, 0.3, -0.5, 0.05];
             type Loss = fn(Tensor<2>, &Targets) -> Tensor<1>;
-            let losses: [(&str, Loss); 3] = [
+            let losses: [(&str, Loss); 4] = [
                 ("cross-entropy", |scores, targets| cross_entropy(scores * 4.0, targets)),
                 ("proxy", |scores, targets| proxy(scores, targets, Proxy { alpha: 8.0, delta: 0.05 })),
+                ("distillation", |scores, targets| {
+                    let teacher = Tensor::from_floats([[0.9, 0.5, -0.3, 0.1, 2.0]], &Device::flex());
+                    let teacher = if cfg!(feature = "autodiff") && scores.device() != Device::flex() {
+                        teacher.autodiff()
+                    } else {
+                        teacher
+                    };
+                    distillation(scores, teacher, &(targets.positive.clone() + targets.negative.clone()), 2.0)
+                }),
                 ("multi-similarity", |scores, targets| {
                     multi_similarity(scores, &targets.positive, &targets.negative, MultiSimilarity::default())
                 }),

@@ -9,6 +9,7 @@ use pel_shared::biencoder::{Pooling, Reduction, Tower, TowerBytes};
 use pel_shared::bundle::View;
 use pel_shared::loss::{self, MultiSimilarity, Proxy, Targets};
 use pel_shared::score::Score;
+use pel_shared::sum_of_max::{TokenVectors, sum_of_max};
 use pel_shared::tokens::Tokens;
 use pel_tests::{bytes, devices, golden, model};
 use pel_trainer::device::OpenDevice;
@@ -40,8 +41,91 @@ struct Expected {
     gradient: Vec<Vec<f32>>,
 }
 
+#[derive(Deserialize)]
+struct Methods {
+    distillation: Distillation,
+    sum_of_max: SumOfMax,
+}
+
+#[derive(Deserialize)]
+struct Distillation {
+    student: Vec<Vec<f32>>,
+    teacher: Vec<Vec<f32>>,
+    listed: Vec<Vec<f32>>,
+    cases: Vec<AtTemperature>,
+}
+
+#[derive(Deserialize)]
+struct AtTemperature {
+    temperature: f64,
+    #[serde(flatten)]
+    expected: Expected,
+}
+
+#[derive(Deserialize)]
+struct SumOfMax {
+    mentions: Vec<Vec<Vec<f32>>>,
+    entities: Vec<Vec<Vec<f32>>>,
+    lengths: [Vec<usize>; 2],
+    scores: Vec<Vec<f32>>,
+    factors: Vec<Vec<f32>>,
+    of_mentions: Vec<Vec<Vec<f32>>>,
+    of_entities: Vec<Vec<Vec<f32>>>,
+}
+
 fn floats<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
     tensor.into_data().try_to_vec().expect("floats")
+}
+
+fn near(what: &str, found: &[f32], expected: &[f32]) {
+    assert_eq!(found.len(), expected.len(), "{what}");
+    for (found, expected) in found.iter().zip(expected) {
+        assert!((found - expected).abs() <= 2e-5 * expected.abs().max(1.0), "{what}: {found}, by PyTorch {expected}");
+    }
+}
+
+#[test]
+fn distillation_is_that_of_pytorch() {
+    let Methods { distillation, .. } = golden("methods.json");
+    for (name, device) in devices() {
+        let device = device.autodiff();
+        let shape = [distillation.student.len(), distillation.student[0].len()];
+        let matrix = |rows: &[Vec<f32>]| Tensor::<2>::from_data(TensorData::new(rows.concat(), shape), &device);
+        for AtTemperature { temperature, expected } in &distillation.cases {
+            let student = matrix(&distillation.student).require_grad();
+            let (teacher, listed) = (matrix(&distillation.teacher), matrix(&distillation.listed));
+            let values = loss::distillation(student.clone(), teacher, &listed, *temperature);
+            let gradients = values.clone().sum().backward();
+            near(&format!("{name}, T = {temperature}"), &floats(values), &expected.values);
+            let gradient = floats(student.grad(&gradients).expect("asked for"));
+            near(&format!("{name}, T = {temperature}, gradient"), &gradient, &expected.gradient.concat());
+        }
+    }
+}
+
+#[test]
+fn sum_of_max_is_that_of_pytorch() {
+    let Methods { sum_of_max: golden, .. } = golden("methods.json");
+    for (name, device) in devices() {
+        let device = device.autodiff();
+        let vectors = |rows: &[Vec<Vec<f32>>], lengths: &[usize]| {
+            let shape = [rows.len(), rows[0].len(), rows[0][0].len()];
+            let values = TensorData::new(rows.concat().concat(), shape);
+            let mask = lengths.iter().flat_map(|length| (0..shape[1]).map(move |at| f32::from(u8::from(at < *length))));
+            let mask = TensorData::new(mask.collect::<Vec<_>>(), [shape[0], shape[1]]);
+            let values = Tensor::<3>::from_data(values, &device).require_grad();
+            TokenVectors { values, mask: Tensor::from_data(mask, &device) }
+        };
+        let mentions = vectors(&golden.mentions, &golden.lengths[0]);
+        let entities = vectors(&golden.entities, &golden.lengths[1]);
+        let scores = sum_of_max(&mentions, &entities);
+        near(&name, &floats(scores.clone()), &golden.scores.concat());
+        let factors = TensorData::new(golden.factors.concat(), [golden.factors.len(), golden.factors[0].len()]);
+        let gradients = (scores * Tensor::from_data(factors, &device)).sum().backward();
+        let gradient = |of: &TokenVectors| floats(of.values.grad(&gradients).expect("asked for"));
+        near(&name, &gradient(&mentions), &golden.of_mentions.concat().concat());
+        near(&name, &gradient(&entities), &golden.of_entities.concat().concat());
+    }
 }
 
 #[test]
@@ -108,7 +192,10 @@ fn along_a_perturbation_positives_go_away_and_negatives_come_nearer() {
                 floats((tower.reduce(hidden, &entities, reduction) * mentions.clone()).sum_dim(1))
             };
             let (before, epsilon) = (scores(None), 1e-3);
-            let step = fgsm(&tower, &entities, mentions.clone(), &towards, epsilon, reduction);
+            let step = fgsm(tower.bert().embedding_sum(&entities), &towards, epsilon, |z| {
+                let hidden = tower.bert().forward_from_sum(z, &entities.mask, &Pass::default());
+                (tower.reduce(hidden, &entities, reduction) * mentions.clone().detach()).sum_dim(1).reshape([3])
+            });
             let after = scores(Some(step.clone()));
             for (at, towards) in towards.iter().enumerate() {
                 let moved = after[at] - before[at];

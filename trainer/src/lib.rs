@@ -1,6 +1,7 @@
 //! The native side of PEL: files, devices, commands. Every computation on text, vectors or decisions is in `pel-shared`.
 
 pub mod bundles;
+pub mod candidates;
 pub mod commands;
 pub mod compact;
 pub mod corpus;
@@ -16,6 +17,7 @@ pub mod memory;
 pub mod plots;
 pub mod progress;
 pub mod render;
+pub mod rerank;
 pub mod spans;
 pub mod split;
 pub mod tables;

@@ -2,8 +2,10 @@
 
 use clap::{Parser, Subcommand};
 use pel_shared::error::{Error, Kind};
-use pel_trainer::device::DeviceArgs;
+use pel_trainer::device::{DeviceArgs, Work};
+use pel_trainer::train::model::open_ranker;
 use pel_trainer::{commands, evaluate, interrupt};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// PEL links the mentions of diseases, signs, anatomy, drugs and procedures in clinical notes and abstracts to the
@@ -28,6 +30,7 @@ enum Command {
     Link(commands::link::LinkArgs),
     Train(commands::train::TrainArgs),
     Pretrain(commands::train::PretrainArgs),
+    Candidates(commands::candidates::CandidatesArgs),
     Compact(pel_trainer::compact::CompactArgs),
     Experiment(pel_trainer::experiment::ExperimentArgs),
     Index(commands::index::IndexArgs),
@@ -75,6 +78,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
     match &cli.command {
         Command::Link(args) => commands::link::run(args, device, json)?,
         Command::Train(args) => commands::train::train(args, device, json)?,
+        Command::Candidates(args) => commands::candidates::run(args, device, json)?,
         Command::Compact(args) => pel_trainer::compact::run(args, device, json)?,
         Command::Experiment(args) => pel_trainer::experiment::run(args, device, json)?,
         Command::Pretrain(args) => commands::train::pretrain(args, device, json)?,
@@ -84,7 +88,10 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Inspect(args) => commands::inspect::run(args, json)?,
         Command::Explain(args) => commands::explain::run(args, device, json)?,
         Command::Import(args) => pel_trainer::import::run(args, json)?,
-        Command::Evaluate(args) => evaluate::run(args, json, |bundle| evaluate::dense::open(bundle, device, None))?,
+        Command::Evaluate(args) => {
+            let ranker = |folder: &Path| open_ranker(folder, &device.open(Work::Long)?.device);
+            evaluate::run(args, json, |bundle| evaluate::dense::open(bundle, device, None), ranker)?;
+        }
         Command::Calibrate(args) => commands::calibrate::run(args, device, json)?,
         Command::Split(args) => commands::split::run(args, json)?,
         Command::Bench(args) => commands::bench::run(args, device, json)?,

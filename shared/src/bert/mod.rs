@@ -113,9 +113,22 @@ impl Bert {
         Ok(Self { words, positions, segments, norm, layers, max_positions: config.max_position_embeddings })
     }
 
+    /// The same with an embedding layer, its LayerNorm included, that takes no gradients.
+    #[must_use]
+    pub fn freeze_embeddings(self) -> Self {
+        let Self { words, positions, segments, norm, .. } = self;
+        let (words, positions, segments) = (words.no_grad(), positions.no_grad(), segments.no_grad());
+        Self { words, positions, segments, norm: norm.no_grad(), ..self }
+    }
+
     /// The number of layers.
     pub fn depth(&self) -> usize {
         self.layers.len()
+    }
+
+    /// Values of a token's vector.
+    pub fn hidden(&self) -> usize {
+        self.words.weight.dims()[1]
     }
 
     /// The longest sequence in tokens.

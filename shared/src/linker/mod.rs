@@ -13,10 +13,12 @@
 mod added;
 mod explain;
 mod prepared;
+mod rerank;
 
 pub use added::Added;
 pub use explain::{Met, Texts};
 pub use prepared::{Part, Prepared};
+pub use rerank::Pairs;
 
 use crate::biencoder::Side;
 use crate::bundle::{Bundle, View};
@@ -68,6 +70,8 @@ pub struct Link {
     pub decision: Decision,
     /// The best candidates, best first.
     pub candidates: Vec<Candidate>,
+    /// The ranker's scores of the first of them, if it has put them into order.
+    pub ranker_scores: Vec<f32>,
     /// Whether the mention is a name of the best one, up to spelling.
     pub named: bool,
     /// What a short form was read as, where the text defines it.
@@ -77,10 +81,11 @@ pub struct Link {
 }
 
 impl Link {
-    /// How far the best candidate is before the second.
+    /// How far the best candidate is before the second, by whoever put them into order.
     pub fn margin(&self) -> Option<f32> {
-        match &self.candidates[..] {
-            [best, second, ..] => Some(best.score - second.score),
+        match (&self.ranker_scores[..], &self.candidates[..]) {
+            ([best, second, ..], _) => Some(best - second),
+            (_, [best, second, ..]) => Some(best.score - second.score),
             _ => None,
         }
     }
@@ -157,8 +162,7 @@ impl Linker {
             let mention = reader.mention(text, detected.span)?;
             let encoded = view.mention(&self.bundle.tokens, &mention)?;
             let sequence = encoded.map(|encoded| numbered.number(encoded));
-            let mut named = self.bundle.dictionary.lookup_mention(&mention.text);
-            named.extend(self.added.named(&mention.text));
+            let named = self.named_concepts(&mention.text);
             let read_as = match mention.text {
                 Cow::Owned(read_as) => Some(read_as),
                 Cow::Borrowed(_) => None,
@@ -166,6 +170,13 @@ impl Linker {
             prepared.push(PreparedMention { detected, sequence, named, read_as });
         }
         Ok(Prepared { mentions: prepared, sequences: numbered.in_order() })
+    }
+
+    /// The concepts that have a text as their name, up to spelling.
+    fn named_concepts(&self, text: &str) -> Vec<ConceptId> {
+        let mut named = self.bundle.dictionary.lookup_mention(text);
+        named.extend(self.added.named(text));
+        named
     }
 
     /// Whether an equal name has the highest score there is: then a name that differs only in what the dictionary
@@ -216,15 +227,24 @@ impl Linker {
                 Some(_) => self.decide(&candidates, named, options.threshold),
                 None => Decision::Nil { reason: NilReason::EmptyMention, best: None },
             };
-            Link { span, origin, decision, candidates, named, read_as: mention.read_as.clone(), cut }
+            let (read_as, ranker_scores) = (mention.read_as.clone(), Vec::new());
+            Link { span, origin, decision, candidates, ranker_scores, named, read_as, cut }
         };
         prepared.mentions.iter().map(link).collect()
     }
 
-    /// Decides a link anew, by the bundle's policy or another threshold.
+    /// Decides a link anew, by the bundle's policy or another threshold; one whose candidates a ranker has put into order, by the
+    /// best score of the first stage still.
     pub fn decide_again(&self, link: &mut Link, threshold: Option<f32>) {
-        if !matches!(link.decision, Decision::Nil { reason: NilReason::EmptyMention, .. }) {
-            link.decision = self.decide(&link.candidates, link.named, threshold);
+        if matches!(link.decision, Decision::Nil { reason: NilReason::EmptyMention, .. }) {
+            return;
+        }
+        let by_score = best_per_concept(link.candidates.clone(), link.candidates.len());
+        link.decision = self.decide(&by_score, link.named, threshold);
+        if let (Decision::Linked { best } | Decision::Nil { best: Some(best), .. }, Some(first)) =
+            (&mut link.decision, link.candidates.first())
+        {
+            *best = *first;
         }
     }
 

@@ -108,7 +108,7 @@ mod tests {
     use crate::tokens::Cut;
 
     fn encoded(id: u32) -> Encoded {
-        Encoded { ids: vec![id], own: 0..1, cut: Cut::default() }
+        Encoded::whole(vec![id], Cut::default())
     }
 
     fn mention(start: usize, sequence: Option<usize>) -> PreparedMention {

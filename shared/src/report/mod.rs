@@ -70,6 +70,9 @@ pub struct Named {
     pub sources: Vec<String>,
     /// Its similarity to the mention.
     pub score: f32,
+    /// What a ranker gave it, by which candidates are then in order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ranker_score: Option<f32>,
     /// Whether a user has added it to the bundle.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub added: bool,
@@ -101,7 +104,8 @@ impl Linker {
     /// If its concept is damaged.
     pub fn named(&self, candidate: &Candidate) -> Result<Named> {
         let Concept { id, name, types, sources, .. } = self.concept(candidate.concept)?;
-        Ok(Named { id, name, types, sources, score: candidate.score, added: self.is_added(candidate.concept) })
+        let added = self.is_added(candidate.concept);
+        Ok(Named { id, name, types, sources, score: candidate.score, ranker_score: None, added })
     }
 
     fn is_added(&self, concept: ConceptId) -> bool {
@@ -113,8 +117,13 @@ impl Linker {
     /// # Errors
     /// If a concept is damaged.
     pub fn record(&self, link: &Link) -> Result<Record> {
+        let mut candidates =
+            link.candidates.iter().map(|candidate| self.named(candidate)).collect::<Result<Vec<_>>>()?;
+        let scored = candidates.iter_mut().zip(&link.ranker_scores);
+        scored.for_each(|(candidate, score)| candidate.ranker_score = Some(*score));
         let decision = match link.decision {
-            Decision::Linked { best } => Ok(self.named(&best)?),
+            // The best is the first candidate, unless none is listed.
+            Decision::Linked { best } => Ok(candidates.first().cloned().map_or_else(|| self.named(&best), Ok)?),
             Decision::Nil { reason, .. } => Err(reason),
         };
         Ok(Record {
@@ -122,7 +131,7 @@ impl Linker {
             origin: link.origin,
             read_as: link.read_as.clone(),
             decision,
-            candidates: link.candidates.iter().map(|candidate| self.named(candidate)).collect::<Result<_>>()?,
+            candidates,
             cut: link.cut,
         })
     }

@@ -5,6 +5,7 @@
 //! | mention in context | `[CLS] ctxt_l [Ms] mention [Me] ctxt_r [SEP]` (BLINK section 4.1, PEL appendix A) |
 //! | bare mention, or a name | `[CLS] mention [SEP]` |
 //! | entity | `[CLS] title [ENT] description [SEP]` or `[CLS] title [SEP] types [SEP] description [SEP]` |
+//! | pair | the mention, then the entity without its `[CLS]` as the second segment (BLINK section 4.2) |
 //!
 //! `[Ms]`, `[Me]` and `[ENT]` are the first three `[unusedN]` rows of the vocabulary.
 
@@ -27,6 +28,8 @@ pub struct Encoded {
     pub ids: Vec<u32>,
     /// The tokens that stand for the input: a mention's own ones, without its context; all of an entity's.
     pub own: Range<usize>,
+    /// Where the second segment begins: the entity of a pair. There is none if it is the length.
+    pub second: usize,
     /// What was left out.
     pub cut: Cut,
 }
@@ -34,7 +37,30 @@ pub struct Encoded {
 impl Encoded {
     /// A sequence whose tokens all stand for the input.
     pub fn whole(ids: Vec<u32>, cut: Cut) -> Self {
-        Self { own: 0..ids.len(), ids, cut }
+        Self { own: 0..ids.len(), second: ids.len(), ids, cut }
+    }
+
+    /// A mention and an entity in one sequence, as a cross-encoder reads them: the entity loses its `[CLS]` and is the second
+    /// segment; the mention's tokens stay those that stand for the input.
+    #[must_use]
+    pub fn pair(mention: &Self, entity: &Self) -> Self {
+        let cut = Cut {
+            context: mention.cut.context || entity.cut.context,
+            mention: mention.cut.mention || entity.cut.mention,
+        };
+        let second = mention.ids.len();
+        Self {
+            ids: [&mention.ids, entity.ids.get(1..).unwrap_or_default()].concat(),
+            own: mention.own.clone(),
+            second,
+            cut,
+        }
+    }
+
+    /// The segment of each token.
+    pub fn segments(&self) -> impl Iterator<Item = u32> {
+        let second = self.second;
+        (0..self.ids.len()).map(move |at| u32::from(at >= second))
     }
 }
 
@@ -56,7 +82,7 @@ pub struct TokenBatch {
     pub seq: usize,
     /// Token ids; padding has the id of `[PAD]`.
     pub ids: Vec<i32>,
-    /// Segment ids, all zero: each input is one segment.
+    /// Segment ids: 1 for the entity of a pair, 0 for all else.
     pub segments: Vec<i32>,
     /// `true` = real token.
     pub mask: Vec<bool>,
@@ -178,7 +204,7 @@ impl TokenBatch {
             batch: rows.len(),
             seq,
             ids: Vec::with_capacity(rows.len() * seq),
-            segments: vec![0; rows.len() * seq],
+            segments: Vec::with_capacity(rows.len() * seq),
             mask: Vec::with_capacity(rows.len() * seq),
             own: Vec::with_capacity(rows.len() * seq),
         };
@@ -186,6 +212,8 @@ impl TokenBatch {
             let padding = seq - row.ids.len();
             batch.ids.extend(row.ids.iter().map(|id| *id as i32));
             batch.ids.extend(std::iter::repeat_n(pad as i32, padding));
+            batch.segments.extend(row.segments().map(|segment| segment as i32));
+            batch.segments.extend(std::iter::repeat_n(0, padding));
             batch.mask.extend(std::iter::repeat_n(true, row.ids.len()));
             batch.mask.extend(std::iter::repeat_n(false, padding));
             batch.own.extend((0..seq).map(|at| row.own.contains(&at)));
@@ -220,6 +248,17 @@ pub(crate) mod tests {
         assert_eq!(batch.ids, [7, 8, 9, 5, pad, pad]);
         assert_eq!(batch.mask, [true, true, true, true, false, false]);
         assert_eq!(batch.own, batch.mask);
+    }
+
+    #[test]
+    fn a_pair_is_the_mention_and_the_entity_without_its_first_token() {
+        let mention = Encoded { ids: vec![1, 7, 8, 2], own: 1..3, second: 4, cut: Cut::default() };
+        let entity = Encoded::whole(vec![1, 9, 2], Cut { context: true, mention: false });
+        let pair = Encoded::pair(&mention, &entity);
+        assert_eq!((&pair.ids[..], pair.own.clone(), pair.second), (&[1, 7, 8, 2, 9, 2][..], 1..3, 4));
+        assert!(pair.cut.context && !pair.cut.mention);
+        let batch = tiny().batch(&[&pair, &mention]);
+        assert_eq!(batch.segments, [0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0]);
     }
 
     #[test]

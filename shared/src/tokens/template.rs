@@ -82,8 +82,8 @@ impl Tokens {
             &right[..window.right],
             &[self.special.sep],
         ];
-        let first = window.left + 2;
-        Ok(Some(Encoded { ids: ids.concat(), own: first..first + window.mention, cut }))
+        let (ids, first) = (ids.concat(), window.left + 2);
+        Ok(Some(Encoded { second: ids.len(), ids, own: first..first + window.mention, cut }))
     }
 
     /// An entity in at most `max_len` tokens; with `synonyms`, they follow the title, separated by semicolons.

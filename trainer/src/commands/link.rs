@@ -4,12 +4,14 @@ use crate::device::{DeviceArgs, Work};
 use crate::files::{io_error, write_whole};
 use crate::progress::Progress;
 use crate::render::{self, Format};
+use crate::train::model::open_ranker;
 use crate::{bundles, interrupt, memory, spans};
 use clap::Args;
 use pel_shared::biencoder::Side;
 use pel_shared::detect::{DetectOptions, Detected, join};
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::linker::{Link, LinkOptions, Linker, Prepared};
+use pel_shared::ranker::Ranker;
 use pel_shared::report::{self, Record};
 use rayon::prelude::*;
 use std::io::Write;
@@ -21,6 +23,7 @@ use std::path::{Path, PathBuf};
     pel link --bundle bundle note.txt\n  \
     pel link --bundle bundle notes/ --format brat --out linked/\n  \
     pel link --bundle bundle note.txt --spans note.ann --spans-only --format jsonl\n  \
+    pel link --bundle bundle note.txt --ranker rank/model --rerank 16\n  \
     cat note.txt | pel link --bundle bundle --format html > note.html\n\n\
     Nothing leaves this machine, and texts are written to no log.")]
 pub struct LinkArgs {
@@ -51,6 +54,12 @@ pub struct LinkArgs {
     /// The lowest score that is linked, instead of the bundle's
     #[arg(long)]
     threshold: Option<f32>,
+    /// Have a ranker put the first K candidates into order; what is NIL stays NIL
+    #[arg(long, value_name = "K", requires = "ranker", value_parser = clap::value_parser!(u32).range(2..))]
+    rerank: Option<u32>,
+    /// The ranker: the model of `pel train --stage rank`
+    #[arg(long, value_name = "MODEL", requires = "rerank")]
+    ranker: Option<PathBuf>,
     /// Say at the end how much memory was used
     #[arg(long)]
     memory: bool,
@@ -66,8 +75,9 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let bundle = bundles::open(&args.bundle)?;
     let opened = device.open(Work::Short)?;
     let linker = Linker::new(bundle, &opened.device).context(|| args.bundle.display().to_string())?;
+    let ranker = args.ranker.as_ref().map(|folder| open_ranker(folder, &opened.device)).transpose()?;
     let options = LinkOptions {
-        k: args.k,
+        k: args.k.max(args.rerank.map_or(0, |count| count as usize)),
         threshold: args.threshold,
         detect: DetectOptions { unknown_terms: !args.names_only, ..DetectOptions::default() },
     };
@@ -75,7 +85,7 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     if several && args.out.is_none() && format == Format::Html {
         return Err(Error::input("several notes make several HTML pages: choose a folder with --out"));
     }
-    let job = Job { args, linker, options, format, several };
+    let job = Job { args, linker, ranker, options, format, several };
     let mut progress = Progress::new("linking", notes.len() as u64, "notes");
     for window in windows(&notes) {
         interrupt::check()?;
@@ -92,6 +102,9 @@ const WINDOW: (usize, u64) = (64, 4 << 20);
 
 /// Sequences that are encoded between two looks for Ctrl-C.
 const SEQUENCES: usize = 4096;
+
+/// Pairs that are ranked between two looks for Ctrl-C.
+const PAIRS: usize = 1024;
 
 /// A note to be read.
 struct Note {
@@ -150,6 +163,7 @@ fn windows(notes: &[Note]) -> Vec<&[Note]> {
 struct Job<'a> {
     args: &'a LinkArgs,
     linker: Linker,
+    ranker: Option<Ranker>,
     options: LinkOptions,
     format: Format,
     several: bool,
@@ -172,7 +186,8 @@ impl Job<'_> {
                 }
             }
         }
-        let links = self.link(window, prepared)?;
+        let mut links = self.link(window, prepared)?;
+        self.rerank(&texts, &mut links)?;
         let write = |((note, text), links): ((&Note, &String), &Vec<Link>)| {
             self.write(note, text, links).context(|| note.path.display().to_string())
         };
@@ -213,6 +228,26 @@ impl Job<'_> {
         })?;
         let mut links = self.linker.finish(&joined, &vectors, &self.options).into_iter();
         Ok(counts.iter().map(|count| links.by_ref().take(*count).collect()).collect())
+    }
+
+    /// Has the ranker, if there is one, put candidates into order; then leaves as many as are to be listed.
+    fn rerank(&self, texts: &[String], links: &mut [Vec<Link>]) -> Result<()> {
+        if let (Some(ranker), Some(count)) = (&self.ranker, self.args.rerank) {
+            for (text, links) in texts.iter().zip(links.iter_mut()) {
+                let pairs = self.linker.pairs(ranker, text, links, count as usize)?;
+                let mut scores = Vec::with_capacity(pairs.rows().len());
+                for some in pairs.rows().chunks(PAIRS) {
+                    interrupt::check()?;
+                    scores.extend(ranker.scores(some)?);
+                }
+                self.linker.rerank(text, links, &pairs, &scores);
+            }
+        }
+        for link in links.iter_mut().flatten() {
+            link.candidates.truncate(self.args.k);
+            link.ranker_scores.truncate(self.args.k);
+        }
+        Ok(())
     }
 
     /// Writes the links of a note into its file; gives what is to be printed if there is none.

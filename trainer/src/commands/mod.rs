@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod calibrate;
+pub mod candidates;
 pub mod devices;
 pub mod explain;
 pub mod export;

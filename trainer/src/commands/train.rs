@@ -1,19 +1,21 @@
 //! `pel train` and `pel pretrain`: from the command line to a run and back.
 
 use crate::device::{DeviceArgs, Work};
-use crate::train::config::{Config, Data, Model, Optimiser, Task, Views};
+use crate::train::config::{Config, Data, Loss, LossKind, Model, Optimiser, Task, Views};
 use crate::train::{self, Trained};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use pel_shared::bundle::View;
 use pel_shared::error::Result;
 use std::path::PathBuf;
 
-/// Train a bi-encoder on annotated mentions (the proxy-based loss or cross-entropy, FGSM, random or hard negatives)
+/// Train on annotated mentions: a bi-encoder (proxy-based loss or cross-entropy, FGSM, random or hard negatives, distillation, a
+/// learned transformation), or a cross-encoder that ranks its candidates
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  pel train --encoder all-MiniLM-L6-v2 --kb kb.jsonl --corpus corpus --out run \\\n    \
     --set model.tied=true --set optimiser.epochs=3\n  pel index --encoder run/model --kb kb.jsonl --out bundle\n\n\
-    Every option has its default from the paper; `--print` shows them all. Stopped half-way, the same command goes on \
+    A ranker learns from lists of candidates: see `pel candidates --help`. Every option has its default from the paper; `--print` shows \
+    them all. Stopped half-way, the same command goes on \
     where it was."
 )]
 pub struct TrainArgs {
@@ -22,6 +24,28 @@ pub struct TrainArgs {
     /// The corpus folder (documents.jsonl, mentions.train.jsonl ...) that `pel import` writes
     #[arg(long)]
     corpus: Option<PathBuf>,
+    /// What to train: a bi-encoder, or a cross-encoder that ranks candidates
+    #[arg(long, value_enum, default_value = "link")]
+    stage: Stage,
+    /// The candidates of the training split, from `pel candidates`: a ranker learns to order them, a bi-encoder has them as its
+    /// negatives
+    #[arg(long, value_name = "FILE")]
+    candidates: Option<PathBuf>,
+    /// The candidates of the validation split, for a ranker
+    #[arg(long, value_name = "FILE")]
+    dev_candidates: Option<PathBuf>,
+    /// Candidates of the training split with the scores of a ranker, which the bi-encoder learns from
+    #[arg(long, value_name = "FILE", conflicts_with = "candidates")]
+    distil: Option<PathBuf>,
+}
+
+/// The two stages of linking (BLINK, section 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Stage {
+    /// The bi-encoder, which finds candidates
+    Link,
+    /// The cross-encoder, which puts them into order
+    Rank,
 }
 
 /// Align the names of each concept (multi-similarity loss, as SapBERT), to begin training from
@@ -102,8 +126,19 @@ impl RunArgs {
 /// # Errors
 /// As [`train::train`].
 pub fn train(args: &TrainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
-    let corpus = args.corpus.as_ref().map(|path| toml::Value::String(path.display().to_string()));
-    let config = args.run.config(Config::default(), vec![("data.corpus", corpus)])?;
+    let path = |path: &Option<PathBuf>| path.as_ref().map(|path| toml::Value::String(path.display().to_string()));
+    let defaults = match args.stage {
+        Stage::Link => Config::default(),
+        Stage::Rank => ranking(),
+    };
+    let flags = vec![
+        ("data.corpus", path(&args.corpus)),
+        ("data.candidates", path(&args.candidates).or(path(&args.distil))),
+        ("validation.candidates", path(&args.dev_candidates)),
+        // BLINK, appendix A.
+        ("distillation.own_share", args.distil.as_ref().map(|_| toml::Value::Float(0.5))),
+    ];
+    let config = args.run.config(defaults, flags)?;
     args.run.run(&config, device, json)
 }
 
@@ -134,6 +169,17 @@ fn alignment() -> Config {
         model: Model { tied: true, ..Model::default() },
         view,
         optimiser: Optimiser { learning_rate: 2e-5, batch: 256, epochs: 1.0, warmup: 0.1, ..Optimiser::default() },
+        ..Config::default()
+    }
+}
+
+/// What a ranker's training does unless it is told otherwise: PEL, table 6, its second column.
+fn ranking() -> Config {
+    Config {
+        data: Data { task: Task::Rank, ..Data::default() },
+        model: Model { tied: true, ..Model::default() },
+        loss: Loss { kind: LossKind::CrossEntropy, ..Loss::default() },
+        optimiser: Optimiser { learning_rate: 2e-5, warmup: 0.2, batch: 4, epochs: 5.0, ..Optimiser::default() },
         ..Config::default()
     }
 }

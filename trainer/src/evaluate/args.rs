@@ -36,6 +36,13 @@ pub struct EvaluateArgs {
     /// What to measure [default: exact,tfidf,bm25, majority if there is a training split, dense if there is a bundle]
     #[arg(long, value_enum, value_delimiter = ',')]
     pub systems: Option<Vec<System>>,
+    /// A ranker (the model of `pel train --stage rank`), which puts the first candidates of every system into order
+    #[arg(long, value_name = "MODEL")]
+    pub ranker: Option<PathBuf>,
+    /// How many candidates the ranker sees; several numbers make a curve
+    #[arg(long, value_name = "K", value_delimiter = ',', default_value = "16", requires = "ranker",
+        value_parser = clap::value_parser!(u32).range(1..))]
+    pub rerank: Vec<u32>,
     /// Candidates that are asked for; recall is measured at 1, 8, 64 and here
     #[arg(long, value_name = "K", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
     pub top: u32,

@@ -7,6 +7,7 @@ use crate::interrupt;
 use crate::kb_file::KbFile;
 use crate::progress::Progress;
 use pel_shared::biencoder::Side;
+use pel_shared::bundle::Bundle;
 use pel_shared::detect::{Detected, Origin};
 use pel_shared::error::{Context, Result};
 use pel_shared::lexical::Ranked;
@@ -39,8 +40,20 @@ struct Road(Rc<Opened>);
 /// # Errors
 /// If the bundle cannot be read, has no such mix, or the device cannot be started.
 pub fn open(path: &Path, device: &DeviceArgs, mix: Option<f32>) -> Result<Dense> {
+    // A damaged bundle is said before a GPU is started.
     let bundle = bundles::open(path)?;
-    let device = device.open(Work::Long)?;
+    on(path, bundle, device.open(Work::Long)?, mix)
+}
+
+/// As [`open`], on a device that is open already.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_on(path: &Path, device: OpenDevice, mix: Option<f32>) -> Result<Dense> {
+    on(path, bundles::open(path)?, device, mix)
+}
+
+fn on(path: &Path, bundle: Bundle, device: OpenDevice, mix: Option<f32>) -> Result<Dense> {
     let context = || path.display().to_string();
     let mut linker = Linker::new(bundle, &device.device).context(context)?;
     mix.map_or(Ok(()), |mix| linker.set_mix(mix)).context(context)?;

@@ -27,11 +27,23 @@ pub struct Figures {
     pub search_seconds: f64,
     /// Recall over the mentions whose concept the knowledge base has: all, seen, zero-shot.
     pub recall: Vec<Recall>,
+    /// For a ranker: what it makes of another system's candidates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ranking: Option<Ranking>,
     /// The same by domain; an entry for each way to tell domains apart that was asked for.
     pub domains: Vec<DomainFigures>,
     /// NIL, an entry for each kind of NIL and each threshold; none if the split has no NIL, or there was nothing to choose a
     /// threshold by.
     pub nil: Vec<NilFigures>,
+}
+
+/// What a ranker makes of candidates (BLINK, section 5.2.1). Its unnormalised accuracy is recall@1.
+#[derive(Clone, Debug, Serialize)]
+pub struct Ranking {
+    /// Mentions whose concept is among the candidates that the ranker sees.
+    pub found: At,
+    /// Normalised accuracy: of these, those whose concept the ranker puts first.
+    pub normalised: At,
 }
 
 /// Recall over some mentions.
@@ -131,6 +143,14 @@ impl Figures {
         let subset = |seen| known().filter(move |outcome| outcome.gold.seen == Some(seen)).collect::<Vec<_>>();
         let recall = [("all", known().collect()), ("seen", subset(true)), ("zero-shot", subset(false))];
         let recall = recall.into_iter().map(|(mentions, outcomes)| Recall::new(mentions, &outcomes, &ks)).collect();
+        let ranking = retriever.first_stage().map(|(_, k)| {
+            let hits = |k: usize| known().map(move |outcome| (outcome.gold.document, outcome.within(k)));
+            let found = known().filter(|outcome| outcome.within(k));
+            Ranking {
+                found: At::new(k, hits(k)),
+                normalised: At::new(1, found.map(|outcome| (outcome.gold.document, outcome.within(1)))),
+            }
+        });
         let domains = domains.iter().map(|domains| DomainFigures::new(domains, &outcomes, &ks)).collect();
         let [build_seconds, search_seconds] = seconds;
         Self {
@@ -139,6 +159,7 @@ impl Figures {
             build_seconds,
             search_seconds,
             recall,
+            ranking,
             domains,
             nil: NilFigures::all(&outcomes, thresholds, &ks),
         }

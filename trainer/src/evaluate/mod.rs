@@ -15,20 +15,22 @@ mod systems;
 pub use args::EvaluateArgs;
 pub use calibration::{Calibration, Rule, set_policy};
 pub use domains::{By, Domains, of_documents};
-pub use figures::{At, DomainFigures, Figures, MacroAt, Recall};
+pub use figures::{At, DomainFigures, Figures, MacroAt, Ranking, Recall};
 pub use gold::{Gold, NilOf, SeenBy, Split, SplitCounts, TrainingCounts, TrainingSplit};
 pub use nil_figures::NilFigures;
 pub use report::{Evaluation, Intervals, KbCounts, Run};
-pub use systems::{BySurface, System};
+pub use systems::{BySurface, System, lexical};
 
 use crate::files::{io_error, write_whole};
 use crate::interrupt;
 use crate::kb_file::{self, KbFile};
 use crate::progress::Progress;
+use crate::rerank::{Reranked, Reranker, Scored};
 pub use gold::has_split;
 use nil_figures::Thresholds;
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::lexical::Ranked;
+use pel_shared::ranker::Ranker;
 use pel_shared::text::Span;
 use std::collections::HashMap;
 use std::io::Write;
@@ -67,6 +69,11 @@ pub trait Retriever {
         None
     }
 
+    /// Where it puts another system's candidates into order: that system, and how many of them.
+    fn first_stage(&self) -> Option<(&dyn Retriever, usize)> {
+        None
+    }
+
     /// The best `k` concepts of each mention, best first, every concept once, ties in concept order.
     ///
     /// `done` is to be called with the number of mentions dealt with, often enough to move a bar; its error is passed on.
@@ -75,6 +82,14 @@ pub trait Retriever {
     /// If a mention cannot be encoded, or `done` fails.
     fn search(&self, queries: &[Query<'_>], k: usize, done: &mut dyn FnMut(usize) -> Result<()>)
     -> Result<Vec<Ranked>>;
+}
+
+/// A ranker to be measured, and how many candidates it sees.
+pub struct Second {
+    /// The ranker.
+    pub ranker: Ranker,
+    /// Each of these numbers is measured.
+    pub ks: Vec<usize>,
 }
 
 /// What an opened bundle brings to an evaluation.
@@ -87,12 +102,19 @@ pub struct Dense {
     pub road: Box<dyn Retriever>,
 }
 
-/// Runs `pel evaluate`; `open` opens the bundle, if one is given.
+/// Runs `pel evaluate`; `open` opens the bundle, `ranker` the ranker, if one is given.
 ///
 /// # Errors
 /// If an option does not fit the corpus, or anything cannot be read, encoded or written.
-pub fn run(args: &EvaluateArgs, json: bool, open: impl FnOnce(&Path) -> Result<Dense>) -> Result<()> {
-    let evaluation = evaluate(args, open)?;
+pub fn run(
+    args: &EvaluateArgs,
+    json: bool,
+    open: impl FnOnce(&Path) -> Result<Dense>,
+    ranker: impl FnOnce(&Path) -> Result<Ranker>,
+) -> Result<()> {
+    let ks = args.rerank.iter().map(|k| *k as usize).collect();
+    let second = args.ranker.as_deref().map(ranker).transpose()?.map(|ranker| Second { ranker, ks });
+    let evaluation = evaluate(args, open, second.as_ref())?;
     if let Some(out) = &args.out {
         save(&evaluation, out)?;
     }
@@ -116,7 +138,11 @@ fn save(evaluation: &Evaluation, out: &Path) -> Result<()> {
 ///
 /// # Errors
 /// As [`run`].
-pub fn evaluate(args: &EvaluateArgs, open: impl FnOnce(&Path) -> Result<Dense>) -> Result<Evaluation> {
+pub fn evaluate(
+    args: &EvaluateArgs,
+    open: impl FnOnce(&Path) -> Result<Dense>,
+    second: Option<&Second>,
+) -> Result<Evaluation> {
     let has = |split: &str| has_split(&args.corpus, split);
     let systems = systems::chosen(args.systems.as_deref(), has(&args.train_split), args.bundle.is_some())?;
     let (bundled, mut search, mut road) = match args.bundle.as_deref().map(open).transpose()? {
@@ -154,6 +180,17 @@ pub fn evaluate(args: &EvaluateArgs, open: impl FnOnce(&Path) -> Result<Dense>) 
         let build_seconds = began.elapsed().as_secs_f64();
         let figures = measure(retriever.as_ref(), &measured, calibration.as_ref(), &domains, args.top as usize)?;
         rows.push(Figures { build_seconds, ..figures });
+        if let Some(Second { ranker, ks }) = second {
+            let (reranker, most) = (Reranker::new(ranker, &concepts.kb), ks.iter().copied().max().unwrap_or(0));
+            let began = Instant::now();
+            let scored = Scored::new(retriever.as_ref(), &reranker, &measured, most, args.top as usize)?;
+            let search_seconds = began.elapsed().as_secs_f64();
+            for k in ks {
+                let reranked = Reranked::new(retriever.as_ref(), &scored, *k);
+                let figures = measure(&reranked, &measured, calibration.as_ref(), &domains, args.top as usize)?;
+                rows.push(Figures { search_seconds, ..figures });
+            }
+        }
     }
     Ok(Evaluation {
         run: Run::here(),
@@ -185,7 +222,11 @@ pub fn measure(
     let ranked = search(retriever, split, top, "searching")?;
     let seconds = began.elapsed().as_secs_f64();
     let thresholds = match calibration {
-        Some(other) => Thresholds::new(retriever, split, other, &search(retriever, other, 1, "calibrating")?, false),
+        Some(other) => {
+            // A ranker leaves the best score what it was.
+            let by_score = retriever.first_stage().map_or(retriever, |(first, _)| first);
+            Thresholds::new(retriever, split, other, &search(by_score, other, 1, "calibrating")?, false)
+        }
         None => Thresholds::new(retriever, split, split, &ranked, true),
     };
     Ok(Figures::new(retriever, split, domains, &ranked, top, &thresholds, [0.0, seconds]))

@@ -1,7 +1,7 @@
 //! The results as a whole: JSON for machines, tables with the protocol for readers.
 
 use super::figures::{RESAMPLES, SEED};
-use super::{At, By, DomainFigures, Figures, NilOf, Recall, SeenBy, SplitCounts, TrainingCounts};
+use super::{At, By, DomainFigures, Figures, NilOf, Ranking, Recall, SeenBy, SplitCounts, TrainingCounts};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use pel_shared::metrics::Interval;
 use serde::Serialize;
@@ -101,6 +101,10 @@ impl Evaluation {
             "\n[..]: 95 % interval, bootstrap over documents. By chance: recall@1 if candidates with equal scores ",
         );
         said.push_str("came in an order by chance; everywhere else they come in the order of the knowledge base.\n");
+        if let Some(table) = self.ranking_table() {
+            said.push_str(&format!("\nRanking in %:\n{table}\n"));
+            said.push_str("Normalised: of the mentions whose concept is among the candidates; unnormalised: of all.\n");
+        }
         for by in &self.by {
             let plural = by.plural();
             said.push_str(&format!("\nRecall in % by {plural}, a mention in each of its {plural}:\n"));
@@ -174,6 +178,26 @@ impl Evaluation {
     fn ks(&self) -> Vec<String> {
         let ks = self.systems.first().and_then(|system| system.recall.first()).map_or(&[][..], |recall| &recall.at);
         ks.iter().map(|at| format!("@{}", at.k)).collect()
+    }
+
+    /// The second stage; nothing without a ranker.
+    fn ranking_table(&self) -> Option<String> {
+        let head = ["System", "Candidates", "Among them", "Normalised accuracy", "Unnormalised accuracy", "Macro"];
+        let mut table = table(head.map(str::to_owned).to_vec());
+        for system in &self.systems {
+            let Some(Ranking { found, normalised }) = &system.ranking else { continue };
+            let first = system.recall.first().and_then(|recall| recall.at.first());
+            let by_domain = system.domains.first().and_then(|domains| domains.macro_average.first());
+            table.add_row([
+                system.system.clone(),
+                found.k.to_string(),
+                with_interval(found.recall, found.interval),
+                with_interval(normalised.recall, normalised.interval),
+                first.map_or(String::new(), |at| with_interval(at.recall, at.interval)),
+                by_domain.map_or(String::new(), |at| percent(at.recall)),
+            ]);
+        }
+        (table.row_count() > 0).then(|| table.to_string())
     }
 
     fn recall_table(&self) -> String {

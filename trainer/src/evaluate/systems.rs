@@ -117,7 +117,7 @@ impl Retriever for BySurface {
 ///
 /// # Errors
 /// If it needs what is not there.
-pub(super) fn lexical(system: System, kb: &KnowledgeBase, training: Option<&TrainingSplit>) -> Result<BySurface> {
+pub fn lexical(system: System, kb: &KnowledgeBase, training: Option<&TrainingSplit>) -> Result<BySurface> {
     let exact = |name, normal, how: &str| {
         let names = ExactNames::new(kb, normal);
         let protocol =

@@ -73,7 +73,7 @@ fn no_bundle(_: &Path) -> Result<Dense> {
 
 fn measure(folder: &Path, more: &[&str]) -> Result<Evaluation> {
     let kb = folder.join("kb.jsonl").to_string_lossy().into_owned();
-    evaluate(&args(folder, &[&["--kb", &kb], more].concat()), no_bundle)
+    evaluate(&args(folder, &[&["--kb", &kb], more].concat()), no_bundle, None)
 }
 
 fn shares(figures: &Figures, at: usize) -> Vec<(usize, usize)> {
@@ -156,7 +156,7 @@ fn what_cannot_be_measured_says_why() {
     let folder = corpus(&[]);
     let error = measure(folder.path(), &["--systems", "dense"]).expect_err("no bundle");
     assert!(error.kind() == Kind::Input && error.to_string().contains("give --bundle"), "{error}");
-    let error = evaluate(&args(folder.path(), &[]), no_bundle).expect_err("no concepts");
+    let error = evaluate(&args(folder.path(), &[]), no_bundle, None).expect_err("no concepts");
     assert!(error.to_string().contains("give --kb or --bundle"), "{error}");
     std::fs::write(folder.path().join("mentions.empty.jsonl"), FILES[3].1).expect("written");
     let error = measure(folder.path(), &["--split", "empty"]).expect_err("no mention").to_string();
@@ -210,7 +210,7 @@ fn a_bundle_brings_its_concepts_and_must_fit_a_table() {
     let folder = corpus(&[]);
     let with_bundle = args(folder.path(), &["--bundle", "b", "--systems", "dense"]);
     let ranked = vec![(ConceptId(1), 0.5), (ConceptId(0), 0.5)];
-    let found = evaluate(&with_bundle, |_| fixed(&["D1", "D0"], ranked.clone())).expect("measured");
+    let found = evaluate(&with_bundle, |_| fixed(&["D1", "D0"], ranked.clone()), None).expect("measured");
     // D2 is not in this bundle: "headache" is NIL. D0 comes first, as often as D1 by chance.
     assert_eq!((found.split.in_kb, found.split.nil, found.kb.blake3.as_str()), (3, 3, "of the bundle"));
     assert_eq!((shares(&found.systems[0], 0)[0], shares(&found.systems[0], 1)[0]), ((2, 3), (3, 3)));
@@ -221,11 +221,11 @@ fn a_bundle_brings_its_concepts_and_must_fit_a_table() {
     assert_eq!((of_bundle.precision, of_bundle.recall, of_bundle.links_right), (Some(0.5), Some(1.0), None));
     assert!(found.tables().contains("0.7500 (bundle)"), "{}", found.tables());
 
-    let error = evaluate(&with_bundle, |_| fixed(&["D1", "D0"], Vec::new())).expect_err("an answer is missing");
+    let error = evaluate(&with_bundle, |_| fixed(&["D1", "D0"], Vec::new()), None).expect_err("an answer is missing");
     assert!(error.to_string().contains("expected 6 answers, found 5"), "{error}");
     let kb = folder.path().join("kb.jsonl").to_string_lossy().into_owned();
     let both = args(folder.path(), &["--bundle", "b", "--kb", &kb]);
-    let error = evaluate(&both, |_| fixed(&["D1", "D0", "D2"], Vec::new())).expect_err("another order");
+    let error = evaluate(&both, |_| fixed(&["D1", "D0", "D2"], Vec::new()), None).expect_err("another order");
     assert!(error.to_string().contains("expected the bundle's concepts in the bundle's order"), "{error}");
 }
 

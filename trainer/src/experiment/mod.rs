@@ -279,10 +279,12 @@ fn baselines(args: &ExperimentArgs, device: &OpenDevice) -> Result<Vec<Measured>
             systems,
             top: 64,
             by: Some(Vec::new()),
+            ranker: None,
+            rerank: Vec::new(),
             every: args.every,
             out: None,
         };
-        let found = evaluate::evaluate(&args, |_| Err(Error::input("a bundle was not asked for")))?;
+        let found = evaluate::evaluate(&args, |_| Err(Error::input("a bundle was not asked for")), None)?;
         Ok(found.systems.iter().map(|figures| Measured::new(figures.system.clone(), figures)).collect())
     })?;
     all.push(kept(&folder.join("untrained.json"), || {

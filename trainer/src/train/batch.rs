@@ -1,9 +1,10 @@
 //! Batches: which entities each mention of a micro-batch is compared with.
 
 use super::catalogue::{Catalogue, SequenceId};
-use super::config::{Config, Negatives};
+use super::config::{Config, Domain, Negatives};
 use super::examples::{Example, Pair};
 use super::random::{Purpose, stream};
+use pel_shared::error::{Error, Result};
 use pel_shared::kb::ConceptId;
 use pel_shared::tokens::Encoded;
 use rand::Rng;
@@ -24,6 +25,13 @@ pub enum Pairing {
     Apart,
 }
 
+impl Pairing {
+    /// Whether the two are compared.
+    pub fn compared(self) -> bool {
+        self != Self::Apart
+    }
+}
+
 /// A micro-batch of mentions.
 #[derive(Clone, Debug)]
 pub struct LinkBatch<'a> {
@@ -32,6 +40,21 @@ pub struct LinkBatch<'a> {
     /// The entities, each once.
     pub entities: Vec<SequenceId>,
     /// `[mentions, entities]`
+    pub pairing: Vec<Pairing>,
+    /// `[mentions, entities]`: the teacher's scores of a mention's candidates; nothing where there is no teacher.
+    pub taught: Vec<Option<f32>>,
+}
+
+/// A micro-batch of mentions with their candidates, pair by pair.
+#[derive(Clone, Debug)]
+pub struct RankBatch<'a> {
+    /// The mentions.
+    pub mentions: Vec<&'a Example>,
+    /// The pairs, mention by mention.
+    pub pairs: Vec<Encoded>,
+    /// The most candidates of a mention.
+    pub width: usize,
+    /// `[mentions, width]`; what is compared are the pairs, in their order.
     pub pairing: Vec<Pairing>,
 }
 
@@ -73,7 +96,12 @@ pub fn link_batch<'a>(
             let share = config.view.template_share;
             let positive = catalogue.draw(example.concept, share, &mut random).map(|sequence| entities.place(sequence));
             let hard = hard.get(number).map_or(&[][..], Vec::as_slice);
-            let negatives = draw_negatives(&config.negatives, catalogue, example.concept, share, hard, &mut random);
+            let negatives = match &example.candidates {
+                Some(listed) => {
+                    listed.concepts.iter().filter_map(|concept| catalogue.sequences_of(*concept).next()).collect()
+                }
+                None => draw_negatives(&config.negatives, catalogue, example.concept, share, hard, &mut random),
+            };
             let negatives = negatives.into_iter().map(|sequence| entities.place(sequence)).collect();
             // `examples` holds only concepts that have a sequence.
             (positive.unwrap_or_default(), negatives)
@@ -95,7 +123,41 @@ pub fn link_batch<'a>(
         }
         row[positive] = Pairing::Positive;
     }
-    LinkBatch { mentions: examples.iter().map(|(_, _, example)| *example).collect(), entities: entities.all, pairing }
+    let mut taught = vec![None; pairing.len()];
+    for (row, (_, _, example)) in taught.chunks_exact_mut(width.max(1)).zip(examples) {
+        let Some(listed) = &example.candidates else { continue };
+        for (concept, score) in listed.concepts.iter().zip(&listed.teacher) {
+            let sequence = catalogue.sequences_of(*concept).next();
+            if let Some(at) = sequence.and_then(|sequence| entities.places.get(&sequence)) {
+                row[*at] = Some(*score);
+            }
+        }
+    }
+    let mentions = examples.iter().map(|(_, _, example)| *example).collect();
+    LinkBatch { mentions, entities: entities.all, pairing, taught }
+}
+
+/// Pairs mentions with their candidates.
+///
+/// # Errors
+/// If a mention has no candidates.
+pub fn rank_batch<'a>(catalogue: &Catalogue, examples: &[&'a Example]) -> Result<RankBatch<'a>> {
+    let lists = examples.iter().map(|example| {
+        let missing = || Error::input(format!("{}: it has no candidates", example.place));
+        Ok(&example.candidates.as_ref().ok_or_else(missing)?.concepts)
+    });
+    let lists = lists.collect::<Result<Vec<_>>>()?;
+    let width = lists.iter().map(|list| list.len()).max().unwrap_or(0);
+    let (mut pairs, mut pairing) = (Vec::new(), vec![Pairing::Apart; examples.len() * width]);
+    for ((example, list), row) in examples.iter().zip(lists).zip(pairing.chunks_exact_mut(width.max(1))) {
+        for (concept, place) in list.iter().zip(row) {
+            // Concepts without a text are in no list.
+            let Some(sequence) = catalogue.sequences_of(*concept).next() else { continue };
+            pairs.push(Encoded::pair(&example.mention, catalogue.tokens(sequence)));
+            *place = if *concept == example.concept { Pairing::Positive } else { Pairing::Negative };
+        }
+    }
+    Ok(RankBatch { mentions: examples.to_vec(), pairs, width, pairing })
 }
 
 /// The different entities of a batch in the order of their coming.
@@ -129,11 +191,12 @@ fn draw_negatives(
     let mut drawn: Vec<SequenceId> = index::sample(random, hard.len(), wanted).iter().map(|at| hard[at]).collect();
     let all = options.random_count() + options.hard_count();
     // A small knowledge base may not have so many.
+    let within = (options.domain == Domain::Inside).then_some(gold);
     for _ in 0..20 * all {
         if drawn.len() == all {
             break;
         }
-        let concept = catalogue.draw_concept(random);
+        let concept = catalogue.draw_concept(within, random);
         if concept == gold {
             continue;
         }

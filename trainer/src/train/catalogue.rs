@@ -1,12 +1,14 @@
 //! The concepts of a run, tokenized: what mentions are drawn to and pushed away from.
 
+use super::config::DomainOf;
 use crate::indexing::{Rows, rows};
 use crate::kb_file;
 use pel_shared::bundle::{View, ViewOptions};
 use pel_shared::error::Result;
-use pel_shared::kb::{ConceptId, KnowledgeBase};
+use pel_shared::kb::{Concept, ConceptId, KnowledgeBase};
 use pel_shared::tokens::{Encoded, Tokens};
 use rand::Rng;
+use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
 
@@ -30,6 +32,45 @@ pub struct Catalogue {
     places: Vec<Range<usize>>,
     /// Whether the first row of a concept is its template.
     templates: bool,
+    domains: Domains,
+}
+
+/// The domains of the concepts.
+#[derive(Default)]
+struct Domains {
+    names: Vec<String>,
+    of: Vec<DomainId>,
+    members: Vec<Vec<ConceptId>>,
+}
+
+/// The position of a domain in the order in which they come in the knowledge base.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DomainId(u32);
+
+/// The primary domain of a concept, by name; concepts without one have an empty one together.
+pub fn domain_of(concept: &Concept, by: DomainOf) -> &str {
+    let all = match by {
+        DomainOf::Source => &concept.sources,
+        DomainOf::Type => &concept.types,
+    };
+    all.first().map_or("", String::as_str)
+}
+
+impl Domains {
+    fn new(kb: &KnowledgeBase, by: DomainOf) -> Self {
+        let (mut all, mut places) = (Self::default(), HashMap::new());
+        for (id, concept) in kb.iter() {
+            let name = domain_of(concept, by);
+            let at = *places.entry(name).or_insert_with(|| {
+                all.names.push(name.to_owned());
+                all.members.push(Vec::new());
+                DomainId(all.names.len() as u32 - 1)
+            });
+            all.of.push(at);
+            all.members[at.0 as usize].push(id);
+        }
+        all
+    }
 }
 
 impl Catalogue {
@@ -37,7 +78,12 @@ impl Catalogue {
     ///
     /// # Errors
     /// If a table cannot be read, or a concept cannot be written by the template.
-    pub fn read<'a>(tables: impl IntoIterator<Item = &'a Path>, tokens: &Tokens, view: &ViewOptions) -> Result<Self> {
+    pub fn read<'a>(
+        tables: impl IntoIterator<Item = &'a Path>,
+        tokens: &Tokens,
+        view: &ViewOptions,
+        domains: DomainOf,
+    ) -> Result<Self> {
         let mut all = KnowledgeBase::new();
         for table in tables {
             let kb = kb_file::read(table)?.kb;
@@ -46,21 +92,22 @@ impl Catalogue {
                 all.push(concept.clone())?;
             }
         }
-        Self::new(all, tokens, view)
+        Self::new(all, tokens, view, domains)
     }
 
     /// Tokenizes concepts.
     ///
     /// # Errors
     /// If a concept cannot be written by the template.
-    pub fn new(kb: KnowledgeBase, tokens: &Tokens, view: &ViewOptions) -> Result<Self> {
+    pub fn new(kb: KnowledgeBase, tokens: &Tokens, view: &ViewOptions, domains: DomainOf) -> Result<Self> {
         let rows = rows(&kb, tokens, view)?;
         let mut places = vec![0..0; kb.len()];
         for (row, concept) in rows.concepts.iter().enumerate() {
             let place = &mut places[concept.index()];
             *place = if place.end == 0 { row..row + 1 } else { place.start..row + 1 };
         }
-        Ok(Self { kb, rows, places, templates: view.concepts != View::Names })
+        let domains = Domains::new(&kb, domains);
+        Ok(Self { kb, rows, places, templates: view.concepts != View::Names, domains })
     }
 
     /// The sequences of a concept: its template if the view has one, then its names.
@@ -97,8 +144,25 @@ impl Catalogue {
         self.sequences_of(concept).nth(at)
     }
 
-    /// Draws a concept, all alike.
-    pub fn draw_concept(&self, random: &mut impl Rng) -> ConceptId {
-        ConceptId(random.random_range(0..self.kb.len() as u32))
+    /// Draws a concept, all alike; only from the domain of a concept if one is given.
+    pub fn draw_concept(&self, within: Option<ConceptId>, random: &mut impl Rng) -> ConceptId {
+        let Some(within) = within else { return ConceptId(random.random_range(0..self.kb.len() as u32)) };
+        let members = &self.domains.members[self.domain(within).0 as usize];
+        members[random.random_range(0..members.len())]
+    }
+
+    /// The domain of a concept.
+    pub fn domain(&self, concept: ConceptId) -> DomainId {
+        self.domains.of[concept.index()]
+    }
+
+    /// The concepts of a domain.
+    pub fn members(&self, domain: DomainId) -> &[ConceptId] {
+        &self.domains.members[domain.0 as usize]
+    }
+
+    /// Whether a concept is of one of these domains; any is if there are none.
+    pub fn is_wanted(&self, concept: ConceptId, domains: &[String]) -> bool {
+        domains.is_empty() || domains.contains(&self.domains.names[self.domain(concept).0 as usize])
     }
 }

@@ -6,6 +6,7 @@
 //!   model/                   the towers, as Hugging Face folders
 //!   optimiser.safetensors    both moments of every parameter
 //!   hard.safetensors         the hard negatives of the last mining pass
+//!   worst.safetensors        the matrices of the learned transformation, if there is one
 //! ```
 //!
 //! Random numbers and the place in the data derive from the seed and the number of steps. A folder is written beside its
@@ -16,11 +17,14 @@ use super::catalogue::SequenceId;
 use super::config::{Checkpoints as Options, Config};
 use super::model::Model;
 use super::optimiser::Optimiser;
+use super::step::Worst;
 use crate::bundles;
 use crate::files::io_error;
 use crate::tensors::{Dtype, NamedTensor, to_bytes};
-use burn::tensor::Device;
+use burn::tensor::{Device, Tensor};
+use pel_shared::bert::Weights;
 use pel_shared::bundle::ViewOptions;
+use pel_shared::encoder::floats;
 use pel_shared::error::{Context, Error, Result};
 use safetensors::tensor::SafeTensors;
 use serde::{Deserialize, Serialize};
@@ -31,6 +35,9 @@ const STATE: &str = "state.json";
 const MODEL: &str = "model";
 const OPTIMISER: &str = "optimiser.safetensors";
 const HARD: &str = "hard.safetensors";
+const WORST: &str = "worst.safetensors";
+/// The names of both matrices.
+const MATRICES: [&str; 2] = ["mention", "entity"];
 
 /// What is known of a run besides its tensors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -55,6 +62,8 @@ pub struct Resumed {
     pub model: Model,
     /// The hard negatives of the last mining pass.
     pub hard: HardNegatives,
+    /// The learned transformation, if the run has one.
+    pub worst: Option<Worst>,
 }
 
 impl Checkpoints {
@@ -100,6 +109,7 @@ impl Checkpoints {
         view: &ViewOptions,
         optimiser: &Optimiser,
         hard: &HardNegatives,
+        worst: Option<&Worst>,
     ) -> Result<()> {
         let place = self.folder.join(format!("step-{step:07}"));
         if place.is_dir() {
@@ -109,6 +119,7 @@ impl Checkpoints {
             model.save(&folder.join(MODEL), view)?;
             write(&folder.join(OPTIMISER), &optimiser.to_safetensors()?)?;
             write(&folder.join(HARD), &pack(hard)?)?;
+            worst.map_or(Ok(()), |worst| write(&folder.join(WORST), &pack_matrices(worst)?))?;
             let state = serde_json::to_vec(&State { format: 1, step })
                 .map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
             write(&folder.join(STATE), &state)
@@ -138,7 +149,14 @@ impl Checkpoints {
         let mut optimiser = Optimiser::new(&config.optimiser, &model.towers, device);
         optimiser.load(&bundles::map(&folder.join(OPTIMISER))?).context(named)?;
         let hard = unpack(&bundles::map(&folder.join(HARD))?).context(named)?;
-        Ok((Resumed { step: state.step, model, hard }, optimiser))
+        let worst = match model.worst(config, device)? {
+            None => None,
+            Some(_) => {
+                let matrices = unpack_matrices(&bundles::map(&folder.join(WORST))?, &device.clone().inner());
+                Some(Worst::from_matrices(&config.transformation, matrices.context(named)?))
+            }
+        };
+        Ok((Resumed { step: state.step, model, hard, worst }, optimiser))
     }
 }
 
@@ -213,6 +231,26 @@ fn unpack(file: &[u8]) -> Result<HardNegatives> {
         (*number as usize, row.map(|sequence| SequenceId(*sequence)).collect())
     });
     Ok(rows.collect())
+}
+
+fn pack_matrices(worst: &Worst) -> Result<Vec<u8>> {
+    let values =
+        worst.matrices().iter().map(|matrix| Ok((matrix.dims().to_vec(), floats(matrix.clone().try_into_data())?)));
+    let values = values.collect::<Result<Vec<_>>>()?;
+    let tensors = MATRICES.iter().zip(&values);
+    to_bytes(
+        &tensors.map(|(name, (shape, values))| NamedTensor::floats(*name, shape.clone(), values)).collect::<Vec<_>>(),
+    )
+}
+
+fn unpack_matrices(file: &[u8], device: &Device) -> Result<[Tensor<2>; 2]> {
+    let mut weights = Weights::from_bytes(file).context(|| WORST.into())?;
+    let mut take = |name: &str| {
+        let size = weights.rows(name)?;
+        weights.take::<2>(name, [size, size], device)
+    };
+    let [mention, entity] = MATRICES.map(&mut take);
+    Ok([mention?, entity?])
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! What a run learns from: annotated mentions, or pairs of names.
 
 use super::catalogue::{Catalogue, SequenceId};
-use super::config::Config;
+use super::config::{Config, Task};
 use super::random::{Purpose, stream};
+use crate::candidates::{List, Lists};
 use crate::corpus::Corpus;
 use pel_shared::bundle::ViewOptions;
 use pel_shared::error::{Context, Error, Result};
@@ -11,7 +12,6 @@ use pel_shared::kb::ConceptId;
 use pel_shared::tokens::{Encoded, Tokens};
 use rand::seq::SliceRandom;
 use std::collections::HashMap;
-use std::path::Path;
 
 /// A mention with its right concept.
 #[derive(Clone, Debug)]
@@ -22,6 +22,17 @@ pub struct Example {
     pub concept: ConceptId,
     /// Where it stands, to name it in an error.
     pub place: String,
+    /// The candidates that it is to be compared with, if a list has them.
+    pub candidates: Option<Candidates>,
+}
+
+/// The candidates of a mention, the right concept among them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidates {
+    /// The concepts, best first.
+    pub concepts: Vec<ConceptId>,
+    /// The teacher's score of each; empty without a teacher.
+    pub teacher: Vec<f32>,
 }
 
 /// Why a mention teaches nothing.
@@ -30,6 +41,9 @@ mod reason {
     pub const MISSING: &str = "mention whose concept the knowledge base does not have";
     pub const EMPTY: &str = "mention of which nothing is left after normalising";
     pub const WORDLESS: &str = "mention whose concept has no text after normalising";
+    pub const OTHER_DOMAIN: &str = "mention whose concept is of another domain";
+    pub const UNLISTED: &str = "mention that the list of candidates does not have";
+    pub const WITHOUT_GOLD: &str = "mention whose candidates lack the right concept";
 }
 
 /// Reads the mentions of a split that can teach, and counts the others by reason.
@@ -37,12 +51,17 @@ mod reason {
 /// # Errors
 /// If the corpus cannot be read, or no mention is left.
 pub fn mentions(
-    folder: &Path,
-    split: &str,
+    config: &Config,
     catalogue: &Catalogue,
     tokens: &Tokens,
     view: &ViewOptions,
 ) -> Result<(Vec<Example>, Report)> {
+    let (folder, split) = (&config.data.corpus, &config.data.split);
+    let lists = match config.data.candidates.as_os_str().is_empty() {
+        true => None,
+        false => Some(Lists::read(&config.data.candidates, &catalogue.kb)?),
+    };
+    let taught = config.data.task == Task::Link && config.distillation.own_share < 1.0;
     let Corpus { documents, mentions, mut report } = Corpus::read(folder, split)?;
     let (mut reader, mut examples) = (view.reader(), Vec::new());
     for placed in mentions {
@@ -66,16 +85,59 @@ pub fn mentions(
             report.skip(reason::WORDLESS, place);
             continue;
         }
-        examples.push(Example { mention, concept, place: place() });
+        if !catalogue.is_wanted(concept, &config.data.only_domains) {
+            report.skip(reason::OTHER_DOMAIN, place);
+            continue;
+        }
+        let candidates = match &lists {
+            None => None,
+            Some(lists) => {
+                let Some(list) = lists.of(&document.doc_id, placed.mention.start, placed.mention.end) else {
+                    report.skip(reason::UNLISTED, place);
+                    continue;
+                };
+                if taught && list.teacher.is_empty() {
+                    let path = config.data.candidates.display();
+                    return Err(Error::input(format!(
+                        "{path}: line {}: expected the teacher's scores of the candidates, found none; `pel candidates --ranker` \
+                         adds them",
+                        list.line
+                    )));
+                }
+                let Some(found) = with_gold(list, concept, config, catalogue) else {
+                    report.skip(reason::WITHOUT_GOLD, place);
+                    continue;
+                };
+                Some(found)
+            }
+        };
+        examples.push(Example { mention, concept, place: place(), candidates });
     }
     if examples.is_empty() {
         let folder = folder.display();
         return Err(Error::input(format!(
-            "{folder}: the split {split} has no mention whose concept is in the knowledge base; {}",
+            "{folder}: the split {split} has no mention to learn from; {}",
             report.reasons()
         )));
     }
     Ok((examples, report))
+}
+
+/// The first candidates of a list with the right concept; nothing if it is not there and may not be added. An added one has no
+/// score of a teacher, so it is added only where there is none.
+fn with_gold(list: &List, gold: ConceptId, config: &Config, catalogue: &Catalogue) -> Option<Candidates> {
+    let has_text = |concept: &ConceptId| catalogue.sequences_of(*concept).len() > 0;
+    let scored = list.candidates.iter().enumerate().filter(|(_, concept)| has_text(concept)).take(config.data.top);
+    let (places, mut concepts): (Vec<usize>, Vec<ConceptId>) = scored.map(|(at, concept)| (at, *concept)).unzip();
+    let teacher: Vec<f32> = places.iter().filter_map(|at| list.teacher.get(*at).copied()).collect();
+    if !concepts.contains(&gold) {
+        if !config.data.add_gold || !teacher.is_empty() {
+            return None;
+        }
+        concepts.truncate(config.data.top - 1);
+        concepts.push(gold);
+    }
+    Some(Candidates { concepts, teacher })
 }
 
 /// Drops examples that have the tokens and the concept of `most` earlier ones; none if `most` is 0.

@@ -24,13 +24,14 @@ mod survey;
 #[cfg(test)]
 mod tests;
 
+pub use catalogue::domain_of;
 pub use checkpoint::{write as write_file, write_folder};
 pub use snapshot::Snapshot;
 pub use survey::{CANDIDATES, HeldOut, Validated};
 
 use crate::device::OpenDevice;
 use crate::{interrupt, memory};
-use batch::{HardNegatives, align_batch, link_batch};
+use batch::{HardNegatives, align_batch, link_batch, rank_batch};
 use burn::tensor::Device;
 use catalogue::Catalogue;
 use checkpoint::{Checkpoints, Resumed};
@@ -45,8 +46,11 @@ use pel_shared::import::report::Report;
 use random::Order;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use step::Step;
+use step::{Step, Worst};
 use survey::Survey;
+
+/// The folder of the model in that of its run.
+pub const MODEL: &str = "model";
 
 /// What is learned from.
 enum Examples {
@@ -75,6 +79,7 @@ struct Run<'a> {
     model: Model,
     optimiser: Optimiser,
     hard: HardNegatives,
+    worst: Option<Worst>,
     /// The last survey and the steps before it: validation and mining after the same step share it.
     survey: Option<(usize, Survey)>,
     checkpoints: Checkpoints,
@@ -112,7 +117,7 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
     let device = device.device.clone().autodiff();
     let device = if config.model.gradient_checkpointing { device.gradient_checkpointing() } else { device };
     let checkpoints = Checkpoints::of(out, &config.checkpoints);
-    let (Resumed { step, model, hard }, optimiser) = match checkpoints.last()? {
+    let (Resumed { step, model, hard, worst }, optimiser) = match checkpoints.last()? {
         Some((step, folder)) => {
             eprintln!("going on after step {step}");
             Checkpoints::load(&folder, config, &device)?
@@ -120,19 +125,19 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
         None => {
             let model = Model::begin(config, &device)?;
             let optimiser = Optimiser::new(&config.optimiser, &model.towers, &device);
-            (Resumed { step: 0, model, hard: HardNegatives::new() }, optimiser)
+            let worst = model.worst(config, &device)?;
+            (Resumed { step: 0, model, hard: HardNegatives::new(), worst }, optimiser)
         }
     };
     let view = match config.data.task {
-        Task::Link => config.view_options(),
+        Task::Link | Task::Rank => config.view_options(),
         Task::Align => pel_shared::bundle::ViewOptions { concepts: View::Names, ..config.view_options() },
     };
     let tables = std::iter::once(&config.data.kb).chain(&config.data.more_kbs).map(PathBuf::as_path);
-    let catalogue = Catalogue::read(tables, &model.tokens, &view)?;
+    let catalogue = Catalogue::read(tables, &model.tokens, &view, config.data.domains)?;
     let (examples, report) = match config.data.task {
-        Task::Link => {
-            let (folder, split) = (&config.data.corpus, &config.data.split);
-            let (mentions, report) = examples::mentions(folder, split, &catalogue, &model.tokens, &view)?;
+        Task::Link | Task::Rank => {
+            let (mentions, report) = examples::mentions(config, &catalogue, &model.tokens, &view)?;
             let mentions = examples::without_repeats(mentions, config.data.max_repeats);
             (Examples::Mentions(examples::subset(mentions, config.data.mentions, config)), report)
         }
@@ -160,6 +165,7 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
         model,
         optimiser,
         hard,
+        worst,
         survey: None,
         checkpoints,
     };
@@ -186,7 +192,7 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
             run.save(done)?;
         }
     }
-    let model = out.join("model");
+    let model = out.join(MODEL);
     if run.held_out.is_some() {
         // A run that died after its last validation has it already.
         validated = match run.log.validated(steps)? {
@@ -229,11 +235,17 @@ impl Run<'_> {
                 number: (step * (batch / micro) + part) as u64,
             };
             let (mut outcome, alone, named) = match &self.examples {
+                Examples::Mentions(all) if self.config.data.task == Task::Rank => {
+                    let examples: Vec<&Example> = places.iter().map(|(_, at)| &all[*at]).collect();
+                    let batch = rank_batch(&self.catalogue, &examples)?;
+                    let named = batch.mentions.iter().map(|example| example.place.clone()).collect::<Vec<_>>();
+                    (stepper.rank(&batch)?, 0, named)
+                }
                 Examples::Mentions(all) => {
                     let examples: Vec<_> = places.iter().map(|(position, at)| (*position, *at, &all[*at])).collect();
                     let batch = link_batch(self.config, &self.catalogue, &examples, &self.hard);
                     let named = batch.mentions.iter().map(|example| example.place.clone()).collect::<Vec<_>>();
-                    (stepper.link(&batch)?, batch.without_negatives(), named)
+                    (stepper.link(&batch, self.worst.as_mut())?, batch.without_negatives(), named)
                 }
                 Examples::Pairs(all) => {
                     let pairs: Vec<_> = places.iter().map(|(position, at)| (*position, all[*at])).collect();
@@ -290,15 +302,27 @@ impl Run<'_> {
     fn validate(&mut self, step: usize) -> Result<Option<Validated>> {
         let Some(held_out) = &self.held_out else { return Ok(None) };
         let began = Instant::now();
-        let survey = survey(&mut self.survey, step, &self.model, &self.catalogue, &self.device)?;
-        let found = survey.validate(&self.model, &self.catalogue, held_out)?;
+        let found = match self.config.data.task {
+            Task::Rank => held_out.ranked(&self.model, &self.catalogue, &self.device)?,
+            Task::Link | Task::Align => {
+                let survey = survey(&mut self.survey, step, &self.model, &self.catalogue, &self.device)?;
+                survey.validate(&self.model, &self.catalogue, held_out)?
+            }
+        };
         let seconds = began.elapsed().as_secs_f64();
         self.log.say(&Event::Validation { step, seconds, found: found.clone() })?;
         Ok(Some(found))
     }
 
     fn save(&self, step: usize) -> Result<()> {
-        self.checkpoints.save(step, &self.model, &self.config.view_options(), &self.optimiser, &self.hard)
+        self.checkpoints.save(
+            step,
+            &self.model,
+            &self.config.view_options(),
+            &self.optimiser,
+            &self.hard,
+            self.worst.as_ref(),
+        )
     }
 }
 

@@ -1,8 +1,11 @@
 //! The towers under training, and the files that they come from and go to.
 
-use super::config::Config;
+use super::config::{Config, Task};
+use super::random::{Purpose, stream};
+use super::step::Worst;
 use crate::bundles;
 use crate::files::{io_error, write_whole};
+use crate::tensors::{NamedTensor, to_bytes};
 use burn::tensor::Device;
 use bytes::Bytes;
 use pel_shared::bert::BertConfig;
@@ -12,7 +15,9 @@ use pel_shared::biencoder::{BiEncoder, Side, Tower, TowerBytes};
 use pel_shared::bundle::{ViewOptions, names};
 use pel_shared::encoder::Encoder;
 use pel_shared::error::{Context, Error, Result};
+use pel_shared::ranker::{Ranker, longest_pair};
 use pel_shared::tokens::Tokens;
+use rand::Rng;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -29,6 +34,9 @@ pub struct Settings {
     pub view: ViewOptions,
     /// How vectors are reduced and compared.
     pub reduction: Reduction,
+    /// Whether it is a cross-encoder, which scores pairs.
+    #[serde(default)]
+    pub ranker: bool,
 }
 
 impl Settings {
@@ -77,6 +85,25 @@ impl Files {
         })
     }
 
+    /// Gives an encoder the linear layer that scores pairs (BLINK, eq. 6), drawn by the seed with the deviation of BERT's layers,
+    /// unless it has one.
+    ///
+    /// # Errors
+    /// If its configuration cannot be read.
+    fn with_head(self, seed: u64) -> Result<Self> {
+        if self.projection.is_some() {
+            return Ok(self);
+        }
+        let hidden = BertConfig::from_bytes(&self.fixed.config)?.hidden_size;
+        // Uniform values up to d have the deviation d / √3.
+        let most = 0.02 * 3f32.sqrt();
+        let mut random = stream(seed, Purpose::Head, 0);
+        let weight: Vec<f32> = (0..hidden).map(|_| random.random_range(-most..most)).collect();
+        let tensors =
+            [NamedTensor::floats("weight", vec![1, hidden], &weight), NamedTensor::floats("bias", vec![1], &[0.0])];
+        Ok(Self { projection: Some(to_bytes(&tensors)?.into()), ..self })
+    }
+
     fn tower(&self) -> TowerBytes<'_> {
         TowerBytes { config: &self.fixed.config, weights: &self.weights, projection: self.projection.as_deref() }
     }
@@ -93,6 +120,7 @@ pub struct Model {
     /// In which numbers linear layers multiply.
     pub precision: Precision,
     tied: bool,
+    ranker: bool,
     fixed: [Fixed; 2],
 }
 
@@ -125,12 +153,15 @@ impl Model {
     }
 
     fn read(mention: &Path, entity: Option<&Path>, config: &Config, device: &Device) -> Result<Self> {
+        let ranks = config.data.task == Task::Rank;
         let mention_files = Files::read(mention)?;
+        let mention_files = if ranks { mention_files.with_head(config.seed)? } else { mention_files };
         let entity_files = entity.map(Files::read).transpose()?;
         let tokens = Tokens::from_bytes(&mention_files.fixed.tokenizer).context(|| mention.display().to_string())?;
         let view = config.view_options();
         let tower = |files: &Files, folder: &Path| {
-            let longest = view.mention_tokens.max(view.entity_tokens).max(view.name_tokens);
+            let alone = view.mention_tokens.max(view.entity_tokens).max(view.name_tokens);
+            let longest = if ranks { longest_pair(&view) } else { alone };
             let limit = BertConfig::from_bytes(&files.fixed.config)?.max_position_embeddings;
             if longest > limit {
                 return Err(Error::input(format!("the encoder reads at most {limit} tokens, a window has {longest}")));
@@ -141,6 +172,14 @@ impl Model {
             tower(&mention_files, mention)?,
             entity_files.as_ref().zip(entity).map(|(files, folder)| tower(files, folder)).transpose()?,
         )?;
+        let dim = towers.tower(Side::Mention).dim();
+        if ranks != (dim == 1) {
+            let (mention, expected) = (mention.display(), if ranks { "one score for a pair" } else { "vectors" });
+            return Err(Error::input(format!(
+                "{mention}: expected an encoder that gives {expected}, found {dim} values"
+            )));
+        }
+        let towers = if config.model.freeze_embeddings { towers.freeze_embeddings() } else { towers };
         if let Some(files) = &entity_files
             && files.fixed.tokenizer != mention_files.fixed.tokenizer
         {
@@ -153,9 +192,30 @@ impl Model {
             tokens,
             reduction: config.reduction(),
             tied: entity_files.is_none(),
+            ranker: ranks,
             fixed,
             precision: config.model.precision,
         })
+    }
+
+    /// The transformation at the start of a run, if it has one.
+    ///
+    /// # Errors
+    /// If the encoder has no layer K.
+    pub fn worst(&self, config: &Config, device: &Device) -> Result<Option<Worst>> {
+        let options = &config.transformation;
+        if options.weight == 0.0 {
+            return Ok(None);
+        }
+        let bert = self.towers.tower(Side::Mention).bert();
+        if options.layer > bert.depth() {
+            let (found, depth) = (options.layer, bert.depth());
+            let expected = format!("a layer from 0 to {depth}, which is how deep the encoder is");
+            return Err(Error::input(format!(
+                "the configuration: `transformation.layer`: expected {expected}, found {found}"
+            )));
+        }
+        Ok(Some(Worst::new(options, bert.hidden(), device)))
     }
 
     /// The folders that the towers go to, with their side.
@@ -175,7 +235,7 @@ impl Model {
             let folder = folder.join(name);
             let (weights, projection) = self.towers.tower(side).to_safetensors()?;
             let fixed = &self.fixed[side as usize];
-            let settings = Settings { view: *view, reduction: self.reduction };
+            let settings = Settings { view: *view, reduction: self.reduction, ranker: self.ranker };
             let settings = serde_json::to_vec_pretty(&settings)
                 .map_err(|cause| Error::artifact("writing pel.json").caused_by(cause))?;
             let mut files: Vec<(&str, &[u8])> = vec![
@@ -212,4 +272,18 @@ impl Model {
         let encoder = Encoder::new(mention, towers.next(), &self.tokens, self.reduction, device)?;
         Ok(if self.precision == Precision::Bf16 { encoder.rounded() } else { encoder })
     }
+}
+
+/// Opens the folder of a ranker that `pel train --stage rank` wrote.
+///
+/// # Errors
+/// If a file is missing or does not fit, or it is no ranker.
+pub fn open_ranker(folder: &Path, device: &Device) -> Result<Ranker> {
+    let named = || folder.display().to_string();
+    let settings = Settings::of(folder)?.filter(|settings| settings.ranker);
+    let Some(Settings { view, reduction, .. }) = settings else {
+        return Err(Error::input(format!("{}: expected the model of `pel train --stage rank`", named())));
+    };
+    let files = Files::read(folder)?;
+    Ranker::new(files.tower(), &files.fixed.tokenizer, view, reduction, device).context(named)
 }

@@ -15,6 +15,8 @@ pub enum Purpose {
     Example,
     /// The dropout of a pass.
     Dropout,
+    /// The layer that scores pairs, before training.
+    Head,
 }
 
 /// The stream of a place: a number such as the epoch, or the position of an example in the run.

@@ -39,7 +39,7 @@ impl Snapshot {
             None => Model::begin(config, &device.device)?,
         };
         let view = config.view_options();
-        let catalogue = Catalogue::read([config.data.kb.as_path()], &model.tokens, &view)?;
+        let catalogue = Catalogue::read([config.data.kb.as_path()], &model.tokens, &view, config.data.domains)?;
         let survey = Survey::new(&model, &catalogue, &device.device)?;
         let index = survey.by_concept(&model, &catalogue)?;
         Ok(Self { model, survey, index, catalogue, view, name: name.to_owned() })

@@ -2,10 +2,11 @@
 //! a held-out split.
 
 use super::batch::HardNegatives;
-use super::catalogue::{Catalogue, SequenceId};
-use super::config::Config;
+use super::catalogue::{Catalogue, DomainId, SequenceId};
+use super::config::{Config, Domain, Task};
 use super::examples::Example;
 use super::model::Model;
+use crate::candidates::Lists;
 use crate::evaluate::{Gold, Split, TrainingSplit};
 use crate::interrupt;
 use crate::progress::Progress;
@@ -18,9 +19,11 @@ use pel_shared::error::{Error, Result};
 use pel_shared::index::{Index, IndexInfo, Precision};
 use pel_shared::kb::ConceptId;
 use pel_shared::metrics::{Top, average_precision, recall_at};
+use pel_shared::ranker::reorder;
 use pel_shared::score::Candidate;
 use pel_shared::tokens::{Encoded, by_length};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Tokens of one encoder batch, padding included.
 const BATCH_TOKENS: usize = 2048;
@@ -38,6 +41,8 @@ pub struct Survey {
 /// The mentions of a held-out split.
 pub struct HeldOut {
     mentions: Vec<(Encoded, Gold)>,
+    /// For ranking: the candidates of each.
+    lists: Vec<Vec<ConceptId>>,
 }
 
 /// What validation found.
@@ -130,24 +135,42 @@ impl Survey {
         catalogue: &Catalogue,
         examples: &[(usize, &Example)],
     ) -> Result<HardNegatives> {
-        // Sequences stand for themselves here.
-        let all: Vec<ConceptId> = (0..catalogue.rows().sequences.len() as u32).map(ConceptId).collect();
-        let index = self.index(&self.vectors, &all, model)?;
         let vectors = self.mentions(&examples.iter().map(|(_, example)| &example.mention).collect::<Vec<_>>())?;
         let top = config.negatives.mine_top;
         let mut found = HardNegatives::with_capacity(examples.len());
         let mut progress = Progress::new("mining hard negatives", examples.len() as u64, "mentions");
-        for (examples, vectors) in examples.chunks(1024).zip(vectors.chunks(1024 * self.dim)) {
-            interrupt::check()?;
-            // Some of the nearest are the right concept's own names.
-            for ((number, example), candidates) in examples.iter().zip(index.search(vectors, 2 * top + 16)) {
-                let own: Vec<SequenceId> = catalogue.sequences_of(example.concept).collect();
-                let wrong = candidates.iter().map(|candidate| SequenceId(candidate.concept.0));
-                found.insert(*number, wrong.filter(|sequence| !own.contains(sequence)).take(top).collect());
+        for (domain, places) in by_domain(config, catalogue, examples) {
+            let index = self.sequences(domain, model, catalogue)?;
+            for places in places.chunks(1024) {
+                interrupt::check()?;
+                let queries: Vec<f32> =
+                    places.iter().flat_map(|at| &vectors[at * self.dim..][..self.dim]).copied().collect();
+                // Some of the nearest are the right concept's own names.
+                for (at, candidates) in places.iter().zip(index.search(&queries, 2 * top + 16)) {
+                    let (number, example) = examples[*at];
+                    let own: Vec<SequenceId> = catalogue.sequences_of(example.concept).collect();
+                    let wrong = candidates.iter().map(|candidate| SequenceId(candidate.concept.0));
+                    found.insert(number, wrong.filter(|sequence| !own.contains(sequence)).take(top).collect());
+                }
+                progress.advance(places.len() as u64);
             }
-            progress.advance(examples.len() as u64);
         }
         Ok(found)
+    }
+
+    /// An index of the sequences of a domain, or of all; sequences stand for themselves in it.
+    fn sequences(&self, domain: Option<DomainId>, model: &Model, catalogue: &Catalogue) -> Result<Index> {
+        let Some(domain) = domain else {
+            let all: Vec<ConceptId> = (0..catalogue.rows().sequences.len() as u32).map(ConceptId).collect();
+            return self.index(&self.vectors, &all, model);
+        };
+        let members = catalogue.members(domain).iter();
+        let mut own: Vec<u32> = members.flat_map(|concept| catalogue.sequences_of(*concept)).map(|own| own.0).collect();
+        own.sort_unstable();
+        own.dedup();
+        let vectors: Vec<f32> =
+            own.iter().flat_map(|at| &self.vectors[*at as usize * self.dim..][..self.dim]).copied().collect();
+        self.index(&vectors, &own.into_iter().map(ConceptId).collect::<Vec<_>>(), model)
     }
 
     /// Links the mentions of a held-out split.
@@ -160,6 +183,20 @@ impl Survey {
     }
 }
 
+/// The positions of examples by the domain that their negatives come from: one for all unless they stay inside their own.
+fn by_domain(
+    config: &Config,
+    catalogue: &Catalogue,
+    examples: &[(usize, &Example)],
+) -> BTreeMap<Option<DomainId>, Vec<usize>> {
+    let mut all: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+    for (at, (_, example)) in examples.iter().enumerate() {
+        let inside = config.negatives.domain == Domain::Inside;
+        all.entry(inside.then(|| catalogue.domain(example.concept))).or_default().push(at);
+    }
+    all
+}
+
 impl HeldOut {
     /// Reads mentions of the validation split at equal steps; nothing if none are wanted.
     ///
@@ -167,27 +204,64 @@ impl HeldOut {
     /// If the split cannot be read, or is empty.
     pub fn read(config: &Config, model: &Model, catalogue: &Catalogue) -> Result<Option<Self>> {
         let wanted = config.validation.mentions;
-        if wanted == 0 {
+        let ranks = config.data.task == Task::Rank;
+        let listed = &config.validation.candidates;
+        if wanted == 0 || (ranks && listed.as_os_str().is_empty()) {
             return Ok(None);
         }
+        let lists = if ranks { Some(Lists::read(listed, &catalogue.kb)?) } else { None };
         let (folder, split) = (&config.data.corpus, &config.validation.split);
         let training = TrainingSplit::read(folder, &config.data.split)?;
-        let read = |every| Split::read(folder, split, every, &catalogue.kb, Some(&training));
-        let all = read(1)?.mentions.len();
-        if all == 0 {
-            return Err(Error::input(format!("{}: the split {split} has no mention", folder.display())));
+        let read = Split::read(folder, split, 1, &catalogue.kb, Some(&training))?;
+        let of_mention = |gold: &Gold| lists.as_ref()?.of_gold(&read, gold);
+        let known = read.mentions.iter().filter(|gold| !ranks || of_mention(gold).is_some());
+        let known: Vec<&Gold> = known.collect();
+        if known.is_empty() {
+            let (folder, listed) = (folder.display(), listed.display());
+            return Err(Error::input(match ranks {
+                true => format!("{listed}: expected the candidates of the split {split}, found none of its mentions"),
+                false => format!("{folder}: the split {split} has no mention"),
+            }));
         }
-        let split = read((all / wanted).max(1))?;
         let view = config.view_options();
-        let (mut reader, mut mentions) = (view.reader(), Vec::with_capacity(split.mentions.len()));
-        for gold in &split.mentions {
-            let text = &split.documents[gold.document].text;
+        let (mut reader, mut mentions, mut candidates) = (view.reader(), Vec::new(), Vec::new());
+        for gold in known.iter().step_by((known.len() / wanted).max(1)) {
+            let text = &read.documents[gold.document].text;
             // A mention of which nothing is left has no candidate, whatever the model.
             if let Some(mention) = view.mention(&model.tokens, &reader.mention(text, gold.span)?)? {
-                mentions.push((mention, *gold));
+                mentions.push((mention, **gold));
+                candidates.extend(of_mention(gold).map(|list| {
+                    let has_text = |concept: &&ConceptId| catalogue.sequences_of(**concept).len() > 0;
+                    list.candidates.iter().filter(has_text).take(config.data.top).copied().collect()
+                }));
             }
         }
-        Ok(Some(Self { mentions }))
+        Ok(Some(Self { mentions, lists: candidates }))
+    }
+
+    /// Ranks the candidates of each mention: recall@1 is the unnormalised accuracy, recall@64 the retriever's.
+    ///
+    /// # Errors
+    /// If the device fails, or the user stops the work.
+    pub fn ranked(&self, model: &Model, catalogue: &Catalogue, device: &Device) -> Result<Validated> {
+        let encoder = model.encoder(&device.clone().inner())?;
+        let of_concept = |concept: &ConceptId| catalogue.sequences_of(*concept).next();
+        let pairs = self.mentions.iter().zip(&self.lists).flat_map(|((mention, _), list)| {
+            let entities = list.iter().filter_map(of_concept).map(|entity| catalogue.tokens(entity));
+            entities.map(move |entity| Encoded::pair(mention, entity))
+        });
+        let pairs: Vec<Encoded> = pairs.collect();
+        let scores = encode(&encoder, Side::Mention, &pairs.iter().collect::<Vec<_>>(), "ranking candidates")?;
+        let mut rest = &scores[..];
+        let found = self.lists.iter().map(|list| {
+            let (own, others) = rest.split_at(list.len());
+            rest = others;
+            let mut found: Vec<Candidate> =
+                list.iter().zip(own).map(|(concept, score)| Candidate { concept: *concept, score: *score }).collect();
+            reorder(&mut found, own);
+            found
+        });
+        Ok(self.judge(&found.collect::<Vec<_>>()))
     }
 
     /// The mentions, as a tower reads them.

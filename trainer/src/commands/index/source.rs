@@ -40,7 +40,14 @@ impl Source {
         if let Some(entity) = &entity {
             take(&mut files, entity, ENTITY)?;
         }
-        Ok(Self { files, tied: entity.is_none(), settings: Settings::of(encoder)?, bundle: None })
+        let settings = Settings::of(encoder)?;
+        if settings.is_some_and(|settings| settings.ranker) {
+            let encoder = encoder.display();
+            return Err(Error::input(format!(
+                "{encoder}: expected an encoder, found a ranker, which scores pairs alone"
+            )));
+        }
+        Ok(Self { files, tied: entity.is_none(), settings, bundle: None })
     }
 
     fn of_bundle(path: &Path, entity_encoder: Option<&Path>) -> Result<Self> {
@@ -52,7 +59,7 @@ impl Source {
         let files = bundle.parts().0.iter().filter(|(name, _)| wanted(name));
         let files = Parts(files.map(|(name, bytes)| (name.clone(), bytes.clone())).collect());
         let manifest = bundle.manifest;
-        let settings = Settings { view: manifest.view, reduction: manifest.encoder.reduction };
+        let settings = Settings { view: manifest.view, reduction: manifest.encoder.reduction, ranker: false };
         Ok(Self { files, tied: manifest.encoder.tied, settings: Some(settings), bundle: Some(manifest) })
     }
 }

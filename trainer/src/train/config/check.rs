@@ -1,8 +1,9 @@
 //! What values a configuration may have.
 
-use super::{Config, NegativeKind, Task};
+use super::{Config, LossKind, NegativeKind, Task};
 use burn::tensor::Device;
 use pel_shared::bert::multiplies_in;
+use pel_shared::bundle::View;
 use pel_shared::error::{Error, Result};
 
 impl Config {
@@ -15,8 +16,51 @@ impl Config {
             Err(Error::input(format!("the configuration: `{key}`: expected {expected}, found {found}")))
         };
         let share = |value: f64| (0.0..=1.0).contains(&value);
-        let Self { data, model, view, loss, negatives, fgsm, optimiser, .. } = self;
+        let Self { data, model, view, loss, negatives, fgsm, distillation, transformation, optimiser, .. } = self;
         let link = data.task == Task::Link;
+        if data.task == Task::Rank {
+            if loss.kind != LossKind::CrossEntropy {
+                return refuse("loss.kind", "cross-entropy, by which candidates are ranked", &"proxy");
+            }
+            if view.concepts != View::Template {
+                return refuse("view.concepts", "template: a pair has one text for a concept", &"names");
+            }
+            if !model.tied {
+                return refuse("model.tied", "true: one encoder reads pairs", &false);
+            }
+        }
+        if data.top == 0 {
+            return refuse("data.top", "at least 1 candidate", &0);
+        }
+        if !share(distillation.own_share) {
+            return refuse("distillation.own_share", "a share from 0 to 1", &distillation.own_share);
+        }
+        if !(distillation.temperature > 0.0 && distillation.temperature.is_finite()) {
+            return refuse("distillation.temperature", "a positive number", &distillation.temperature);
+        }
+        let learns = |name: &str| (!link).then(|| refuse(name, "nothing: it is for linking", &"something"));
+        if distillation.own_share < 1.0
+            && let Some(refused) = learns("distillation")
+        {
+            return refused;
+        }
+        if transformation.weight > 0.0
+            && let Some(refused) = learns("transformation")
+        {
+            return refused;
+        }
+        if !(transformation.weight >= 0.0 && transformation.weight.is_finite()) {
+            return refuse("transformation.weight", "a number from 0", &transformation.weight);
+        }
+        if transformation.weight == 0.0 && !transformation.plain {
+            return refuse("transformation.plain", "true, because there is no other loss", &false);
+        }
+        if !(transformation.epsilon > 0.0 && transformation.epsilon.is_finite()) {
+            return refuse("transformation.epsilon", "a positive number", &transformation.epsilon);
+        }
+        if !(transformation.rate > 0.0 && transformation.rate <= 2.0) {
+            return refuse("transformation.rate", "a share of ε above 0 and at most 2", &transformation.rate);
+        }
         if model.tied && model.entity_encoder.is_some() {
             return refuse("model.tied", "false, because there is an entity encoder", &true);
         }
@@ -90,9 +134,14 @@ impl Config {
     /// If a path is missing or the device cannot; the key is named.
     pub fn check_place(&self, device: &Device) -> Result<()> {
         let Self { data, model, .. } = self;
-        let link = data.task == Task::Link;
-        let paths =
-            [("data.kb", &data.kb, true), ("data.corpus", &data.corpus, link), ("model.encoder", &model.encoder, true)];
+        let (mentions, lists) =
+            (data.task != Task::Align, data.task == Task::Rank || self.distillation.own_share < 1.0);
+        let paths = [
+            ("data.kb", &data.kb, true),
+            ("data.corpus", &data.corpus, mentions),
+            ("model.encoder", &model.encoder, true),
+            ("data.candidates", &data.candidates, lists),
+        ];
         match paths.into_iter().find(|(_, path, needed)| *needed && path.as_os_str().is_empty()) {
             Some((key, ..)) => Err(Error::input(format!("the configuration: `{key}`: expected a path, found nothing"))),
             None if !multiplies_in(model.precision, device) => {

@@ -6,7 +6,20 @@ use pel_shared::loss::Proxy;
 impl Default for Data {
     fn default() -> Self {
         let (corpus, split, kb) = (PathBuf::new(), "train".into(), PathBuf::new());
-        Self { task: Task::Link, corpus, split, kb, more_kbs: Vec::new(), mentions: 0, max_repeats: 0 }
+        Self {
+            task: Task::Link,
+            corpus,
+            split,
+            kb,
+            more_kbs: Vec::new(),
+            mentions: 0,
+            max_repeats: 0,
+            candidates: PathBuf::new(),
+            top: 16,
+            add_gold: false,
+            domains: DomainOf::Source,
+            only_domains: Vec::new(),
+        }
     }
 }
 
@@ -19,6 +32,7 @@ impl Default for Model {
             score: None,
             pooling: Pooling::Mean,
             dropout: 0.1,
+            freeze_embeddings: false,
             gradient_checkpointing: false,
             precision: Precision::F32,
         }
@@ -56,13 +70,34 @@ impl Default for Loss {
 
 impl Default for Negatives {
     fn default() -> Self {
-        Self { kind: NegativeKind::Mixed, count: 32, hard_share: 0.5, in_batch: false, mine_every: 1000, mine_top: 64 }
+        Self {
+            kind: NegativeKind::Mixed,
+            count: 32,
+            hard_share: 0.5,
+            in_batch: false,
+            mine_every: 1000,
+            mine_top: 64,
+            domain: Domain::Across,
+        }
     }
 }
 
 impl Default for Fgsm {
     fn default() -> Self {
         Self { lambda: 0.0, epsilon: 0.01 }
+    }
+}
+
+impl Default for Distillation {
+    fn default() -> Self {
+        Self { own_share: 1.0, temperature: 2.0 }
+    }
+}
+
+impl Default for Transformation {
+    /// T-Biencoder, table 3: dual scores and random negatives of the domain.
+    fn default() -> Self {
+        Self { weight: 0.0, plain: true, layer: 1, norm: Norm::Frobenius, epsilon: 32.0, ascents: 0, rate: 0.1 }
     }
 }
 
@@ -86,7 +121,7 @@ impl Default for Optimiser {
 
 impl Default for Validation {
     fn default() -> Self {
-        Self { split: "dev".into(), every: 0, mentions: 1000 }
+        Self { split: "dev".into(), every: 0, mentions: 1000, candidates: PathBuf::new() }
     }
 }
 

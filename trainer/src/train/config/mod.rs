@@ -11,6 +11,7 @@ use pel_shared::bundle::{View, ViewOptions};
 use pel_shared::loss::MultiSimilarity;
 use pel_shared::score::Score;
 use pel_shared::tokens::{EntityTemplate, MentionTemplate};
+use pel_shared::transformation::Norm;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -32,6 +33,10 @@ pub struct Config {
     pub negatives: Negatives,
     /// FGSM regularisation.
     pub fgsm: Fgsm,
+    /// What is learned from a teacher.
+    pub distillation: Distillation,
+    /// The learned transformation.
+    pub transformation: Transformation,
     /// How weights change.
     pub optimiser: Optimiser,
     /// Looking at a held-out split on the way.
@@ -59,6 +64,27 @@ pub struct Data {
     /// Of mentions with the same tokens and the same concept only the first so many stay; 0 = all. Bare mentions repeat a
     /// lot.
     pub max_repeats: usize,
+    /// A list of candidates for each mention, as `pel candidates` writes it; ranking and distillation learn from it.
+    pub candidates: PathBuf,
+    /// How many candidates of a list are used.
+    pub top: usize,
+    /// Put the right concept in the place of the last candidate where a list lacks it; else such mentions are left out.
+    pub add_gold: bool,
+    /// What the domain of a concept is.
+    pub domains: DomainOf,
+    /// Learn only from mentions whose concept is of one of these domains; of all if there is none.
+    pub only_domains: Vec<String>,
+}
+
+/// What the domain of a concept is (T-Biencoder, section 3.4): ZESHEL's worlds are sources.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DomainOf {
+    /// The first of its sources.
+    #[default]
+    Source,
+    /// The first of its semantic types.
+    Type,
 }
 
 /// What a run learns.
@@ -68,6 +94,8 @@ pub enum Task {
     /// To link annotated mentions (`pel train`).
     #[default]
     Link,
+    /// To put candidates into order: a cross-encoder (`pel train --stage rank`).
+    Rank,
     /// That the names of a concept mean the same (`pel pretrain`).
     Align,
 }
@@ -89,6 +117,8 @@ pub struct Model {
     pub pooling: Pooling,
     /// The share of values that dropout drops.
     pub dropout: f64,
+    /// Leave the embedding layer as it is (T-Biencoder, section 4.3).
+    pub freeze_embeddings: bool,
     /// Compute layers again on the way back: less memory, more time.
     pub gradient_checkpointing: bool,
     /// In which numbers linear layers multiply: `bf16` (mixed precision) needs a processor with AMX.
@@ -161,6 +191,19 @@ pub struct Negatives {
     pub mine_every: usize,
     /// Hard negatives are drawn from so many of the nearest wrong entities.
     pub mine_top: usize,
+    /// From which domains negatives are drawn.
+    pub domain: Domain,
+}
+
+/// From which domains negatives are drawn (T-Biencoder, section 3.4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Domain {
+    /// From all of them: Random-CD, Hard-CD.
+    #[default]
+    Across,
+    /// From that of the right entity: Random-ID, Hard-ID.
+    Inside,
 }
 
 /// Which entities are drawn as negatives.
@@ -185,6 +228,36 @@ pub struct Fgsm {
     pub lambda: f64,
     /// ε: the size of a perturbation.
     pub epsilon: f64,
+}
+
+/// What a bi-encoder learns from a cross-encoder (BLINK, section 4.3), whose scores stand beside the candidates.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Distillation {
+    /// The weight of the student's own loss, BLINK's α in eq. 10, where the paper has 0.5; 1 = no distillation.
+    pub own_share: f64,
+    /// T: the temperature of both softmaxes; the paper has 2 to 5.
+    pub temperature: f64,
+}
+
+/// The learned transformation (T-Biencoder, section 3.3).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Transformation {
+    /// The weight of L', the loss over transformed mentions and entities; 1 in the paper, 0 = no transformation.
+    pub weight: f64,
+    /// Whether L, the loss without the transformation, is minimised too; the paper's ablation leaves it out.
+    pub plain: bool,
+    /// K: the layer whose output is transformed; 0 is the embedding layer.
+    pub layer: usize,
+    /// The norm that bounds the matrices.
+    pub norm: Norm,
+    /// ε: the bound.
+    pub epsilon: f64,
+    /// Steps of ascent for each batch before L' is taken, beside the one that comes with its gradient.
+    pub ascents: usize,
+    /// The length of a step of ascent, as a share of ε.
+    pub rate: f64,
 }
 
 /// How weights change.
@@ -235,6 +308,8 @@ pub struct Validation {
     pub every: usize,
     /// Look at so many mentions, at equal steps; 0 = none at all.
     pub mentions: usize,
+    /// For ranking: the candidates of this split's mentions, as `pel candidates` writes them.
+    pub candidates: PathBuf,
 }
 
 /// What is kept on the way.
@@ -251,7 +326,7 @@ impl Config {
     /// How vectors are reduced and compared.
     pub fn reduction(&self) -> Reduction {
         let by_loss = match (self.data.task, self.loss.kind) {
-            (Task::Link, LossKind::CrossEntropy) => Score::Dot,
+            (Task::Link, LossKind::CrossEntropy) | (Task::Rank, _) => Score::Dot,
             _ => Score::Cosine,
         };
         Reduction { pooling: self.model.pooling, score: self.model.score.unwrap_or(by_loss) }

@@ -1,5 +1,8 @@
 //! Whole runs of the tiny model: against PyTorch, killed and resumed, and on input that cannot teach.
 
+mod methods;
+mod steps;
+
 use super::batch::{HardNegatives, link_batch};
 use super::catalogue::Catalogue;
 use super::config::{Config, LossKind, NegativeKind, Schedule};
@@ -54,7 +57,7 @@ struct GoldenStep {
 #[test]
 fn steps_are_those_of_pytorch() {
     let golden: Golden =
-        serde_json::from_str(include_str!("../../../tests/goldens/training.json")).expect("the golden is whole");
+        serde_json::from_str(include_str!("../../../../tests/goldens/training.json")).expect("the golden is whole");
     let device = Device::flex().autodiff();
     for run in &golden.runs {
         let mut config = Config::default();
@@ -72,12 +75,14 @@ fn steps_are_those_of_pytorch() {
         for name in &golden.names {
             kb.push(Concept { id: name.clone(), name: name.clone(), ..Concept::default() }).expect("new");
         }
-        let catalogue = Catalogue::new(kb, &model.tokens, &config.view_options()).expect("names are left");
+        let catalogue =
+            Catalogue::new(kb, &model.tokens, &config.view_options(), config.data.domains).expect("names are left");
         let encode = |text: &str| model.tokens.name(text, 32).expect("long enough").expect("letters are left");
         let example = |(text, place): &(String, usize)| Example {
             mention: encode(text),
             concept: pel_shared::kb::ConceptId(*place as u32),
             place: text.clone(),
+            candidates: None,
         };
         let examples: Vec<Example> = golden.mentions.iter().map(example).collect();
         let mentions: Vec<Encoded> = examples.iter().map(|example| example.mention.clone()).collect();
@@ -92,7 +97,7 @@ fn steps_are_those_of_pytorch() {
                 let batch = link_batch(&config, &catalogue, &batch, &HardNegatives::new());
                 let number = (2 * step + part) as u64;
                 let (config, catalogue, model, device) = (&config, &catalogue, &model, &device);
-                let outcome = Step { config, catalogue, model, device, number }.link(&batch);
+                let outcome = Step { config, catalogue, model, device, number }.link(&batch, None);
                 let mut outcome = outcome.expect("the device works");
                 optimiser.add(&model.towers, &mut outcome.gradients).expect("the device works");
                 loss += outcome.loss / 4.0;
@@ -251,7 +256,7 @@ fn what_cannot_train_is_said() {
         assert!(said.iter().all(|said| error.contains(said)), "expected {said:?}: {error}");
     };
     std::fs::write(root.path().join("mentions.empty.jsonl"), "").expect("written");
-    refused(&|config| config.data.split = "empty".into(), &["split empty has no mention"]);
+    refused(&|config| config.data.split = "empty".into(), &["split empty has no mention to learn from"]);
     refused(&|config| config.validation.split = "empty".into(), &["split empty has no mention"]);
     refused(&|config| config.data.split = "missing".into(), &["mentions.missing"]);
     refused(&|config| config.data.kb = PathBuf::new(), &["`data.kb`: expected a path"]);

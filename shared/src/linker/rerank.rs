@@ -1,0 +1,75 @@
+//! The second stage: a ranker puts the first candidates of each mention into order. What is NIL was decided before, by the score
+//! of the first stage.
+
+use super::{Link, Linker};
+use crate::error::Result;
+use crate::nil::Decision;
+use crate::ranker::{Ranker, reorder};
+use crate::tokens::Encoded;
+
+/// The pairs of a text's mentions with their candidates, to be scored.
+pub struct Pairs {
+    rows: Vec<Encoded>,
+    /// Of each link, its candidates that have a pair.
+    counts: Vec<usize>,
+}
+
+impl Pairs {
+    /// The pairs, mention by mention.
+    pub fn rows(&self) -> &[Encoded] {
+        &self.rows
+    }
+}
+
+impl Linker {
+    /// Pairs the mentions of a text with their first `k` candidates each; a mention with a single one needs no ranker.
+    ///
+    /// # Errors
+    /// If a concept is damaged, or a text cannot be tokenized.
+    pub fn pairs(&self, ranker: &Ranker, text: &str, links: &[Link], k: usize) -> Result<Pairs> {
+        let (mut reader, mut rows) = (ranker.view().reader(), Vec::new());
+        let mut counts = Vec::with_capacity(links.len());
+        for link in links {
+            let before = rows.len();
+            if link.candidates.len() > 1
+                && let Some(mention) = ranker.mention(&reader.mention(text, link.span)?)?
+            {
+                for candidate in link.candidates.iter().take(k) {
+                    rows.push(Encoded::pair(&mention, &ranker.entity(&self.concept(candidate.concept)?)?));
+                }
+            }
+            counts.push(rows.len() - before);
+        }
+        Ok(Pairs { rows, counts })
+    }
+
+    /// Puts the candidates of links into the order of the pairs' scores; a linked mention is then linked to the first of them.
+    ///
+    /// # Panics
+    /// If the links or the scores are not those of the pairs.
+    pub fn rerank(&self, text: &str, links: &mut [Link], pairs: &Pairs, scores: &[f32]) {
+        assert_eq!(
+            (links.len(), scores.len()),
+            (pairs.counts.len(), pairs.rows.len()),
+            "links and scores of these pairs"
+        );
+        let mut rest = scores;
+        for (link, count) in links.iter_mut().zip(&pairs.counts) {
+            let (own, others) = rest.split_at(*count);
+            rest = others;
+            if own.is_empty() {
+                continue;
+            }
+            reorder(&mut link.candidates, own);
+            link.ranker_scores = own.to_vec();
+            reorder(&mut link.ranker_scores, own);
+            let first = link.candidates[0];
+            match &mut link.decision {
+                Decision::Linked { best } => *best = first,
+                Decision::Nil { best, .. } => *best = Some(first),
+            }
+            let read = link.read_as.as_deref().or(text.get(link.span.start..link.span.end)).unwrap_or_default();
+            link.named = self.named_concepts(read).contains(&first.concept);
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Lists of candidates: what a retriever found for the mentions of a split, and what a ranker says of it. One JSON object a line.
+
+use crate::evaluate::{Gold, Split};
+use crate::files::for_each_line;
+use pel_shared::error::{Error, Result};
+use pel_shared::import::records::record;
+use pel_shared::kb::{ConceptId, KnowledgeBase};
+use pel_shared::lexical::Ranked;
+use pel_shared::text::Offsets;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::path::Path;
+
+/// A line of a list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Line {
+    /// The document of the mention.
+    pub doc_id: String,
+    /// Its first code point.
+    pub start: usize,
+    /// One past its last code point.
+    pub end: usize,
+    /// The right concept, where the corpus has one.
+    #[serde(default)]
+    pub id: Option<String>,
+    /// The identifiers of its candidates, best first.
+    pub candidates: Vec<String>,
+    /// The retriever's score of each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scores: Vec<f32>,
+    /// The ranker's score of each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub teacher: Vec<f32>,
+}
+
+/// The candidates of one mention.
+#[derive(Clone, Debug, PartialEq)]
+pub struct List {
+    /// Where it stands in the file.
+    pub line: usize,
+    /// The concepts, best first.
+    pub candidates: Vec<ConceptId>,
+    /// The retriever's score of each; empty if the file has none.
+    pub scores: Vec<f32>,
+    /// The ranker's score of each; empty without a ranker.
+    pub teacher: Vec<f32>,
+}
+
+impl List {
+    /// The first candidates with the retriever's scores; 0 where it gave none.
+    pub fn ranked(&self, top: u32) -> Ranked {
+        let scores = self.scores.iter().copied().chain(std::iter::repeat(0.0));
+        self.candidates.iter().copied().zip(scores).take(top as usize).collect()
+    }
+}
+
+/// The lists of a file, found by mention.
+#[derive(Clone, Debug, Default)]
+pub struct Lists(HashMap<(String, usize, usize), List>);
+
+impl Lists {
+    /// Reads a file of lists.
+    ///
+    /// # Errors
+    /// If it cannot be read or has no line, or a line is no list, names a concept that the knowledge base does not have, has a
+    /// candidate twice, or not one score for each candidate; file and line are named.
+    pub fn read(path: &Path, kb: &KnowledgeBase) -> Result<Self> {
+        let mut all = HashMap::new();
+        for_each_line(path, |number, line| {
+            if line.trim().is_empty() {
+                return Ok(());
+            }
+            let Line { doc_id, start, end, candidates, scores, teacher, .. } = record(line)?;
+            for (what, found) in [("scores", scores.len()), ("teacher's scores", teacher.len())] {
+                if found != 0 && found != candidates.len() {
+                    let expected = candidates.len();
+                    return Err(Error::input(format!(
+                        "expected {expected} {what}, one for each candidate, found {found}"
+                    )));
+                }
+            }
+            let mut concepts = Vec::with_capacity(candidates.len());
+            for id in &candidates {
+                let Some(concept) = kb.find(id) else {
+                    return Err(Error::input(format!("the candidate {id} is not in the knowledge base")));
+                };
+                if concepts.contains(&concept) {
+                    return Err(Error::input(format!("the candidate {id} stands twice")));
+                }
+                concepts.push(concept);
+            }
+            all.insert((doc_id, start, end), List { line: number, candidates: concepts, scores, teacher });
+            Ok(())
+        })?;
+        if all.is_empty() {
+            return Err(Error::input(format!(
+                "{}: expected a list of candidates for each mention, found none",
+                path.display()
+            )));
+        }
+        Ok(Self(all))
+    }
+
+    /// The list of a mention of a split.
+    pub fn of_gold(&self, split: &Split, gold: &Gold) -> Option<&List> {
+        let document = split.documents.get(gold.document)?;
+        let offsets = Offsets::new(&document.text);
+        self.of(&document.doc_id, offsets.code_point(gold.span.start), offsets.code_point(gold.span.end))
+    }
+
+    /// The list of a mention, by its document and its code points.
+    pub fn of(&self, doc_id: &str, start: usize, end: usize) -> Option<&List> {
+        self.0.get(&(doc_id.to_owned(), start, end))
+    }
+}

@@ -1,0 +1,229 @@
+//! `pel candidates`: what a retriever finds for the mentions of a split, for a ranker or a student to learn from.
+
+use crate::candidates::{Line, Lists};
+use crate::device::{DeviceArgs, OpenDevice, Work};
+use crate::evaluate::{self, Gold, Query, Retriever, Split, System, TrainingSplit, dense};
+use crate::files::{io_error, write_whole};
+use crate::kb_file;
+use crate::progress::Progress;
+use crate::rerank::{Reranker, rerank};
+use crate::train::config::Config;
+use crate::train::model::open_ranker;
+use crate::train::{MODEL, Snapshot};
+use clap::Args;
+use pel_shared::error::{Context, Error, Result};
+use pel_shared::kb::{ConceptId, KnowledgeBase};
+use pel_shared::lexical::Ranked;
+use pel_shared::text::Offsets;
+use std::path::{Path, PathBuf};
+
+/// List a retriever's candidates for the mentions of a split, and a ranker's scores of them, for training
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    pel candidates --run run --corpus corpus --split train --out train.jsonl\n  \
+    pel train --stage rank --candidates train.jsonl --encoder all-MiniLM-L6-v2 --kb kb.jsonl --corpus corpus --out rank\n  \
+    pel candidates --from train.jsonl --ranker rank/model --kb kb.jsonl --corpus corpus --split train --out taught.jsonl\n  \
+    pel train --distil taught.jsonl --encoder run/model --kb kb.jsonl --corpus corpus --out student\n\n\
+    Mentions whose concept the knowledge base does not have are left out.")]
+pub struct CandidatesArgs {
+    /// The retriever: a run of `pel train`
+    #[arg(long, value_name = "RUN", group = "retriever")]
+    run: Option<PathBuf>,
+    /// The retriever: a bundle, as `pel link` uses it
+    #[arg(long, value_name = "BUNDLE", group = "retriever")]
+    bundle: Option<PathBuf>,
+    /// The retriever: a system without a model
+    #[arg(long, value_enum, group = "retriever", requires = "kb")]
+    system: Option<System>,
+    /// No retriever: lists that this command wrote before, to add a ranker's scores to
+    #[arg(long, value_name = "FILE", group = "retriever", requires_all = ["kb", "ranker"])]
+    from: Option<PathBuf>,
+    /// The folder of the corpus
+    #[arg(long, value_name = "DIR")]
+    corpus: PathBuf,
+    /// The split
+    #[arg(long, default_value = "train")]
+    split: String,
+    /// The concept table; a run and a bundle bring theirs
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["run", "bundle"])]
+    kb: Option<PathBuf>,
+    /// A ranker (the model of `pel train --stage rank`), whose scores of the candidates are added
+    #[arg(long, value_name = "MODEL")]
+    ranker: Option<PathBuf>,
+    /// Compute the ranker in bfloat16: several times faster on a processor with AMX
+    #[arg(long, requires = "ranker")]
+    bf16: bool,
+    /// Candidates of a mention
+    #[arg(long, value_name = "K", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..))]
+    top: u32,
+    /// Only every N-th mention
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    every: u32,
+    /// Where the lists go, one JSON object a line
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+}
+
+/// Candidates of the mentions of a split whose concept the knowledge base has.
+struct Found {
+    split: Split,
+    /// One list for each mention of the split.
+    ranked: Vec<Ranked>,
+}
+
+/// Runs `pel candidates`.
+///
+/// # Errors
+/// If an input cannot be read or does not fit the others, the device fails, or the lists cannot be written.
+pub fn run(args: &CandidatesArgs, device: &DeviceArgs, json: bool) -> Result<()> {
+    let device = device.open(Work::Long)?;
+    let kb = |path: &Option<PathBuf>| match path {
+        Some(path) => kb_file::read(path).map(|file| file.kb),
+        None => Err(Error::input("expected --kb")),
+    };
+    if let Some(run) = &args.run {
+        let config = Config::default().read(Some(&run.join("config.toml")), &[])?;
+        let snapshot = Snapshot::open(&config, Some(&run.join(MODEL)), "run", &device)?;
+        let found = search(args, &snapshot, snapshot.kb(), None)?;
+        return finish(args, snapshot.kb(), found, &device, json);
+    }
+    if let Some(bundle) = &args.bundle {
+        let opened = dense::open_on(bundle, device.clone(), None)?;
+        let found = search(args, opened.road.as_ref(), &opened.concepts.kb, None)?;
+        return finish(args, &opened.concepts.kb, found, &device, json);
+    }
+    let kb = kb(&args.kb)?;
+    if let Some(system) = args.system {
+        let training = TrainingSplit::read(&args.corpus, "train").ok();
+        let retriever = evaluate::lexical(system, &kb, training.as_ref())?;
+        let found = search(args, &retriever, &kb, training.as_ref())?;
+        return finish(args, &kb, found, &device, json);
+    }
+    let Some(from) = &args.from else {
+        return Err(Error::input("expected a retriever: --run, --bundle, --system or --from"));
+    };
+    let found = listed(args, from, &kb)?;
+    finish(args, &kb, found, &device, json)
+}
+
+fn mentions(args: &CandidatesArgs, kb: &KnowledgeBase, training: Option<&TrainingSplit>) -> Result<Split> {
+    let mut split = Split::read(&args.corpus, &args.split, args.every as usize, kb, training)?;
+    split.mentions.retain(|gold| gold.concept.is_some());
+    if split.mentions.is_empty() {
+        let (corpus, split) = (args.corpus.display(), &args.split);
+        return Err(Error::input(format!(
+            "{corpus}: the split {split} has no mention whose concept is in the knowledge base"
+        )));
+    }
+    Ok(split)
+}
+
+fn search(
+    args: &CandidatesArgs,
+    retriever: &dyn Retriever,
+    kb: &KnowledgeBase,
+    training: Option<&TrainingSplit>,
+) -> Result<Found> {
+    let split = mentions(args, kb, training)?;
+    let ranked = evaluate::search(retriever, &split, args.top as usize, "searching")?;
+    Ok(Found { split, ranked })
+}
+
+/// What a file has for the mentions of the split; it has to have all of them.
+fn listed(args: &CandidatesArgs, from: &Path, kb: &KnowledgeBase) -> Result<Found> {
+    let (lists, mut split) = (Lists::read(from, kb)?, mentions(args, kb, None)?);
+    let all: Vec<Option<Ranked>> =
+        split.mentions.iter().map(|gold| Some(lists.of_gold(&split, gold)?.ranked(args.top))).collect();
+    let (mut ranked, mut kept) = (Vec::new(), Vec::new());
+    for (gold, list) in split.mentions.iter().zip(all) {
+        if let Some(list) = list {
+            kept.push(*gold);
+            ranked.push(list);
+        }
+    }
+    if kept.is_empty() {
+        let (from, split) = (from.display(), &args.split);
+        return Err(Error::input(format!("{from}: expected candidates for mentions of the split {split}, found none")));
+    }
+    split.mentions = kept;
+    Ok(Found { split, ranked })
+}
+
+fn finish(args: &CandidatesArgs, kb: &KnowledgeBase, found: Found, device: &OpenDevice, json: bool) -> Result<()> {
+    let Found { split, ranked } = &found;
+    let teacher = match &args.ranker {
+        None => None,
+        Some(folder) => {
+            let ranker = open_ranker(folder, &device.device)?;
+            let ranker = if args.bf16 { ranker.rounded() } else { ranker };
+            let lists: Vec<Vec<ConceptId>> =
+                ranked.iter().map(|ranked| ranked.iter().map(|(concept, _)| *concept).collect()).collect();
+            let queries: Vec<Query<'_>> = split.queries().collect();
+            let mut progress = Progress::new("ranking", queries.len() as u64, "mentions");
+            let mut done = |mentions: usize| {
+                progress.advance(mentions as u64);
+                Ok(())
+            };
+            let scores = Reranker::new(&ranker, kb).scores(&queries, &lists, &mut done);
+            Some(scores.context(|| folder.display().to_string())?)
+        }
+    };
+    write(&args.out, kb, &found, teacher.as_deref())?;
+    let share = |right: usize| 100.0 * right as f64 / split.mentions.len() as f64;
+    let first = |(gold, ranked): &(&Gold, &Ranked)| ranked.first().map(|(concept, _)| *concept) == gold.concept;
+    let within = |(gold, ranked): &(&Gold, &Ranked)| ranked.iter().any(|(concept, _)| Some(*concept) == gold.concept);
+    let right = split.mentions.iter().zip(ranked).filter(first).count();
+    let listed = split.mentions.iter().zip(ranked).filter(within).count();
+    let ordered = teacher.map(|teacher| {
+        let best = ranked.iter().zip(&teacher).map(|(ranked, scores)| {
+            let mut ranked = ranked.clone();
+            rerank(&mut ranked, scores);
+            ranked
+        });
+        let best: Vec<Ranked> = best.collect();
+        split.mentions.iter().zip(&best).filter(first).count()
+    });
+    if json {
+        let said = serde_json::json!({
+            "out": args.out, "mentions": split.mentions.len(), "top": args.top, "recall_1": share(right) / 100.0,
+            "recall": share(listed) / 100.0, "ranker_accuracy": ordered.map(|ordered| share(ordered) / 100.0),
+            "ranker_normalised_accuracy": ordered.map(|ordered| ordered as f64 / listed.max(1) as f64),
+        });
+        println!("{said}");
+        return Ok(());
+    }
+    println!("{}: {} mentions", args.out.display(), split.mentions.len());
+    println!("the right concept is first for {:.1} %, among {} for {:.1} %", share(right), args.top, share(listed));
+    if let Some(ordered) = ordered {
+        let normalised = 100.0 * ordered as f64 / listed.max(1) as f64;
+        println!("first by the ranker for {:.1} % (of those that are among them {normalised:.1} %)", share(ordered));
+    }
+    Ok(())
+}
+
+fn write(out: &Path, kb: &KnowledgeBase, found: &Found, teacher: Option<&[Vec<f32>]>) -> Result<()> {
+    let id = |concept: ConceptId| kb.get(concept).map(|concept| concept.id.clone());
+    let Found { split, ranked } = found;
+    write_whole(out, |file| {
+        for (at, (gold, ranked)) in split.mentions.iter().zip(ranked).enumerate() {
+            let document = &split.documents[gold.document];
+            let offsets = Offsets::new(&document.text);
+            // A mention of which nothing is left has no scores; a concept without a readable name has none in JSON.
+            let teacher = teacher.map_or(&[][..], |teacher| &teacher[at]);
+            let readable = |at: &usize| teacher.get(*at).is_none_or(|score| score.is_finite());
+            let places: Vec<usize> = (0..ranked.len()).filter(readable).collect();
+            let line = Line {
+                doc_id: document.doc_id.clone(),
+                start: offsets.code_point(gold.span.start),
+                end: offsets.code_point(gold.span.end),
+                id: gold.concept.and_then(id),
+                candidates: places.iter().filter_map(|at| id(ranked[*at].0)).collect(),
+                scores: places.iter().map(|at| ranked[*at].1).collect(),
+                teacher: places.iter().filter_map(|at| teacher.get(*at).copied()).collect(),
+            };
+            serde_json::to_writer(&mut *file, &line).map_err(|cause| io_error("writing", out, cause.into()))?;
+            file.write_all(b"\n").map_err(|cause| io_error("writing", out, cause))?;
+        }
+        Ok(())
+    })
+}

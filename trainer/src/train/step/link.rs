@@ -1,0 +1,132 @@
+//! Mentions against entities: the losses of PEL, BLINK and T-Biencoder in one place.
+//!
+//! ```text
+//! L  plain scores ──────────────── CE or Pb ─┬─ with a teacher: α L + (1 - α) L_dist (BLINK, eq. 10)
+//! L' transformed at layer K ────── CE or Pb ─┤  (T-Biencoder, eq. 10)
+//! λ L over perturbed entities ──── CE or Pb ─┘  (PEL, eq. 8)
+//! ```
+
+use super::super::batch::{LinkBatch, Pairing, tokens_of};
+use super::{Outcome, Step, Worst, outcome, tokens_in, towards};
+use burn::module::Module;
+use burn::tensor::Tensor;
+use pel_shared::adversary::fgsm;
+use pel_shared::bert::{BertInput, Pass};
+use pel_shared::biencoder::Side;
+use pel_shared::error::Result;
+use pel_shared::loss::{self, Targets};
+use pel_shared::tokens::Encoded;
+
+impl Step<'_> {
+    /// The loss of a batch of mentions and entities; `worst` is the transformation, which climbs meanwhile.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn link(&self, batch: &LinkBatch<'_>, worst: Option<&mut Worst>) -> Result<Outcome> {
+        let mentions: Vec<&Encoded> = batch.mentions.iter().map(|example| &example.mention).collect();
+        let entities = tokens_of(self.catalogue, batch.entities.iter().copied());
+        let width = entities.len();
+        let targets = self.targets(&batch.pairing, width);
+        let inputs = [self.input(&mentions), self.input(&entities)];
+        let mut tokens = tokens_in(mentions.into_iter().chain(entities));
+        let Some(worst) = worst else {
+            let vectors = [Side::Mention, Side::Entity].map(|side| {
+                let input = &inputs[side as usize];
+                self.model.towers.tower(side).forward_pass(input, self.model.reduction, &self.pass(side as u64))
+            });
+            let mut loss = self.plain(scores(&vectors), &targets, batch);
+            if self.config.fgsm.lambda > 0.0 {
+                let [of_mentions, _] = vectors;
+                let (perturbed, more) = self.perturbed(batch, of_mentions, &targets);
+                loss = loss + perturbed * self.config.fgsm.lambda;
+                tokens += more;
+            }
+            return outcome(loss.sum(), tokens);
+        };
+        // Both losses share the layers below K (T-Biencoder, figure 2).
+        let z = self.below(&inputs);
+        let options = &self.config.transformation;
+        worst.ascend(options.ascents, |matrices| {
+            let frozen = self.model.towers.clone().no_grad();
+            let z = z.clone().map(Tensor::detach);
+            self.loss(scores(&self.above(&frozen, z, &inputs, Some(matrices))), &targets).sum()
+        });
+        let matrices = worst.tracked();
+        let transformed = self.above(&self.model.towers, z.clone(), &inputs, Some(matrices.clone()));
+        let mut loss = self.loss(scores(&transformed), &targets) * options.weight;
+        if options.plain || self.config.fgsm.lambda > 0.0 {
+            let vectors = self.above(&self.model.towers, z, &inputs, None);
+            if options.plain {
+                loss = loss + self.plain(scores(&vectors), &targets, batch);
+                tokens *= 2;
+            }
+            if self.config.fgsm.lambda > 0.0 {
+                let [of_mentions, _] = vectors;
+                let (perturbed, more) = self.perturbed(batch, of_mentions, &targets);
+                loss = loss + perturbed * self.config.fgsm.lambda;
+                tokens += more;
+            }
+        }
+        let mut outcome = outcome(loss.sum(), tokens)?;
+        worst.climb(&matrices, &mut outcome.gradients);
+        Ok(outcome)
+    }
+
+    /// L: the loss of the scores as they are, mixed with what the teacher says.
+    ///
+    /// # Shapes
+    /// scores `[mentions, entities]` -> `[mentions]`
+    fn plain(&self, scores: Tensor<2>, targets: &Targets, batch: &LinkBatch<'_>) -> Tensor<1> {
+        let own = self.loss(scores.clone(), targets);
+        let options = &self.config.distillation;
+        if options.own_share == 1.0 {
+            return own;
+        }
+        let width = batch.entities.len();
+        let teacher = self.matrix(batch.taught.iter().map(|score| score.unwrap_or(0.0)).collect(), width);
+        let listed = batch.taught.iter().map(|score| f32::from(u8::from(score.is_some()))).collect();
+        let student = scores * self.config.loss.scale;
+        let taught = loss::distillation(student, teacher, &self.matrix(listed, width), options.temperature);
+        own * options.own_share + taught * (1.0 - options.own_share)
+    }
+
+    /// The loss with every pair's entity perturbed against its mention, and how many tokens that took.
+    ///
+    /// # Shapes
+    /// mentions `[mentions, dim]` -> `[mentions]`
+    fn perturbed(&self, batch: &LinkBatch<'_>, mentions: Tensor<2>, targets: &Targets) -> (Tensor<1>, usize) {
+        let (reduction, width) = (self.model.reduction, batch.entities.len());
+        let pairs: Vec<(usize, usize, Pairing)> = batch.pairs().collect();
+        let rows = tokens_of(self.catalogue, pairs.iter().map(|(_, entity, _)| batch.entities[*entity]));
+        let input = self.input(&rows);
+        let of_pairs = self.numbers(pairs.iter().map(|(mention, _, _)| *mention as i32).collect());
+        let of_pairs = mentions.select(0, of_pairs);
+        let tower = self.model.towers.tower(Side::Entity);
+        let frozen = tower.clone().no_grad();
+        let signs: Vec<_> = pairs.iter().map(|(_, _, pairing)| towards(*pairing)).collect();
+        let step = fgsm(frozen.bert().embedding_sum(&input), &signs, self.config.fgsm.epsilon as f32, |z| {
+            let hidden = frozen.bert().forward_from_sum(z, &input.mask, &Pass::default());
+            (frozen.reduce(hidden, &input, reduction) * of_pairs.clone().detach()).sum_dim(1).reshape([pairs.len()])
+        });
+        let z = tower.bert().embedding_sum(&input) + step;
+        let hidden = tower.bert().forward_from_sum(z, &input.mask, &self.pass(2));
+        let vectors = tower.reduce(hidden, &input, reduction);
+        let scores = (vectors * of_pairs).sum_dim(1).reshape([pairs.len()]);
+        (self.loss(self.spread(scores, &batch.pairing, width), targets), tokens_in(rows))
+    }
+
+    /// What comes out of layer K on both sides.
+    fn below(&self, inputs: &[BertInput; 2]) -> [Tensor<3>; 2] {
+        let layer = self.config.transformation.layer;
+        [Side::Mention, Side::Entity].map(|side| {
+            let bert = self.model.towers.tower(side).bert();
+            bert.hidden_at(&inputs[side as usize], layer, &self.pass(side as u64))
+        })
+    }
+}
+
+/// # Shapes
+/// mentions `[mentions, dim]`, entities `[entities, dim]` -> `[mentions, entities]`
+fn scores([mentions, entities]: &[Tensor<2>; 2]) -> Tensor<2> {
+    mentions.clone().matmul(entities.clone().transpose())
+}

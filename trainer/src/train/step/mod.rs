@@ -1,0 +1,165 @@
+//! The loss of a micro-batch, and its gradients.
+
+mod link;
+mod rank;
+mod worst;
+
+pub use worst::Worst;
+
+use super::batch::{AlignBatch, Pairing, tokens_of};
+use super::catalogue::Catalogue;
+use super::config::{Config, LossKind};
+use super::model::Model;
+use super::random::{Purpose, stream};
+use burn::tensor::{Device, Gradients, Int, Tensor, TensorData};
+use pel_shared::adversary::Towards;
+use pel_shared::bert::{BertInput, Dropout, Pass};
+use pel_shared::biencoder::Side;
+use pel_shared::error::{Error, Result};
+use pel_shared::loss::{self, Proxy, Targets};
+use pel_shared::tokens::Encoded;
+use rand::RngCore;
+
+/// What a micro-batch gave.
+pub struct Outcome {
+    /// The sum of its examples' losses.
+    pub loss: f64,
+    /// The gradients of that sum.
+    pub gradients: Gradients,
+    /// How many tokens went through an encoder with gradients.
+    pub tokens: usize,
+}
+
+/// What a step needs besides the batch.
+pub struct Step<'a> {
+    /// The run.
+    pub config: &'a Config,
+    /// The concepts.
+    pub catalogue: &'a Catalogue,
+    /// The towers.
+    pub model: &'a Model,
+    /// The device, with gradients.
+    pub device: &'a Device,
+    /// The number of the micro-batch in the run: dropout derives from it.
+    pub number: u64,
+}
+
+impl Step<'_> {
+    /// The passes of a micro-batch have different dropout.
+    fn pass(&self, which: u64) -> Pass {
+        let Config { seed, model, .. } = self.config;
+        let dropout = (model.dropout > 0.0).then(|| Dropout {
+            rate: model.dropout as f32,
+            seed: stream(*seed, Purpose::Dropout, 4 * self.number + which).next_u64(),
+        });
+        Pass { dropout, recompute: model.gradient_checkpointing, precision: model.precision }
+    }
+
+    fn input(&self, rows: &[&Encoded]) -> BertInput {
+        BertInput::new(&self.model.tokens.batch(rows), self.device)
+    }
+
+    fn encode(&self, side: Side, rows: &[&Encoded], pass: &Pass) -> Tensor<2> {
+        self.model.towers.tower(side).forward_pass(&self.input(rows), self.model.reduction, pass)
+    }
+
+    fn matrix(&self, values: Vec<f32>, width: usize) -> Tensor<2> {
+        let shape = [values.len() / width, width];
+        Tensor::from_data(TensorData::new(values, shape), self.device)
+    }
+
+    fn mask(&self, pairing: &[Pairing], width: usize, wanted: Pairing) -> Tensor<2> {
+        self.matrix(pairing.iter().map(|found| f32::from(u8::from(*found == wanted))).collect(), width)
+    }
+
+    fn targets(&self, pairing: &[Pairing], width: usize) -> Targets {
+        Targets {
+            positive: self.mask(pairing, width, Pairing::Positive),
+            negative: self.mask(pairing, width, Pairing::Negative),
+        }
+    }
+
+    fn numbers(&self, values: Vec<i32>) -> Tensor<1, Int> {
+        let count = values.len();
+        Tensor::from_data(TensorData::new(values, [count]), self.device)
+    }
+
+    /// Puts the scores of pairs, which are the places of `pairing` that are compared, row by row, into a matrix; 0 elsewhere.
+    ///
+    /// # Shapes
+    /// scores `[pairs]` -> `[mentions, entities]`
+    fn spread(&self, scores: Tensor<1>, pairing: &[Pairing], width: usize) -> Tensor<2> {
+        let mut at = Vec::with_capacity(pairing.len());
+        let mut next = 0;
+        for found in pairing {
+            let compared = *found != Pairing::Apart;
+            // Places without a pair take any score, and are masked.
+            at.push(if compared { next } else { 0 });
+            next += i32::from(compared);
+        }
+        let taken = pairing.iter().map(|found| f32::from(u8::from(*found != Pairing::Apart))).collect();
+        let shape = [pairing.len() / width, width];
+        scores.select(0, self.numbers(at)).reshape(shape) * self.matrix(taken, width)
+    }
+
+    /// One value a mention.
+    ///
+    /// # Shapes
+    /// scores `[mentions, entities]` -> `[mentions]`
+    fn loss(&self, scores: Tensor<2>, targets: &Targets) -> Tensor<1> {
+        let options = &self.config.loss;
+        match options.kind {
+            LossKind::Proxy => loss::proxy(scores, targets, Proxy { alpha: options.alpha, delta: options.delta }),
+            LossKind::CrossEntropy => loss::cross_entropy(scores * options.scale, targets),
+        }
+    }
+
+    /// Names against names of the same batch, by the multi-similarity loss.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn align(&self, batch: &AlignBatch) -> Result<Outcome> {
+        let rows = tokens_of(self.catalogue, batch.names.iter().map(|(_, name)| *name));
+        let count = rows.len();
+        let places = (0..count).flat_map(|one| (0..count).map(move |other| (one, other)));
+        let pairing: Vec<Pairing> = places.map(|(one, other)| batch.pairing(one, other)).collect();
+        let vectors = self.encode(Side::Entity, &rows, &self.pass(0));
+        let scores = vectors.clone().matmul(vectors.transpose());
+        let (positive, negative) =
+            (self.mask(&pairing, count, Pairing::Positive), self.mask(&pairing, count, Pairing::Negative));
+        let loss = loss::multi_similarity(scores, &positive, &negative, self.config.loss.multi_similarity);
+        // Two names an example: the loss of an example is the mean of both.
+        outcome(loss.sum() / 2.0, tokens_in(rows))
+    }
+}
+
+/// Where FGSM pushes a pair.
+fn towards(pairing: Pairing) -> Towards {
+    if pairing == Pairing::Positive { Towards::Lower } else { Towards::Higher }
+}
+
+fn outcome(loss: Tensor<1>, tokens: usize) -> Result<Outcome> {
+    let value = loss.clone().inner().try_into_scalar_f32()?;
+    Ok(Outcome { loss: value, gradients: loss.backward(), tokens })
+}
+
+fn tokens_in<'a>(rows: impl IntoIterator<Item = &'a Encoded>) -> usize {
+    rows.into_iter().map(|row| row.ids.len()).sum()
+}
+
+/// Reads a single number back.
+trait Scalar {
+    fn try_into_scalar_f32(self) -> Result<f64>;
+}
+
+impl Scalar for Tensor<1> {
+    fn try_into_scalar_f32(self) -> Result<f64> {
+        let data = self
+            .try_into_data()
+            .map_err(|cause| Error::device("reading the loss back").caused_by(cause.to_string()))?;
+        let values = data
+            .try_to_vec::<f32>()
+            .map_err(|cause| Error::device("the device gave no 32-bit floats").caused_by(format!("{cause:?}")))?;
+        Ok(values.first().copied().map_or(f64::NAN, f64::from))
+    }
+}

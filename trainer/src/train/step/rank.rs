@@ -1,0 +1,45 @@
+//! Pairs of a mention and a candidate: the cross-encoder's loss (BLINK, section 4.2; PEL, appendix B).
+
+use super::super::batch::RankBatch;
+use super::{Outcome, Step, outcome, tokens_in, towards};
+use burn::module::Module;
+use burn::tensor::Tensor;
+use pel_shared::adversary::fgsm;
+use pel_shared::bert::Pass;
+use pel_shared::biencoder::{Side, Tower};
+use pel_shared::error::Result;
+use pel_shared::tokens::Encoded;
+
+impl Step<'_> {
+    /// Softmax over the candidates of each mention; with FGSM, the embeddings of every pair's entity are perturbed.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn rank(&self, batch: &RankBatch<'_>) -> Result<Outcome> {
+        let rows: Vec<&Encoded> = batch.pairs.iter().collect();
+        let input = self.input(&rows);
+        let tower = self.model.towers.tower(Side::Mention);
+        let score = |tower: &Tower, z: Tensor<3>, pass: &Pass| {
+            let hidden = tower.bert().forward_from_sum(z, &input.mask, pass);
+            tower.reduce(hidden, &input, self.model.reduction).reshape([rows.len()])
+        };
+        let targets = self.targets(&batch.pairing, batch.width);
+        let loss = |scores| self.loss(self.spread(scores, &batch.pairing, batch.width), &targets);
+        let z = tower.bert().embedding_sum(&input);
+        let mut sum = loss(score(tower, z.clone(), &self.pass(0)));
+        let mut tokens = tokens_in(rows.iter().copied());
+        if self.config.fgsm.lambda > 0.0 {
+            let frozen = tower.clone().no_grad();
+            let compared = batch.pairing.iter().filter(|pairing| pairing.compared());
+            let signs: Vec<_> = compared.map(|pairing| towards(*pairing)).collect();
+            let step =
+                fgsm(z.clone(), &signs, self.config.fgsm.epsilon as f32, |z| score(&frozen, z, &Pass::default()));
+            let [batch_size, seq] = input.segments.dims();
+            // The entity's tokens alone: the second segment.
+            let of_entity = input.segments.clone().float().reshape([batch_size, seq, 1]);
+            sum = sum + loss(score(tower, z + step * of_entity, &self.pass(1))) * self.config.fgsm.lambda;
+            tokens *= 2;
+        }
+        outcome(sum.sum(), tokens)
+    }
+}

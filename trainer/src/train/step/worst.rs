@@ -1,0 +1,85 @@
+//! The inner maximum of T-Biencoder (section 3.3, eq. 10): matrices that climb L' within their ball.
+
+use super::super::config::Transformation;
+use super::Step;
+use burn::tensor::{Device, Gradients, Tensor};
+use pel_shared::bert::BertInput;
+use pel_shared::biencoder::{BiEncoder, Side};
+use pel_shared::transformation::{Ball, none, transform};
+
+/// A_m and A_e, kept from step to step.
+#[derive(Clone, Debug)]
+pub struct Worst {
+    ball: Ball,
+    /// Without gradients.
+    matrices: [Tensor<2>; 2],
+}
+
+impl Worst {
+    /// No transformation yet.
+    ///
+    /// # Shapes
+    /// matrices `[hidden, hidden]`
+    pub fn new(options: &Transformation, hidden: usize, device: &Device) -> Self {
+        let device = device.clone().inner();
+        Self::from_matrices(options, [none(hidden, &device), none(hidden, &device)])
+    }
+
+    /// Goes on with the matrices of a checkpoint.
+    pub fn from_matrices(options: &Transformation, matrices: [Tensor<2>; 2]) -> Self {
+        let Transformation { norm, epsilon, rate, .. } = *options;
+        Self { ball: Ball { norm, epsilon, rate }, matrices }
+    }
+
+    /// A_m and A_e.
+    pub fn matrices(&self) -> &[Tensor<2>; 2] {
+        &self.matrices
+    }
+
+    /// Both as leaves, whose gradients come with those of the loss.
+    pub fn tracked(&self) -> [Tensor<2>; 2] {
+        self.matrices.clone().map(|matrix| matrix.autodiff().require_grad())
+    }
+
+    /// Climbs a few steps on `loss`, a function of both matrices.
+    pub fn ascend(&mut self, steps: usize, loss: impl Fn([Tensor<2>; 2]) -> Tensor<1>) {
+        for _ in 0..steps {
+            let tracked = self.tracked();
+            let mut gradients = loss(tracked.clone()).backward();
+            self.climb(&tracked, &mut gradients);
+        }
+    }
+
+    /// Climbs one step along the gradients of these leaves.
+    pub fn climb(&mut self, tracked: &[Tensor<2>; 2], gradients: &mut Gradients) {
+        for (matrix, tracked) in self.matrices.iter_mut().zip(tracked) {
+            if let Some(gradient) = tracked.grad_remove(gradients) {
+                *matrix = self.ball.climb(matrix.clone(), gradient);
+            }
+        }
+    }
+}
+
+impl Step<'_> {
+    /// Goes on from layer K to the vectors of both sides, transformed if there are matrices (eq. 8 and 9).
+    ///
+    /// # Shapes
+    /// z `[batch, seq, hidden]` -> `[batch, dim]`
+    pub(super) fn above(
+        &self,
+        towers: &BiEncoder,
+        z: [Tensor<3>; 2],
+        inputs: &[BertInput; 2],
+        matrices: Option<[Tensor<2>; 2]>,
+    ) -> [Tensor<2>; 2] {
+        let layer = self.config.transformation.layer;
+        let [z_m, z_e] = z;
+        let (a_m, a_e) = matrices.map_or((None, None), |[a_m, a_e]| (Some(a_m), Some(a_e)));
+        [(Side::Mention, z_m, a_m), (Side::Entity, z_e, a_e)].map(|(side, z, a)| {
+            let (tower, input) = (towers.tower(side), &inputs[side as usize]);
+            let z = a.map_or(z.clone(), |a| transform(z, a));
+            let hidden = tower.bert().forward_from_layer(z, &input.mask, layer, &self.pass(side as u64));
+            tower.reduce(hidden, input, self.model.reduction)
+        })
+    }
+}

@@ -1,0 +1,198 @@
+//! BLINK's and T-Biencoder's methods as runs of the tiny model: ranking, distillation, the learned transformation, domains.
+
+use super::super::config::{Config, Domain, DomainOf, LossKind, NegativeKind, Task};
+use super::super::log;
+use super::super::model::open_ranker;
+use super::steps::Start;
+use super::{interrupt, run, world};
+use crate::evaluate::{Query, Split};
+use crate::rerank::Reranker;
+use crate::train::batch::Pairing;
+use burn::tensor::Device;
+use pel_shared::bundle::View;
+use pel_shared::kb::ConceptId;
+use std::path::Path;
+
+/// Candidates of the mentions of a split of `world`: the right concept, then the next ones; `more` is added to each line.
+pub(super) fn lists(folder: &Path, split: &str, more: &str) -> std::path::PathBuf {
+    let synonyms = ["pyrexia", "coughing", "pain in the chest", "diabetes", "cardiac failure", "kidney failure"];
+    let names = ["fever", "cough", "chest pain", "diabetes mellitus", "heart failure", "renal failure"];
+    let texts = if split == "train" { synonyms } else { names };
+    let lines = texts.iter().enumerate().map(|(at, text)| {
+        // The right one is second.
+        let candidates = [1, 0, 2, 3].map(|next| format!("\"D{}\"", (at + next) % 8 + 1)).join(", ");
+        let end = 16 + text.len();
+        format!(
+            "{{\"doc_id\": \"{split}{at}\", \"start\": 16, \"end\": {end}, \"candidates\": [{candidates}]{more}}}\n"
+        )
+    });
+    let path = folder.join(format!("candidates.{split}.jsonl"));
+    std::fs::write(&path, lines.collect::<String>()).expect("written");
+    path
+}
+
+fn ranking(folder: &Path) -> Config {
+    let mut config = world(folder);
+    config.data.task = Task::Rank;
+    config.data.candidates = lists(folder, "train", "");
+    config.validation.candidates = lists(folder, "dev", "");
+    (config.model.tied, config.loss.kind, config.view.concepts) = (true, LossKind::CrossEntropy, View::Template);
+    config
+}
+
+#[test]
+fn a_ranker_learns_to_put_the_right_concept_first() {
+    let root = tempfile::tempdir().expect("a folder");
+    let mut config = ranking(root.path());
+    (config.model.dropout, config.fgsm.lambda) = (0.0, 0.5);
+    config.validation.split = "train".into();
+    config.validation.candidates = config.data.candidates.clone();
+    (config.optimiser.steps, config.checkpoints.every, config.validation.every) = (Some(80), 80, 0);
+    let trained = run(&config, &root.path().join("run")).expect("it trains");
+    assert_eq!(trained.examples, 6);
+    assert_eq!(trained.report.skipped("mention that the list of candidates does not have"), 2);
+    let validated = trained.validated.expect("there are candidates");
+    assert_eq!((validated.mentions, validated.recall_64), (6, Some(1.0)));
+    assert!(validated.recall_1.is_some_and(|accuracy| accuracy >= 0.8), "{validated:?}");
+
+    // The model that was written ranks the same way.
+    let ranker = open_ranker(&trained.model, &Device::flex()).expect("whole");
+    let kb = crate::kb_file::read(&config.data.kb).expect("whole").kb;
+    let mut split = Split::read(root.path(), "train", 1, &kb, None).expect("whole");
+    split.mentions.truncate(6);
+    let queries: Vec<Query<'_>> = split.queries().collect();
+    let candidates: Vec<Vec<ConceptId>> =
+        (0..6).map(|at| [1, 0, 2, 3].map(|next| ConceptId((at + next) % 8)).to_vec()).collect();
+    let mut dealt = 0;
+    let mut done = |mentions| {
+        dealt += mentions;
+        Ok(())
+    };
+    let scores = Reranker::new(&ranker, &kb).scores(&queries, &candidates, &mut done).expect("ranked");
+    let right = scores.iter().filter(|scores| scores[1] > scores[0].max(scores[2]).max(scores[3])).count();
+    assert_eq!((right as f64 / 6.0, dealt), (validated.recall_1.expect("measured"), 6));
+    assert!(open_ranker(&super::tiny(), &Device::flex()).is_err());
+}
+
+#[test]
+fn runs_of_every_kind_go_on_after_being_killed() {
+    let root = tempfile::tempdir().expect("a folder");
+    let rank = ranking(root.path());
+    let mut transformed = world(root.path());
+    (transformed.transformation.weight, transformed.transformation.epsilon) = (1.0, 2.0);
+    (transformed.transformation.ascents, transformed.negatives.domain) = (1, Domain::Inside);
+    transformed.model.freeze_embeddings = true;
+    let mut taught = world(root.path());
+    taught.data.candidates = lists(root.path(), "train", r#", "teacher": [0.5, 2.0, -1.0, 0.0]"#);
+    taught.distillation.own_share = 0.5;
+    for (name, config) in [("rank", rank), ("transformed", transformed), ("taught", taught)] {
+        let outcome = |out: &Path| -> Vec<Vec<u8>> {
+            let files = ["", "mention/", "entity/"].map(|side| out.join(format!("model/{side}model.safetensors")));
+            files.iter().filter_map(|file| std::fs::read(file).ok()).collect()
+        };
+        let whole = root.path().join(format!("{name}-whole"));
+        run(&config, &whole).expect("it trains");
+        let mut deaths = 0;
+        for checks in (1..).step_by(23) {
+            let out = root.path().join(format!("{name}-{checks}"));
+            interrupt::die_after(checks);
+            let died = run(&config, &out).is_err();
+            interrupt::live();
+            if !died {
+                break;
+            }
+            deaths += 1;
+            run(&config, &out).expect("it goes on");
+            assert!(outcome(&out) == outcome(&whole), "{name}, killed at check {checks}: other weights");
+        }
+        assert!(deaths > 2, "{name}: {deaths}");
+        let events = log::read(&whole.join("metrics.jsonl")).expect("whole");
+        assert!(events.len() >= 5, "{name}: {events:?}");
+    }
+}
+
+#[test]
+fn negatives_stay_inside_the_domain_of_the_right_concept() {
+    let root = tempfile::tempdir().expect("a folder");
+    let mut config = world(root.path());
+    let kb = std::fs::read_to_string(root.path().join("kb.jsonl")).expect("read");
+    // The first five are of one type, the others of another.
+    let typed = kb.lines().enumerate().map(|(at, line)| {
+        let kind = if at < 5 { "Finding" } else { "Sign" };
+        line.replace("Finding", kind) + "\n"
+    });
+    std::fs::write(root.path().join("kb.jsonl"), typed.collect::<String>()).expect("written");
+    config.data.domains = DomainOf::Type;
+    (config.negatives.kind, config.negatives.domain, config.negatives.count) =
+        (NegativeKind::Random, Domain::Inside, 2);
+    let start = Start::new(config.clone());
+    let batch = start.batch();
+    let of_sequence = |sequence| {
+        let own = |concept: &ConceptId| start.catalogue.has(*concept, sequence);
+        (0..8).map(ConceptId).find(own).expect("somebody's")
+    };
+    for (row, example) in batch.pairing.chunks_exact(batch.entities.len()).zip(&batch.mentions) {
+        let negatives = row.iter().zip(&batch.entities).filter(|(pairing, _)| **pairing == Pairing::Negative);
+        let domains: Vec<bool> = negatives.map(|(_, entity)| of_sequence(*entity).0 < 5).collect();
+        assert_eq!(domains, [example.concept.0 < 5; 2]);
+    }
+    // Mined ones do too, and a run may learn from some domains alone.
+    config.negatives.kind = NegativeKind::Hard;
+    config.data.only_domains = vec!["Sign".into()];
+    let trained = run(&config, &root.path().join("run")).expect("it trains");
+    assert_eq!(trained.examples, 3);
+    assert_eq!(trained.report.skipped("mention whose concept is of another domain"), 5);
+}
+
+#[test]
+fn what_cannot_be_ranked_or_taught_is_said() {
+    let root = tempfile::tempdir().expect("a folder");
+    let config = ranking(root.path());
+    let refused = |change: &dyn Fn(&mut Config), said: &[&str]| {
+        let mut config = config.clone();
+        change(&mut config);
+        let out = tempfile::tempdir().expect("a folder");
+        let error = run(&config, out.path()).expect_err(said[0]).to_string();
+        assert!(said.iter().all(|said| error.contains(said)), "expected {said:?}: {error}");
+    };
+    let file = |name: &str, line: &str| {
+        let path = root.path().join(name);
+        std::fs::write(&path, line).expect("written");
+        path
+    };
+    let list = |rest: &str| format!(r#"{{"doc_id": "train0", "start": 16, "end": 23, "candidates": {rest}}}"#);
+    let with = |name: &str, rest: &str| {
+        let path = file(name, &list(rest));
+        move |config: &mut Config| config.data.candidates = path.clone()
+    };
+    refused(
+        &with("a", r#"["D2", "D3"]"#),
+        &["has no mention to learn from", "1 x mention whose candidates lack the right concept"],
+    );
+    refused(&with("b", r#"["D1", "D77"]"#), &["line 1", "D77", "not in the knowledge base"]);
+    refused(&with("c", r#"["D1", "D1"]"#), &["line 1", "stands twice"]);
+    refused(&with("d", r#"["D1", "D2"], "teacher": [1.0]"#), &["line 1", "expected 2 teacher's scores", "found 1"]);
+    let empty = file("e", "");
+    refused(&|config| config.data.candidates = empty.clone(), &["expected a list of candidates"]);
+    refused(&|config| config.data.candidates = std::path::PathBuf::new(), &["`data.candidates`: expected a path"]);
+    refused(&|config| config.view.entity_tokens = 120, &["at most 128 tokens", "143"]);
+    let student = |config: &mut Config| {
+        *config = world(root.path());
+        config.data.candidates = lists(root.path(), "train", "");
+        config.distillation.own_share = 0.5;
+    };
+    refused(&student, &["line 1", "expected the teacher's scores"]);
+    let deep = |config: &mut Config| {
+        *config = world(root.path());
+        (config.transformation.weight, config.transformation.layer) = (1.0, 9);
+    };
+    refused(&deep, &["`transformation.layer`", "how deep the encoder is", "found 9"]);
+    // A ranker is no encoder, and an encoder no ranker.
+    let out = root.path().join("run");
+    let trained = run(&config, &out).expect("it trains");
+    let of_ranker = |config: &mut Config| {
+        *config = world(root.path());
+        config.model.encoder = trained.model.clone();
+    };
+    refused(&of_ranker, &["expected an encoder that gives vectors, found 1 values"]);
+}

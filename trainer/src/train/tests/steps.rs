@@ -1,0 +1,254 @@
+//! Single steps of BLINK's and T-Biencoder's methods: by PyTorch, and by what the papers say of them.
+
+use super::super::batch::{HardNegatives, LinkBatch, link_batch, rank_batch};
+use super::super::catalogue::Catalogue;
+use super::super::config::{Config, DomainOf, LossKind, NegativeKind, Task};
+use super::super::examples::{self, Example};
+use super::super::model::Model;
+use super::super::optimiser::Optimiser;
+use super::super::step::{Step, Worst};
+use super::methods::lists;
+use super::world;
+use crate::tensors::{NamedTensor, to_bytes};
+use burn::tensor::{Device, Distribution, Gradients, Tensor};
+use pel_shared::biencoder::Side;
+use pel_shared::bundle::View;
+use pel_shared::kb::{Concept, ConceptId, KnowledgeBase};
+use pel_shared::tokens::MentionTemplate;
+use pel_shared::transformation::{Ball, Norm, norm};
+use serde::Deserialize;
+use std::path::Path;
+
+/// The parts of a run, before its first step.
+pub(super) struct Start {
+    pub config: Config,
+    pub catalogue: Catalogue,
+    pub model: Model,
+    pub examples: Vec<Example>,
+    pub device: Device,
+}
+
+impl Start {
+    pub fn new(config: Config) -> Self {
+        let device = Device::flex().autodiff();
+        let model = Model::begin(&config, &device).expect("whole");
+        let view = config.view_options();
+        let kb = crate::kb_file::read(&config.data.kb).expect("whole").kb;
+        let catalogue = Catalogue::new(kb, &model.tokens, &view, config.data.domains).expect("names are left");
+        let (examples, _) = examples::mentions(&config, &catalogue, &model.tokens, &view).expect("there are some");
+        Self { config, catalogue, model, examples, device }
+    }
+
+    pub fn batch(&self) -> LinkBatch<'_> {
+        let places: Vec<_> = self.examples.iter().take(4).enumerate().map(|(at, example)| (at, at, example)).collect();
+        link_batch(&self.config, &self.catalogue, &places, &HardNegatives::new())
+    }
+
+    fn step(&self) -> Step<'_> {
+        let Self { config, catalogue, model, device, .. } = self;
+        Step { config, catalogue, model, device, number: 0 }
+    }
+
+    fn loss(&self, worst: Option<&mut Worst>) -> f64 {
+        self.step().link(&self.batch(), worst).expect("the device works").loss
+    }
+}
+
+fn transformed(folder: &Path, norm: Norm) -> Config {
+    let mut config = world(folder);
+    config.model.dropout = 0.0;
+    (config.negatives.kind, config.negatives.in_batch) = (NegativeKind::Random, true);
+    (config.transformation.weight, config.transformation.norm, config.transformation.epsilon) = (1.0, norm, 3.0);
+    config
+}
+
+#[test]
+fn without_a_transformation_both_losses_are_one() {
+    let root = tempfile::tempdir().expect("a folder");
+    let start = Start::new(transformed(root.path(), Norm::Frobenius));
+    let mut worst = start.model.worst(&start.config, &start.device).expect("a layer").expect("asked for");
+    let (plain, both) = (start.loss(None), start.loss(Some(&mut worst)));
+    assert!((both - 2.0 * plain).abs() < 1e-4 * plain, "{both}, twice {plain}");
+    let mut ablation = start;
+    ablation.config.transformation.plain = false;
+    let mut worst = ablation.model.worst(&ablation.config, &ablation.device).expect("a layer").expect("asked for");
+    let alone = ablation.loss(Some(&mut worst));
+    assert!((alone - plain).abs() < 1e-4 * plain, "{alone}, plain {plain}");
+}
+
+#[test]
+fn the_found_transformation_is_worse_than_random_ones_and_stays_in_its_ball() {
+    let root = tempfile::tempdir().expect("a folder");
+    for kind in [Norm::Frobenius, Norm::Spectral] {
+        let mut start = Start::new(transformed(root.path(), kind));
+        let options = start.config.transformation.clone();
+        let mut worst = start.model.worst(&start.config, &start.device).expect("a layer").expect("asked for");
+        let within = |worst: &Worst| {
+            let found = worst.matrices().each_ref().map(|matrix| norm(matrix, kind).expect("it has moved"));
+            assert!(found.iter().all(|norm| *norm <= options.epsilon * 1.011), "{kind:?}: {found:?}");
+        };
+        start.config.transformation.plain = false;
+        for _ in 0..30 {
+            start.loss(Some(&mut worst));
+            within(&worst);
+        }
+        let found = start.loss(Some(&mut worst.clone()));
+        start.device.seed(7);
+        let ball = Ball { norm: kind, epsilon: options.epsilon, rate: 1.0 };
+        for _ in 0..10 {
+            let random = || {
+                let size = start.model.towers.tower(Side::Mention).bert().hidden();
+                let far = Distribution::Normal(0.0, 100.0);
+                ball.inside(Tensor::random([size, size], far, &Device::flex()))
+            };
+            let mut other = Worst::from_matrices(&options, [random(), random()]);
+            let other = start.loss(Some(&mut other));
+            assert!(found > other, "{kind:?}: {found}, a random one {other}");
+        }
+    }
+}
+
+#[test]
+fn a_student_hears_its_teacher() {
+    let root = tempfile::tempdir().expect("a folder");
+    let mut config = world(root.path());
+    (config.model.dropout, config.view.concepts) = (0.0, View::Template);
+    config.data.candidates = lists(root.path(), "train", r#", "teacher": [0.5, 2.0, -1.0, 0.0]"#);
+    let loss = |own_share: f64, kind: LossKind| {
+        let mut config = config.clone();
+        (config.distillation.own_share, config.loss.kind) = (own_share, kind);
+        Start::new(config).loss(None)
+    };
+    for kind in [LossKind::CrossEntropy, LossKind::Proxy] {
+        let (own, half, taught) = (loss(1.0, kind), loss(0.5, kind), loss(0.0, kind));
+        assert!((half - (own + taught) / 2.0).abs() < 1e-5 * half.abs(), "{own} {half} {taught}");
+        assert!((own - taught).abs() > 1e-3, "{own} {taught}");
+    }
+}
+
+#[derive(Deserialize)]
+struct Golden {
+    names: Vec<String>,
+    mentions: Vec<(String, usize)>,
+    candidates: Vec<Vec<u32>>,
+    fgsm_epsilon: f64,
+    rank: Vec<GoldenRank>,
+    epsilon: f64,
+    climb: f64,
+    transformation: GoldenTransformation,
+}
+
+#[derive(Deserialize)]
+struct GoldenRank {
+    lambda: f64,
+    loss: f64,
+    gradient_norm: f64,
+}
+
+#[derive(Deserialize)]
+struct GoldenTransformation {
+    loss: f64,
+    transformed: f64,
+    gradient_norm: f64,
+    climbed: Vec<Vec<f32>>,
+}
+
+impl Golden {
+    fn read() -> Self {
+        serde_json::from_str(include_str!("../../../../tests/goldens/methods.json")).expect("the golden is whole")
+    }
+
+    /// The tiny model over the golden's names and mentions, by cross-entropy on the processor, before its first step.
+    fn start(&self, mut config: Config) -> Start {
+        (config.model.dropout, config.loss.kind) = (0.0, LossKind::CrossEntropy);
+        (config.view.concepts, config.view.mention) = (View::Template, MentionTemplate::Bare);
+        (config.negatives.kind, config.negatives.in_batch) = (NegativeKind::None, true);
+        let device = Device::flex().autodiff();
+        let model = Model::begin(&config, &device).expect("whole");
+        let mut kb = KnowledgeBase::new();
+        for name in &self.names {
+            kb.push(Concept { id: name.clone(), name: name.clone(), ..Concept::default() }).expect("new");
+        }
+        let catalogue =
+            Catalogue::new(kb, &model.tokens, &config.view_options(), DomainOf::Source).expect("names are left");
+        let example = |((text, place), candidates): (&(String, usize), &Vec<u32>)| Example {
+            mention: model.tokens.name(text, 32).expect("long enough").expect("letters are left"),
+            concept: ConceptId(*place as u32),
+            place: text.clone(),
+            candidates: (config.data.task == Task::Rank).then(|| examples::Candidates {
+                concepts: candidates.iter().copied().map(ConceptId).collect(),
+                teacher: Vec::new(),
+            }),
+        };
+        let examples = self.mentions.iter().zip(&self.candidates).map(example).collect();
+        Start { config, catalogue, model, examples, device }
+    }
+}
+
+/// The norm of the gradients of all parameters.
+fn gradient_norm(start: &mut Start, mut gradients: Gradients) -> f64 {
+    let mut optimiser = Optimiser::new(&start.config.optimiser, &start.model.towers, &start.device);
+    optimiser.add(&start.model.towers, &mut gradients).expect("the device works");
+    optimiser.step(&mut start.model.towers, 0, 1, 1).expect("the device works").gradient_norm
+}
+
+fn near(what: &str, found: f64, expected: f64, off: f64) {
+    assert!((found - expected).abs() <= off * expected.abs().max(1e-3), "{what}: {found}, by PyTorch {expected}");
+}
+
+#[test]
+fn ranking_is_that_of_pytorch() {
+    let golden = Golden::read();
+    // The tiny model with the golden's linear layer.
+    let folder = tempfile::tempdir().expect("a folder");
+    for name in ["config.json", "model.safetensors", "tokenizer.json"] {
+        std::fs::copy(super::tiny().join(name), folder.path().join(name)).expect("copied");
+    }
+    let weight: Vec<f32> = (0..32).map(|at| 0.5 * ((at * 37 % 101) as f32 / 50.5 - 1.0)).collect();
+    let tensors = [NamedTensor::floats("weight", vec![1, 32], &weight), NamedTensor::floats("bias", vec![1], &[0.0])];
+    std::fs::write(folder.path().join("projection.safetensors"), to_bytes(&tensors).expect("written"))
+        .expect("written");
+    for expected in &golden.rank {
+        let mut config = Config::default();
+        (config.data.task, config.model.tied) = (Task::Rank, true);
+        config.model.encoder = folder.path().to_owned();
+        (config.fgsm.lambda, config.fgsm.epsilon) = (expected.lambda, golden.fgsm_epsilon);
+        let mut start = golden.start(config);
+        let examples: Vec<&Example> = start.examples.iter().collect();
+        let batch = rank_batch(&start.catalogue, &examples).expect("they have candidates");
+        let outcome = start.step().rank(&batch).expect("the device works");
+        // The sign of a gradient near 0 may differ in f32.
+        let off = if expected.lambda > 0.0 { 5e-3 } else { 1e-4 };
+        near("loss", outcome.loss, expected.loss, off);
+        near("norm", gradient_norm(&mut start, outcome.gradients), expected.gradient_norm, off);
+    }
+}
+
+#[test]
+fn the_transformation_is_that_of_pytorch() {
+    let golden = Golden::read();
+    let expected = &golden.transformation;
+    let mut config = Config::default();
+    config.model.encoder = super::tiny();
+    let options = &mut config.transformation;
+    (options.weight, options.layer, options.epsilon, options.rate) = (1.0, 1, golden.epsilon, golden.climb);
+    let mut start = golden.start(config);
+    let wave = |size: f32| {
+        let values: Vec<f32> = (0..32 * 32).map(|at| size * ((at * 37 % 101) as f32 / 50.5 - 1.0)).collect();
+        Tensor::<1>::from_floats(&values[..], &Device::flex()).reshape([32, 32])
+    };
+    let mut worst = Worst::from_matrices(&start.config.transformation, [wave(0.04), wave(-0.03)]);
+    let outcome = {
+        let places: Vec<_> = start.examples.iter().enumerate().map(|(at, example)| (at, at, example)).collect();
+        let batch = link_batch(&start.config, &start.catalogue, &places, &HardNegatives::new());
+        start.step().link(&batch, Some(&mut worst)).expect("the device works")
+    };
+    near("loss", outcome.loss, expected.loss + expected.transformed, 1e-4);
+    near("norm", gradient_norm(&mut start, outcome.gradients), expected.gradient_norm, 1e-3);
+    for (matrix, expected) in worst.matrices().iter().zip(&expected.climbed) {
+        let found: Vec<f32> = matrix.clone().into_data().try_to_vec().expect("floats");
+        for (found, expected) in found.iter().zip(expected) {
+            assert!((found - expected).abs() < 1e-4, "{found}, by PyTorch {expected}");
+        }
+    }
+}
