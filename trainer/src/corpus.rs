@@ -31,6 +31,9 @@ pub struct Document {
     /// `train`, `dev`, `test` ...; `None` if the document may be in any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<String>,
+    /// What kind of text it is: ZESHEL's world, a department ...
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub domain: Option<String>,
 }
 
 /// One annotated mention. Its JSON form is a line of `mentions.{split}.jsonl`; unknown fields are ignored.

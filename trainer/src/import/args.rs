@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use pel_shared::import::concepts::Defaults;
 use pel_shared::import::delimited::{Columns, Layout};
 use pel_shared::import::obo;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Bring concepts or annotated texts from another tool into PEL
 #[derive(Args, Clone, Debug)]
@@ -50,6 +50,23 @@ pub enum Format {
     /// must stand at its offsets. One that stands a single character off is moved there and counted; others are skipped
     /// and counted. Without lists of documents everything goes into mentions.all.jsonl.
     Pubtator(PubtatorArgs),
+    /// ZESHEL as released: documents and mentions by world
+    ///
+    /// Takes the folder with documents/WORLD.json and mentions/SPLIT.json. Every page becomes a concept, whose source is its
+    /// world; the split val is called dev. Writes kb.jsonl, documents.jsonl, a file of mentions for each split, and
+    /// import.json.
+    Zeshel(ZeshelArgs),
+    /// Mentions with their context, as BLINK writes them
+    ///
+    /// A line has context_left, mention, context_right, label_id, and maybe label_title, label (the description) and world. Without
+    /// tables of entities (title, text, and idx or document_id), the concepts are those of the mentions. Writes kb.jsonl,
+    /// documents.jsonl, a file of mentions for each split, and import.json.
+    Blink(BlinkArgs),
+    /// Mentions with their context, as WikilinksNED has them
+    ///
+    /// A line has left_context, word, right_context (texts or lists of words), wikiId and maybe y_title. The concepts are those of
+    /// the mentions. Writes kb.jsonl, documents.jsonl, a file of mentions for each split, and import.json.
+    Wikilinks(WikilinksArgs),
 }
 
 /// Where to read and to write.
@@ -229,6 +246,94 @@ pub struct PubtatorArgs {
     /// What to take off the front of concept ids
     #[arg(long, value_name = "TEXT", default_value = "UMLS:")]
     pub prefix: String,
+}
+
+/// Options of `pel import zeshel`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Example:\n  pel import zeshel zeshel --out corpus\n  \
+    pel evaluate --corpus corpus --kb corpus/kb.jsonl --split test --by domain")]
+pub struct ZeshelArgs {
+    /// The folder with documents and mentions
+    #[arg(value_name = "FOLDER")]
+    pub folder: PathBuf,
+    /// The folder to write into; it is made if it is missing, and files of an earlier import in it are replaced
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+}
+
+/// Options of `pel import blink`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Example:\n  \
+    pel import blink --entities entity.jsonl --train train.jsonl --dev valid.jsonl --test test.jsonl --out corpus")]
+#[command(group = clap::ArgGroup::new("mentions").required(true).multiple(true))]
+pub struct BlinkArgs {
+    /// Tables of entities; one for each world, named after it
+    #[arg(long, value_name = "FILE")]
+    pub entities: Vec<PathBuf>,
+    /// The mentions to train on
+    #[arg(long, value_name = "FILE", group = "mentions")]
+    pub train: Option<PathBuf>,
+    /// The mentions to choose settings on
+    #[arg(long, value_name = "FILE", group = "mentions")]
+    pub dev: Option<PathBuf>,
+    /// The mentions to test on
+    #[arg(long, value_name = "FILE", group = "mentions")]
+    pub test: Option<PathBuf>,
+    /// The folder to write into; it is made if it is missing, and files of an earlier import in it are replaced
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+}
+
+/// Options of `pel import wikilinks`.
+#[derive(Args, Clone, Debug)]
+#[command(
+    after_help = "Example:\n  pel import wikilinks --train train.jsonl --dev dev.jsonl --test test.jsonl --out corpus"
+)]
+#[command(group = clap::ArgGroup::new("mentions").required(true).multiple(true))]
+pub struct WikilinksArgs {
+    /// The mentions to train on
+    #[arg(long, value_name = "FILE", group = "mentions")]
+    pub train: Option<PathBuf>,
+    /// The mentions to choose settings on
+    #[arg(long, value_name = "FILE", group = "mentions")]
+    pub dev: Option<PathBuf>,
+    /// The mentions to test on
+    #[arg(long, value_name = "FILE", group = "mentions")]
+    pub test: Option<PathBuf>,
+    /// The folder to write into; it is made if it is missing, and files of an earlier import in it are replaced
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+}
+
+impl ImportArgs {
+    /// The files and folders to read.
+    pub(super) fn inputs(&self) -> Vec<PathBuf> {
+        let three = |files: [&Option<PathBuf>; 3]| files.into_iter().flatten().cloned().collect::<Vec<_>>();
+        match &self.format {
+            Format::Obo(args) => args.common.inputs.clone(),
+            Format::Jsonl(args) => args.common.inputs.clone(),
+            Format::Csv(args) => args.common.inputs.clone(),
+            Format::Pubtator(args) => args.common.inputs.clone(),
+            Format::Zeshel(args) => vec![args.folder.clone()],
+            Format::Blink(BlinkArgs { entities, train, dev, test, .. }) => {
+                [entities.clone(), three([train, dev, test])].concat()
+            }
+            Format::Wikilinks(WikilinksArgs { train, dev, test, .. }) => three([train, dev, test]),
+        }
+    }
+
+    /// The folder to write into.
+    pub(super) fn out(&self) -> &Path {
+        match &self.format {
+            Format::Obo(args) => &args.common.out,
+            Format::Jsonl(args) => &args.common.out,
+            Format::Csv(args) => &args.common.out,
+            Format::Pubtator(args) => &args.common.out,
+            Format::Zeshel(args) => &args.out,
+            Format::Blink(args) => &args.out,
+            Format::Wikilinks(args) => &args.out,
+        }
+    }
 }
 
 /// Reads `;`, `tab` and the like.

@@ -1,7 +1,9 @@
 //! `pel import`: turns ontologies, tables and corpora of other tools into PEL's own files, and says what became of each
 //! record.
 
+pub mod annotated;
 pub mod args;
+pub mod contexts;
 pub mod counter;
 pub mod output;
 pub mod pubtator;
@@ -9,10 +11,11 @@ pub mod pubtator_lines;
 pub mod splits;
 #[cfg(test)]
 mod tests;
+pub mod zeshel;
 
 use crate::files::open;
 pub use args::ImportArgs;
-use args::{Common, CsvArgs, Format, JsonlArgs, OboArgs, PubtatorArgs};
+use args::{CsvArgs, Format, JsonlArgs, OboArgs, PubtatorArgs};
 use comfy_table::{ContentArrangement, Table, presets};
 use counter::Counter;
 use output::{Output, write_line};
@@ -47,7 +50,7 @@ pub fn run(args: &ImportArgs, json: bool) -> Result<()> {
         println!("{text}");
     } else {
         println!("{}", table(&report));
-        println!("written to {}", args.common().out.display());
+        println!("written to {}", args.out().display());
     }
     Ok(())
 }
@@ -57,8 +60,8 @@ pub fn run(args: &ImportArgs, json: bool) -> Result<()> {
 /// # Errors
 /// If an input cannot be read or understood, nothing was left to write, or the output cannot be written.
 pub fn import(args: &ImportArgs) -> Result<Report> {
-    let common = args.common();
-    if common.inputs.iter().filter(|path| path.as_os_str() == "-").count() > 1 {
+    let inputs = args.inputs();
+    if inputs.iter().filter(|path| path.as_os_str() == "-").count() > 1 {
         return Err(Error::input("standard input (`-`) can be read only once"));
     }
     let mut report = Report::default();
@@ -69,42 +72,54 @@ pub fn import(args: &ImportArgs) -> Result<Report> {
         }
         _ => Splits::default(),
     };
-    let mut output = Output::new(&common.out)?;
+    let mut output = Output::new(args.out())?;
     let mut counter = Counter::new("lines");
     let (format, kind) = match &args.format {
         Format::Obo(OboArgs { fill, scopes, .. }) => {
             let scopes: Vec<Scope> = scopes.iter().map(|scope| (*scope).into()).collect();
             write_concepts(&mut output, &mut report, fill.defaults(), |concepts| {
                 let mut ontology = Ontology::default();
-                each(&common.inputs, &mut counter, |input| ontology.read(input, &scopes, concepts.report))?;
+                each(&inputs, &mut counter, |input| ontology.read(input, &scopes, concepts.report))?;
                 ontology.finish(concepts)
             })?;
             ("obo", CONCEPTS)
         }
         Format::Jsonl(JsonlArgs { fill, skip_bad, .. }) => {
             write_concepts(&mut output, &mut report, fill.defaults(), |concepts| {
-                each(&common.inputs, &mut counter, |input| jsonl::read(input, *skip_bad, concepts))
+                each(&inputs, &mut counter, |input| jsonl::read(input, *skip_bad, concepts))
             })?;
             ("jsonl", CONCEPTS)
         }
         Format::Csv(csv @ CsvArgs { fill, .. }) => {
             let layout = csv.layout();
             write_concepts(&mut output, &mut report, fill.defaults(), |concepts| {
-                each(&common.inputs, &mut counter, |input| delimited::read(input, &layout, concepts))
+                each(&inputs, &mut counter, |input| delimited::read(input, &layout, concepts))
             })?;
             ("csv", CONCEPTS)
         }
         Format::Pubtator(PubtatorArgs { prefix, .. }) => {
-            pubtator::read(&common.inputs, &splits, prefix, &mut output, &mut report, &mut counter)?;
+            pubtator::read(&inputs, &splits, prefix, &mut output, &mut report, &mut counter)?;
             ("pubtator", pubtator::DOCUMENTS)
+        }
+        Format::Zeshel(args) => {
+            zeshel::read(&args.folder, &mut output, &mut report, &mut counter)?;
+            ("zeshel", CONCEPTS)
+        }
+        Format::Blink(args) => {
+            contexts::blink(args, &mut output, &mut report, &mut counter)?;
+            ("blink", CONCEPTS)
+        }
+        Format::Wikilinks(args) => {
+            contexts::wikilinks(args, &mut output, &mut report, &mut counter)?;
+            ("wikilinks", CONCEPTS)
         }
     };
     if report.kept(kind) == 0 {
-        let (names, why) = (names(&common.inputs).join(", "), report.reasons());
+        let (names, why) = (names(&inputs).join(", "), report.reasons());
         let why = if why.is_empty() { "it is empty".to_owned() } else { format!("skipped {why}") };
         return Err(Error::input(format!("no {kind} in {names}: {why}")));
     }
-    let record = Record { format, inputs: names(&common.inputs), report: &report };
+    let record = Record { format, inputs: names(&inputs), report: &report };
     output.write("import.json", |out| write_line(out, &record))?;
     output.commit()?;
     Ok(report)
@@ -161,15 +176,4 @@ fn name(path: &Path) -> String {
 
 fn names(paths: &[PathBuf]) -> Vec<String> {
     paths.iter().map(|path| name(path)).collect()
-}
-
-impl ImportArgs {
-    fn common(&self) -> &Common {
-        match &self.format {
-            Format::Obo(args) => &args.common,
-            Format::Jsonl(args) => &args.common,
-            Format::Csv(args) => &args.common,
-            Format::Pubtator(args) => &args.common,
-        }
-    }
 }

@@ -203,7 +203,7 @@ impl Reader<'_> {
             kept.push(mention);
         }
         self.report.keep(DOCUMENTS, 1);
-        write_line(self.out, &Document { doc_id: id, text, split: Some(split.to_owned()) })
+        write_line(self.out, &Document { doc_id: id, text, split: Some(split.to_owned()), domain: None })
     }
 }
 

@@ -1,5 +1,6 @@
 //! Whole imports, from the command line's arguments to the files written.
 
+mod contexts;
 mod corpora;
 mod tables;
 
@@ -25,7 +26,9 @@ impl Bench {
     fn new(files: &[(&str, &[u8])]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         for (name, bytes) in files {
-            std::fs::write(folder.path().join(name), bytes).expect("written");
+            let path = folder.path().join(name);
+            path.parent().map(std::fs::create_dir_all).transpose().expect("a folder");
+            std::fs::write(path, bytes).expect("written");
         }
         Self(folder)
     }

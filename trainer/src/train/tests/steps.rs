@@ -162,6 +162,7 @@ impl Golden {
     fn start(&self, mut config: Config) -> Start {
         (config.model.dropout, config.loss.kind) = (0.0, LossKind::CrossEntropy);
         (config.view.concepts, config.view.mention) = (View::Template, MentionTemplate::Bare);
+        (config.view.mention_tokens, config.view.entity_tokens) = (32, 32);
         (config.negatives.kind, config.negatives.in_batch) = (NegativeKind::None, true);
         let device = Device::flex().autodiff();
         let model = Model::begin(&config, &device).expect("whole");

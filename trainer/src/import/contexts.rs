@@ -1,0 +1,231 @@
+//! Mentions that bring their context with them, one JSON object a line: BLINK's form, and that of WikilinksNED.
+
+use super::annotated::{Annotated, Named, UNKNOWN_CONCEPT, around};
+use super::args::{BlinkArgs, WikilinksArgs};
+use super::counter::Counter;
+use super::output::Output;
+use super::pubtator::NO_TEXT;
+use crate::corpus::{CorpusMention, Document};
+use crate::files::for_each_line;
+use pel_shared::error::Result;
+use pel_shared::import::records::record;
+use pel_shared::import::report::Report;
+use pel_shared::kb::Concept;
+use serde::Deserialize;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+/// An identifier, which some files write as a number.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected a text or a whole number")]
+enum Id {
+    Text(String),
+    Number(i64),
+}
+
+impl Id {
+    fn into_text(self) -> String {
+        match self {
+            Self::Text(text) => text,
+            Self::Number(number) => number.to_string(),
+        }
+    }
+}
+
+/// A line of BLINK's mentions.
+#[derive(Deserialize)]
+struct BlinkRow {
+    context_left: String,
+    mention: String,
+    context_right: String,
+    label_id: Id,
+    #[serde(default)]
+    label_title: Option<String>,
+    /// The description.
+    #[serde(default)]
+    label: Option<String>,
+    #[serde(default)]
+    world: Option<String>,
+}
+
+/// A line of BLINK's entities.
+#[derive(Deserialize)]
+struct BlinkEntity {
+    #[serde(alias = "entity")]
+    title: String,
+    text: String,
+    #[serde(default, alias = "document_id")]
+    idx: Option<Id>,
+}
+
+/// A line of WikilinksNED, as Onoe and Durrett (2019) write it.
+#[derive(Deserialize)]
+struct WikilinksRow {
+    left_context: Words,
+    right_context: Words,
+    #[serde(alias = "mention")]
+    word: Words,
+    #[serde(rename = "wikiId", alias = "wiki_id")]
+    id: Id,
+    #[serde(default)]
+    y_title: Option<String>,
+}
+
+/// A text, or its words.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected a text or a list of words")]
+enum Words {
+    Text(String),
+    List(Vec<String>),
+}
+
+impl Words {
+    fn into_text(self) -> String {
+        match self {
+            Self::Text(text) => text,
+            Self::List(words) => words.join(" "),
+        }
+    }
+}
+
+/// A mention of either form.
+struct Found {
+    text: [String; 3],
+    concept: Concept,
+    world: Option<String>,
+}
+
+/// What mentions and concepts go into.
+struct Writer<'a> {
+    corpus: Annotated,
+    concepts: Named,
+    /// Whether a table says which concepts there are; else mentions do.
+    has_table: bool,
+    /// The identifiers of a table's concepts by its world and their line, from 0: BLINK's ZESHEL files count so.
+    by_line: HashMap<(String, usize), String>,
+    report: &'a mut Report,
+    counter: &'a mut Counter,
+}
+
+impl Writer<'_> {
+    fn file(&mut self, split: &str, path: &Path, read: impl Fn(&str) -> Result<Found>) -> Result<()> {
+        self.corpus.split(split);
+        for_each_line(path, |number, line| {
+            self.counter.step();
+            if line.trim().is_empty() {
+                return Ok(());
+            }
+            let Found { text: [left, mention, right], concept, world } = read(line)?;
+            let place = || format!("{}:{number}", path.display());
+            if mention.trim().is_empty() {
+                self.report.skip(NO_TEXT, place);
+                return Ok(());
+            }
+            let id = self.resolved(&concept.id, world.as_deref());
+            if !self.has_table {
+                self.concepts.push(concept, self.report, place);
+            }
+            if !self.concepts.has(&id) {
+                self.report.skip(UNKNOWN_CONCEPT, || format!("{} {id}", place()));
+                return Ok(());
+            }
+            let (text, start, end) = around(&left, &mention, &right);
+            let doc_id = format!("{split}-{number}");
+            let document = Document { doc_id: doc_id.clone(), text, split: Some(split.to_owned()), domain: world };
+            self.corpus.document(document, self.report, place);
+            let (text, id) = (mention.trim().to_owned(), Some(id));
+            let (types, type_ids, seen_in_train) = (Vec::new(), Vec::new(), None);
+            self.corpus.mention(split, CorpusMention { doc_id, start, end, text, id, types, type_ids, seen_in_train });
+            Ok(())
+        })
+    }
+
+    /// The identifier that a mention means.
+    fn resolved(&self, id: &str, world: Option<&str>) -> String {
+        let by_line = || Some((world?.replace(' ', "_"), id.parse().ok()?));
+        match self.has_table && !self.concepts.has(id) {
+            true => by_line().and_then(|place| self.by_line.get(&place).cloned()).unwrap_or_else(|| id.to_owned()),
+            false => id.to_owned(),
+        }
+    }
+
+    fn finish(self, output: &mut Output) -> Result<()> {
+        self.concepts.write(output, self.report)?;
+        self.corpus.write(output, self.report)
+    }
+}
+
+/// The files of a corpus by split.
+fn splits<'a>(files: [(&'static str, &'a Option<PathBuf>); 3]) -> impl Iterator<Item = (&'static str, &'a Path)> {
+    files.into_iter().filter_map(|(split, path)| Some((split, path.as_deref()?)))
+}
+
+/// Reads BLINK's files. An entity's identifier is its `idx` or `document_id` (of an address that ends in `curid=12`, the number), or
+/// else the number of its line, from 0.
+///
+/// # Errors
+/// If a file cannot be read, a line is no mention or no entity, or the output cannot be written.
+pub fn blink(args: &BlinkArgs, output: &mut Output, report: &mut Report, counter: &mut Counter) -> Result<()> {
+    let BlinkArgs { entities, train, dev, test, .. } = args;
+    let mut writer = Writer {
+        corpus: Annotated::default(),
+        concepts: Named::default(),
+        has_table: !entities.is_empty(),
+        by_line: HashMap::new(),
+        report,
+        counter,
+    };
+    for path in entities {
+        let world = path.file_name().unwrap_or_default().to_string_lossy();
+        let world = world.split('.').next().unwrap_or_default().to_owned();
+        for_each_line(path, |number, line| {
+            writer.counter.step();
+            if line.trim().is_empty() {
+                return Ok(());
+            }
+            let BlinkEntity { title, text, idx } = record(line)?;
+            let id = idx.map_or_else(|| (number - 1).to_string(), Id::into_text);
+            let id = id.rsplit_once("curid=").map_or(id.clone(), |(_, number)| number.to_owned());
+            writer.by_line.insert((world.clone(), number - 1), id.clone());
+            let (definition, sources) = (Some(text), vec![world.clone()]);
+            let concept = Concept { id, name: title, definition, sources, ..Concept::default() };
+            writer.concepts.push(concept, writer.report, || format!("{}:{number}", path.display()));
+            Ok(())
+        })?;
+    }
+    for (split, path) in splits([("train", train), ("dev", dev), ("test", test)]) {
+        writer.file(split, path, |line| {
+            let row: BlinkRow = record(line)?;
+            let concept = Concept {
+                id: row.label_id.into_text(),
+                name: row.label_title.unwrap_or_default(),
+                definition: row.label,
+                sources: row.world.clone().into_iter().collect(),
+                ..Concept::default()
+            };
+            Ok(Found { text: [row.context_left, row.mention, row.context_right], concept, world: row.world })
+        })?;
+    }
+    writer.finish(output)
+}
+
+/// Reads WikilinksNED files; the concepts are those of the mentions, by their titles.
+///
+/// # Errors
+/// If a file cannot be read, a line is no mention, or the output cannot be written.
+pub fn wikilinks(args: &WikilinksArgs, output: &mut Output, report: &mut Report, counter: &mut Counter) -> Result<()> {
+    let WikilinksArgs { train, dev, test, .. } = args;
+    let (corpus, concepts) = (Annotated::default(), Named::default());
+    let mut writer = Writer { corpus, concepts, has_table: false, by_line: HashMap::new(), report, counter };
+    for (split, path) in splits([("train", train), ("dev", dev), ("test", test)]) {
+        writer.file(split, path, |line| {
+            let row: WikilinksRow = record(line)?;
+            let id = row.id.into_text();
+            // Wikipedia writes spaces as underscores.
+            let name = row.y_title.unwrap_or_else(|| id.clone()).replace('_', " ");
+            let text = [row.left_context, row.word, row.right_context].map(Words::into_text);
+            Ok(Found { text, concept: Concept { id, name, ..Concept::default() }, world: None })
+        })?;
+    }
+    writer.finish(output)
+}

@@ -1,0 +1,157 @@
+//! ZESHEL as released (Logeswaran et al., 2019): `documents/{world}.json` and `mentions/{split}.json`, one JSON object a line.
+//!
+//! A page is a concept of its world and may be the context of mentions. Mentions point at words: texts are cut at white space, and
+//! both indices are of words, the last included.
+
+use super::annotated::{Annotated, Named, UNKNOWN_CONCEPT};
+use super::counter::Counter;
+use super::output::Output;
+use crate::corpus::{CorpusMention, Document, MISPLACED, UNKNOWN_DOCUMENT};
+use crate::files::{for_each_line, io_error};
+use pel_shared::error::{Error, Result};
+use pel_shared::import::records::record;
+use pel_shared::import::report::Report;
+use pel_shared::kb::Concept;
+use pel_shared::text::Offsets;
+use serde::Deserialize;
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+/// A line of `documents/{world}.json`.
+#[derive(Deserialize)]
+struct Page {
+    document_id: String,
+    title: String,
+    text: String,
+}
+
+/// A line of `mentions/{split}.json`.
+#[derive(Deserialize)]
+struct Row {
+    context_document_id: String,
+    start_index: usize,
+    end_index: usize,
+    text: String,
+    label_document_id: String,
+}
+
+/// A mention whose document has not been met.
+struct Waiting {
+    split: String,
+    place: String,
+    row: Row,
+}
+
+/// Reads the folder and writes `kb.jsonl`, `documents.jsonl` and the mentions of each split. The splits `val` and `test` become `dev`
+/// and `test`; a world is the source of its concepts and the domain of its documents.
+///
+/// # Errors
+/// If the folder has no such files, a file cannot be read, a line is no page or no mention, or the output cannot be written.
+pub fn read(folder: &Path, output: &mut Output, report: &mut Report, counter: &mut Counter) -> Result<()> {
+    let mut waiting: HashMap<String, Vec<Waiting>> = HashMap::new();
+    let mut corpus = Annotated::default();
+    for (name, path) in files(folder, "mentions")? {
+        let split = if name == "val" { "dev" } else { &name };
+        corpus.split(split);
+        for_each_line(&path, |number, line| {
+            counter.step();
+            if !line.trim().is_empty() {
+                let row: Row = record(line)?;
+                let place = format!("{}:{number}", path.display());
+                let one = Waiting { split: split.to_owned(), place, row };
+                waiting.entry(one.row.context_document_id.clone()).or_default().push(one);
+            }
+            Ok(())
+        })?;
+    }
+    let (mut concepts, mut placed) = (Named::default(), Vec::new());
+    for (world, path) in files(folder, "documents")? {
+        for_each_line(&path, |number, line| {
+            counter.step();
+            if line.trim().is_empty() {
+                return Ok(());
+            }
+            let place = || format!("{}:{number}", path.display());
+            let Page { document_id, title, text } = record(line)?;
+            if let Some(mentions) = waiting.remove(&document_id) {
+                placed.extend(mentions.into_iter().filter_map(|mention| found(&text, &document_id, mention, report)));
+                let (doc_id, text, domain) = (document_id.clone(), text.clone(), Some(world.clone()));
+                corpus.document(Document { doc_id, text, split: None, domain }, report, place);
+            }
+            let concept = Concept {
+                id: document_id,
+                name: title,
+                definition: Some(text),
+                sources: vec![world.clone()],
+                ..Concept::default()
+            };
+            concepts.push(concept, report, place);
+            Ok(())
+        })?;
+    }
+    for Waiting { place, row, .. } in waiting.into_values().flatten() {
+        report.skip(UNKNOWN_DOCUMENT, || format!("{place} document {}", row.context_document_id));
+    }
+    for (split, place, mention) in placed {
+        match mention.id.as_deref() {
+            Some(id) if concepts.has(id) => corpus.mention(&split, mention),
+            id => report.skip(UNKNOWN_CONCEPT, || format!("{place} {}", id.unwrap_or_default())),
+        }
+    }
+    concepts.write(output, report)?;
+    corpus.write(output, report)
+}
+
+/// The files of one of the two folders, by their names.
+fn files(folder: &Path, kind: &str) -> Result<BTreeMap<String, PathBuf>> {
+    let folder = folder.join(kind);
+    let entries = std::fs::read_dir(&folder).map_err(|cause| io_error("reading the folder", &folder, cause))?;
+    let mut files = BTreeMap::new();
+    for entry in entries {
+        let path = entry.map_err(|cause| io_error("reading the folder", &folder, cause))?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if let Some((stem, "json" | "json.gz" | "json.xz" | "json.zst")) = name.split_once('.') {
+            files.insert(stem.to_owned(), path);
+        }
+    }
+    match files.is_empty() {
+        true => Err(Error::input(format!("{}: expected files such as train.json, found none", folder.display()))),
+        false => Ok(files),
+    }
+}
+
+/// A mention at its place in its document's text; nothing if its words are not its text.
+fn found(text: &str, doc_id: &str, mention: Waiting, report: &mut Report) -> Option<(String, String, CorpusMention)> {
+    let Waiting { split, place, row } = mention;
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let byte = |word: &str| word.as_ptr() as usize - text.as_ptr() as usize;
+    let span = (|| {
+        let (first, last) = (words.get(row.start_index)?, words.get(row.end_index)?);
+        text.get(byte(first)..byte(last) + last.len()).map(|found| (byte(first), found))
+    })();
+    let single = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match span {
+        Some((start, found)) if single(found) == single(&row.text) => {
+            let offsets = Offsets::new(text);
+            let mention = CorpusMention {
+                doc_id: doc_id.to_owned(),
+                start: offsets.code_point(start),
+                end: offsets.code_point(start + found.len()),
+                text: found.to_owned(),
+                id: Some(row.label_document_id),
+                types: Vec::new(),
+                type_ids: Vec::new(),
+                seen_in_train: None,
+            };
+            Some((split, place, mention))
+        }
+        other => {
+            let found = other.map_or("nothing".to_owned(), |(_, found)| format!("{found:?}"));
+            let Row { start_index, end_index, text, .. } = &row;
+            report.skip(MISPLACED, || {
+                format!("{place} words {start_index} to {end_index}: expected {text:?}, found {found}")
+            });
+            None
+        }
+    }
+}
