@@ -3,6 +3,7 @@
 use crate::bert::{Bert, BertConfig, BertInput, Exported, Pass, check_vocabulary};
 use crate::error::{Context, Error, Result};
 use crate::score::Score;
+use crate::sum_of_max::TokenVectors;
 use crate::tokens::{TokenBatch, Tokens};
 use burn::module::{Module, Param};
 use burn::nn::Linear;
@@ -136,6 +137,27 @@ impl Tower {
             Score::Dot => projected,
             Score::Cosine => unit_length(projected),
         }
+    }
+}
+
+impl Tower {
+    /// The vectors of all tokens of the last layer's output, projected if the tower projects, of unit length for cosines.
+    ///
+    /// # Shapes
+    /// hidden `[batch, seq, hidden]` -> `[batch, seq, dim]`
+    pub fn token_vectors(&self, hidden: Tensor<3>, input: &BertInput, score: Score) -> TokenVectors {
+        let [batch, seq, width] = hidden.dims();
+        let rows = hidden.reshape([batch * seq, width]);
+        let rows = match &self.projection {
+            Some(linear) => linear.forward(rows),
+            None => rows,
+        };
+        let rows = match score {
+            Score::Dot => rows,
+            Score::Cosine => unit_length(rows),
+        };
+        let dim = rows.dims()[1];
+        TokenVectors { values: rows.reshape([batch, seq, dim]), mask: input.mask.clone() }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The encoder of a bundle on any device: [`crate::cpu`] on the processor, Burn's tensors on a GPU.
 
-use crate::bert::{BertConfig, Precision};
+use crate::bert::{BertConfig, BertInput, Pass, Precision};
 use crate::biencoder::{BiEncoder, Reduction, Side, Tower, TowerBytes, same_dim};
 use crate::cpu::{self, Sequence};
 use crate::error::{Context, Error, Result};
@@ -122,6 +122,20 @@ impl Encoder {
         batches
     }
 
+    /// Whether a tower can read these rows.
+    fn check(&self, side: Side, rows: &[&Encoded]) -> Result<()> {
+        let Limits { vocabulary, positions } = self.limits[side as usize];
+        for row in rows {
+            assert!(row.ids.len() <= positions, "a sequence of {} tokens, at most {positions} fit", row.ids.len());
+            if let Some(id) = row.ids.iter().find(|id| **id as usize >= vocabulary) {
+                return Err(Error::artifact(format!(
+                    "the tokenizer gives token {id}, the encoder has {vocabulary}: they belong to different models"
+                )));
+            }
+        }
+        Ok(())
+    }
+
     /// Encodes one batch; a GPU only begins to.
     ///
     /// # Shapes
@@ -133,15 +147,7 @@ impl Encoder {
     /// # Panics
     /// If a sequence is longer than [`Encoder::max_positions`].
     pub fn start(&self, side: Side, rows: &[&Encoded]) -> Result<Vectors> {
-        let Limits { vocabulary, positions } = self.limits[side as usize];
-        for row in rows {
-            assert!(row.ids.len() <= positions, "a sequence of {} tokens, at most {positions} fit", row.ids.len());
-            if let Some(id) = row.ids.iter().find(|id| **id as usize >= vocabulary) {
-                return Err(Error::artifact(format!(
-                    "the tokenizer gives token {id}, the encoder has {vocabulary}: they belong to different models"
-                )));
-            }
-        }
+        self.check(side, rows)?;
         Ok(match &self.road {
             Road::Cpu { mention, entity } => {
                 let tower = match side {
@@ -149,15 +155,51 @@ impl Encoder {
                     Side::Entity => entity.as_ref().unwrap_or(mention),
                 };
                 let segments: Vec<Vec<u32>> = rows.iter().map(|row| row.segments().collect()).collect();
-                let sequences = rows.iter().zip(&segments);
-                let sequences = sequences.map(|(row, segments)| Sequence { ids: &row.ids, segments, own: &row.own });
-                Vectors::Here(tower.forward(&sequences.collect::<Vec<_>>(), self.reduction))
+                Vectors::Here(tower.forward(&sequences(rows, &segments), self.reduction))
             }
             Road::Burn { towers, device, pad } => {
                 let tokens = TokenBatch::padded(rows, *pad);
                 Vectors::OnDevice(Box::new(towers.tower(side).forward(&tokens, self.reduction, device)))
             }
         })
+    }
+
+    /// The vectors of all tokens of sequences, for Sum-of-Max, in the order given.
+    ///
+    /// # Shapes
+    /// -> `[tokens, dim]` for each
+    ///
+    /// # Errors
+    /// As [`Encoder::encode`].
+    ///
+    /// # Panics
+    /// As [`Encoder::start`].
+    pub fn encode_tokens(&self, side: Side, rows: &[&Encoded]) -> Result<Vec<Vec<f32>>> {
+        self.check(side, rows)?;
+        let score = self.reduction.score;
+        match &self.road {
+            Road::Cpu { mention, entity } => {
+                let tower = if side == Side::Entity { entity.as_ref().unwrap_or(mention) } else { mention };
+                let segments: Vec<Vec<u32>> = rows.iter().map(|row| row.segments().collect()).collect();
+                Ok(tower.forward_tokens(&sequences(rows, &segments), score))
+            }
+            Road::Burn { towers, device, pad } => {
+                let (tower, mut found) = (towers.tower(side), vec![Vec::new(); rows.len()]);
+                let lengths: Vec<usize> = rows.iter().map(|row| row.ids.len()).collect();
+                for batch in self.batches(&lengths) {
+                    let own: Vec<&Encoded> = batch.iter().map(|at| rows[*at]).collect();
+                    let input = BertInput::new(&TokenBatch::padded(&own, *pad), device);
+                    let hidden = tower.bert().forward(&input, &Pass::default());
+                    let values = tower.token_vectors(hidden, &input, score).values;
+                    let width = values.dims()[1] * self.dim;
+                    let values = floats(values.try_into_data())?;
+                    for (at, row) in batch.iter().zip(values.chunks_exact(width)) {
+                        found[*at] = row[..lengths[*at] * self.dim].to_vec();
+                    }
+                }
+                Ok(found)
+            }
+        }
     }
 
     /// Encodes sequences, each by itself, in the order given; on the processor on all its threads.
@@ -184,6 +226,11 @@ impl Encoder {
         }
         Ok(vectors)
     }
+}
+
+fn sequences<'a>(rows: &[&'a Encoded], segments: &'a [Vec<u32>]) -> Vec<Sequence<'a>> {
+    let rows = rows.iter().zip(segments);
+    rows.map(|(row, segments)| Sequence { ids: &row.ids, segments, own: &row.own }).collect()
 }
 
 impl Vectors {

@@ -12,6 +12,17 @@ pub enum Score {
     Dot,
 }
 
+/// What of two inputs is compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scorer {
+    /// One vector of each (BLINK, eq. 3; T-Biencoder, eq. 4).
+    #[default]
+    Dual,
+    /// The vectors of all tokens: Sum-of-Max (T-Biencoder, eq. 5).
+    SumOfMax,
+}
+
 /// A concept with the score of its best vector.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Candidate {

@@ -1,6 +1,6 @@
 //! Sum-of-Max (T-Biencoder, eq. 5): every token of a mention meets the token of the entity that is nearest to it.
 
-use burn::tensor::Tensor;
+use burn::tensor::{Int, Tensor};
 
 /// The vectors of the tokens of a batch.
 #[derive(Clone, Debug)]
@@ -9,6 +9,32 @@ pub struct TokenVectors {
     pub values: Tensor<3>,
     /// `[batch, seq]`, 1 = real token, 0 = padding.
     pub mask: Tensor<2>,
+}
+
+impl TokenVectors {
+    /// One vector for each input, as if it had one token: Sum-of-Max is their dot product then (eq. 4).
+    ///
+    /// # Shapes
+    /// `[batch, dim]`
+    pub fn single(vectors: Tensor<2>) -> Self {
+        let [batch, dim] = vectors.dims();
+        let mask = Tensor::ones([batch, 1], &vectors.device());
+        Self { values: vectors.reshape([batch, 1, dim]), mask }
+    }
+
+    /// Some of the inputs, or one several times.
+    ///
+    /// # Shapes
+    /// rows `[n]` -> `[n, seq, dim]`
+    pub fn select(&self, rows: Tensor<1, Int>) -> Self {
+        Self { values: self.values.clone().select(0, rows.clone()), mask: self.mask.clone().select(0, rows) }
+    }
+
+    /// The same as constants.
+    #[must_use]
+    pub fn detach(self) -> Self {
+        Self { values: self.values.detach(), mask: self.mask }
+    }
 }
 
 /// Far below every score.
@@ -23,6 +49,9 @@ pub fn sum_of_max(mentions: &TokenVectors, entities: &TokenVectors) -> Tensor<2>
     let [e, u, _] = entities.values.dims();
     let rows = mentions.values.clone().reshape([m * t, dim]);
     let met = rows.matmul(entities.values.clone().reshape([e * u, dim]).transpose());
+    if t == 1 && u == 1 {
+        return met;
+    }
     let padding = (entities.mask.clone() - 1.0) * OUT;
     let met = met.reshape([m * t, e, u]) + padding.reshape([1, e, u]);
     let nearest = met.max_dim(2).reshape([m, t, e]);
@@ -35,11 +64,15 @@ pub fn sum_of_max(mentions: &TokenVectors, entities: &TokenVectors) -> Tensor<2>
 /// # Shapes
 /// mentions and entities `[pairs, seq, dim]` -> `[pairs]`
 pub fn sum_of_max_by_row(mentions: &TokenVectors, entities: &TokenVectors) -> Tensor<1> {
-    let [pairs, u, _] = entities.values.dims();
+    let [pairs, u, dim] = entities.values.dims();
+    let t = mentions.mask.dims()[1];
+    if t == 1 && u == 1 {
+        let products = mentions.values.clone() * entities.values.clone();
+        return products.reshape([pairs, dim]).sum_dim(1).reshape([pairs]);
+    }
     let met = mentions.values.clone().matmul(entities.values.clone().swap_dims(1, 2)); // [pairs, t, u]
     let padding = (entities.mask.clone() - 1.0) * OUT;
     let nearest = (met + padding.reshape([pairs, 1, u])).max_dim(2); // [pairs, t, 1]
-    let t = mentions.mask.dims()[1];
     (nearest.reshape([pairs, t]) * mentions.mask.clone()).sum_dim(1).reshape([pairs])
 }
 
@@ -71,6 +104,17 @@ mod tests {
     fn by_loops(mention: &[[f32; 2]], entity: &[[f32; 2]]) -> f32 {
         let nearest = |t: &[f32; 2]| entity.iter().map(|u| t[0] * u[0] + t[1] * u[1]).fold(f32::MIN, f32::max);
         mention.iter().map(nearest).sum()
+    }
+
+    #[test]
+    fn of_one_token_each_it_is_the_dot_product() {
+        let device = Device::flex();
+        let mentions = TokenVectors::single(Tensor::from_floats([[1.0, 2.0], [0.0, -1.0]], &device));
+        let entities = TokenVectors::single(Tensor::from_floats([[3.0, 1.0], [1.0, 1.0]], &device));
+        assert_eq!(floats(sum_of_max(&mentions, &entities)), [5.0, 3.0, -1.0, -1.0]);
+        assert_eq!(floats(sum_of_max_by_row(&mentions, &entities)), [5.0, -1.0]);
+        let twice = entities.select(Tensor::from_ints([1, 1], &device));
+        assert_eq!(floats(sum_of_max_by_row(&mentions, &twice)), [3.0, -1.0]);
     }
 
     #[test]

@@ -79,6 +79,28 @@ impl Tower {
         self.encoder.forward(sequences, |sequence, rows| self.reduce(sequence, rows, reduction)).concat()
     }
 
+    /// The vectors of all tokens of each sequence, projected if the tower projects, of unit length for cosines.
+    ///
+    /// # Shapes
+    /// -> `[seq, dim]` for each
+    ///
+    /// # Panics
+    /// As [`Encoder::forward`].
+    pub fn forward_tokens(&self, sequences: &[Sequence<'_>], score: Score) -> Vec<Vec<f32>> {
+        let hidden = self.encoder.hidden();
+        self.encoder.forward(sequences, |_, rows| {
+            let vectors = rows.chunks_exact(hidden).map(|row| {
+                let mut vector =
+                    self.projection.as_ref().map_or_else(|| row.to_vec(), |projection| projection.forward(row));
+                if score == Score::Cosine {
+                    unit_length(&mut vector);
+                }
+                vector
+            });
+            vectors.collect::<Vec<_>>().concat()
+        })
+    }
+
     /// # Shapes
     /// `[seq, hidden]` -> `[dim]`
     fn reduce(&self, sequence: &Sequence<'_>, rows: &[f32], reduction: Reduction) -> Vec<f32> {

@@ -8,10 +8,12 @@ mod exact;
 mod hnsw;
 #[cfg(test)]
 mod tests;
+mod token_store;
 mod top;
 mod vectors;
 
 pub use hnsw::HnswOptions;
+pub use token_store::{TokenQuery, TokenStore, TokenStoreBuilder, TokenStoreInfo};
 pub use top::best_per_concept;
 
 use crate::container::{self, Check, Container, Format};

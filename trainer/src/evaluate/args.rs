@@ -36,6 +36,9 @@ pub struct EvaluateArgs {
     /// What to measure [default: exact,tfidf,bm25, majority if there is a training split, dense if there is a bundle]
     #[arg(long, value_enum, value_delimiter = ',')]
     pub systems: Option<Vec<System>>,
+    /// Search each mention among the concepts of its document's domain alone (ZESHEL's protocol): those that have it as a source
+    #[arg(long)]
+    pub within_domain: bool,
     /// A ranker (the model of `pel train --stage rank`), which puts the first candidates of every system into order
     #[arg(long, value_name = "MODEL")]
     pub ranker: Option<PathBuf>,

@@ -244,8 +244,9 @@ impl Split {
     /// The mentions as questions.
     pub fn queries(&self) -> impl Iterator<Item = Query<'_>> {
         self.mentions.iter().map(|gold| {
-            let text = self.documents.get(gold.document).map_or("", |document| document.text.as_str());
-            Query { text, span: gold.span }
+            let document = self.documents.get(gold.document);
+            let text = document.map_or("", |document| document.text.as_str());
+            Query { text, span: gold.span, domain: document.and_then(|document| document.domain.as_deref()) }
         })
     }
 }

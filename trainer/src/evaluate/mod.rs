@@ -11,6 +11,7 @@ mod gold;
 mod nil_figures;
 mod report;
 mod systems;
+mod within;
 
 pub use args::EvaluateArgs;
 pub use calibration::{Calibration, Rule, set_policy};
@@ -36,6 +37,7 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
+use within::Within;
 
 /// The split that thresholds are chosen on if nobody says otherwise.
 const DEV: &str = "dev";
@@ -47,6 +49,8 @@ pub struct Query<'a> {
     pub text: &'a str,
     /// Where the mention stands in it, in bytes.
     pub span: Span,
+    /// The document's domain, if it has one.
+    pub domain: Option<&'a str>,
 }
 
 impl<'a> Query<'a> {
@@ -167,6 +171,12 @@ pub fn evaluate(
         None if has(DEV) && args.split != DEV => Some(read(DEV)?).filter(|read| read.counts.nil > 0),
         None => None,
     };
+    if args.within_domain && measured.documents.iter().all(|document| document.domain.is_none()) {
+        let corpus = args.corpus.display();
+        return Err(Error::input(format!(
+            "--within-domain: no document of {corpus} says its domain (the field `domain`)"
+        )));
+    }
     let domains = domains(args, &measured, &concepts)?;
     let mut rows = Vec::new();
     for system in systems {
@@ -178,15 +188,17 @@ pub fn evaluate(
             lexical => Box::new(systems::lexical(lexical, &concepts.kb, training.as_ref())?),
         };
         let build_seconds = began.elapsed().as_secs_f64();
-        let figures = measure(retriever.as_ref(), &measured, calibration.as_ref(), &domains, args.top as usize)?;
+        let within = args.within_domain.then(|| Within::new(retriever.as_ref(), &concepts.kb));
+        let retriever: &dyn Retriever = within.as_ref().map_or(retriever.as_ref(), |within| within);
+        let figures = measure(retriever, &measured, calibration.as_ref(), &domains, args.top as usize)?;
         rows.push(Figures { build_seconds, ..figures });
         if let Some(Second { ranker, ks }) = second {
             let (reranker, most) = (Reranker::new(ranker, &concepts.kb), ks.iter().copied().max().unwrap_or(0));
             let began = Instant::now();
-            let scored = Scored::new(retriever.as_ref(), &reranker, &measured, most, args.top as usize)?;
+            let scored = Scored::new(retriever, &reranker, &measured, most, args.top as usize)?;
             let search_seconds = began.elapsed().as_secs_f64();
             for k in ks {
-                let reranked = Reranked::new(retriever.as_ref(), &scored, *k);
+                let reranked = Reranked::new(retriever, &scored, *k);
                 let figures = measure(&reranked, &measured, calibration.as_ref(), &domains, args.top as usize)?;
                 rows.push(Figures { search_seconds, ..figures });
             }

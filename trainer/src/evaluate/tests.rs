@@ -235,8 +235,11 @@ fn equal_surfaces_are_answered_alike_and_a_stop_is_passed_on() {
     let kb = kb_file::read(&found.path().join("kb.jsonl")).expect("read").kb;
     let exact = systems::lexical(System::Exact, &kb, None).expect("built");
     let text = "fever pyrexia FEVER fever";
-    let queries =
-        [(0, 5), (6, 13), (14, 19), (20, 25), (14, 99)].map(|(start, end)| Query { text, span: Span::new(start, end) });
+    let queries = [(0, 5), (6, 13), (14, 19), (20, 25), (14, 99)].map(|(start, end)| Query {
+        text,
+        span: Span::new(start, end),
+        domain: None,
+    });
     let mut count = 0;
     let mut done = |mentions| {
         count += mentions;

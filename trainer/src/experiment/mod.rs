@@ -279,6 +279,7 @@ fn baselines(args: &ExperimentArgs, device: &OpenDevice) -> Result<Vec<Measured>
             systems,
             top: 64,
             by: Some(Vec::new()),
+            within_domain: false,
             ranker: None,
             rerank: Vec::new(),
             every: args.every,

@@ -1,6 +1,6 @@
 //! What a run says while it goes: a bar on a terminal (now and then a line elsewhere), and `metrics.jsonl`.
 
-use super::survey::Validated;
+use super::held_out::Validated;
 use crate::files::{for_each_line, io_error, write_whole};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use pel_shared::error::{Error, Result};

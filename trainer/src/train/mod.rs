@@ -14,6 +14,7 @@ mod checkpoint;
 pub mod config;
 mod examples;
 pub mod figures;
+mod held_out;
 pub mod log;
 pub mod model;
 pub(crate) mod optimiser;
@@ -26,8 +27,8 @@ mod tests;
 
 pub use catalogue::domain_of;
 pub use checkpoint::{write as write_file, write_folder};
+pub use held_out::{CANDIDATES, HeldOut, Validated};
 pub use snapshot::Snapshot;
-pub use survey::{CANDIDATES, HeldOut, Validated};
 
 use crate::device::OpenDevice;
 use crate::{interrupt, memory};

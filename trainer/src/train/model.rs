@@ -16,6 +16,7 @@ use pel_shared::bundle::{ViewOptions, names};
 use pel_shared::encoder::Encoder;
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::ranker::{Ranker, longest_pair};
+use pel_shared::score::Scorer;
 use pel_shared::tokens::Tokens;
 use rand::Rng;
 use serde::{Deserialize, Serialize};
@@ -37,6 +38,9 @@ pub struct Settings {
     /// Whether it is a cross-encoder, which scores pairs.
     #[serde(default)]
     pub ranker: bool,
+    /// What of two inputs is compared.
+    #[serde(default)]
+    pub scorer: Scorer,
 }
 
 impl Settings {
@@ -117,6 +121,8 @@ pub struct Model {
     pub tokens: Tokens,
     /// How vectors are reduced and compared.
     pub reduction: Reduction,
+    /// What of two inputs is compared.
+    pub scorer: Scorer,
     /// In which numbers linear layers multiply.
     pub precision: Precision,
     tied: bool,
@@ -194,6 +200,7 @@ impl Model {
             tied: entity_files.is_none(),
             ranker: ranks,
             fixed,
+            scorer: config.model.scorer,
             precision: config.model.precision,
         })
     }
@@ -235,7 +242,8 @@ impl Model {
             let folder = folder.join(name);
             let (weights, projection) = self.towers.tower(side).to_safetensors()?;
             let fixed = &self.fixed[side as usize];
-            let settings = Settings { view: *view, reduction: self.reduction, ranker: self.ranker };
+            let settings =
+                Settings { view: *view, reduction: self.reduction, ranker: self.ranker, scorer: self.scorer };
             let settings = serde_json::to_vec_pretty(&settings)
                 .map_err(|cause| Error::artifact("writing pel.json").caused_by(cause))?;
             let mut files: Vec<(&str, &[u8])> = vec![

@@ -2,8 +2,9 @@
 
 use super::catalogue::Catalogue;
 use super::config::Config;
+use super::held_out::HeldOut;
 use super::model::Model;
-use super::survey::{HeldOut, Survey};
+use super::survey::Survey;
 use crate::device::OpenDevice;
 use crate::evaluate::{Query, Retriever};
 use pel_shared::bundle::ViewOptions;
@@ -87,7 +88,10 @@ impl Retriever for Snapshot {
     fn protocol(&self) -> String {
         let ViewOptions { concepts, mention_template, mention_tokens, .. } = self.view;
         let score = self.model.reduction.score;
-        format!("{mention_template:?} mention of at most {mention_tokens} tokens against {concepts:?}, {score:?}, int8")
+        let scorer = self.model.scorer;
+        format!(
+            "{mention_template:?} mention of at most {mention_tokens} tokens against {concepts:?}, {scorer:?}, {score:?}, int8"
+        )
     }
 
     fn search(
@@ -106,7 +110,9 @@ impl Retriever for Snapshot {
             // A mention of which nothing is left has no candidate.
             let places: Vec<usize> = (0..chunk.len()).filter(|at| encoded[*at].is_some()).collect();
             let rows: Vec<&Encoded> = encoded.iter().flatten().collect();
-            let candidates = self.index.search(&self.survey.mentions(&rows)?, k);
+            let (vectors, catalogue) = (self.survey.mentions(&rows)?, &self.catalogue);
+            let of_concept = |concept| catalogue.sequences_of(concept);
+            let candidates = self.survey.search(&self.index, &rows, &vectors, k, of_concept)?;
             for (at, candidates) in places.into_iter().zip(candidates) {
                 found[at] = candidates.iter().map(|candidate| (candidate.concept, candidate.score)).collect();
             }

@@ -4,6 +4,7 @@ use crate::bundles;
 use crate::train::model::{Settings, TOWERS};
 use pel_shared::bundle::{Manifest, Parts, names};
 use pel_shared::error::{Error, Result};
+use pel_shared::score::Scorer;
 use std::path::Path;
 
 const MENTION: [&str; 3] = [names::CONFIG, names::WEIGHTS, names::PROJECTION];
@@ -47,6 +48,13 @@ impl Source {
                 "{encoder}: expected an encoder, found a ranker, which scores pairs alone"
             )));
         }
+        if settings.is_some_and(|settings| settings.scorer == Scorer::SumOfMax) {
+            let encoder = encoder.display();
+            return Err(Error::input(format!(
+                "{encoder}: trained for Sum-of-Max, which needs the vectors of all tokens; a bundle has one vector for a text. \
+                 `pel candidates --run` measures it"
+            )));
+        }
         Ok(Self { files, tied: entity.is_none(), settings, bundle: None })
     }
 
@@ -59,7 +67,12 @@ impl Source {
         let files = bundle.parts().0.iter().filter(|(name, _)| wanted(name));
         let files = Parts(files.map(|(name, bytes)| (name.clone(), bytes.clone())).collect());
         let manifest = bundle.manifest;
-        let settings = Settings { view: manifest.view, reduction: manifest.encoder.reduction, ranker: false };
+        let settings = Settings {
+            view: manifest.view,
+            reduction: manifest.encoder.reduction,
+            ranker: false,
+            scorer: Scorer::Dual,
+        };
         Ok(Self { files, tied: manifest.encoder.tied, settings: Some(settings), bundle: Some(manifest) })
     }
 }

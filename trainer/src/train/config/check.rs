@@ -5,6 +5,7 @@ use burn::tensor::Device;
 use pel_shared::bert::multiplies_in;
 use pel_shared::bundle::View;
 use pel_shared::error::{Error, Result};
+use pel_shared::score::Scorer;
 
 impl Config {
     /// Checks that values are in their range and fit together.
@@ -24,6 +25,9 @@ impl Config {
             }
             if view.concepts != View::Template {
                 return refuse("view.concepts", "template: a pair has one text for a concept", &"names");
+            }
+            if model.scorer != Scorer::Dual {
+                return refuse("model.scorer", "dual: a pair has one score", &"sum-of-max");
             }
             if !model.tied {
                 return refuse("model.tied", "true: one encoder reads pairs", &false);

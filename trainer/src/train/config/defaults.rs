@@ -30,6 +30,7 @@ impl Default for Model {
             entity_encoder: None,
             tied: false,
             score: None,
+            scorer: Scorer::Dual,
             pooling: Pooling::Mean,
             dropout: 0.1,
             freeze_embeddings: false,

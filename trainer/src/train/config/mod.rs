@@ -9,7 +9,7 @@ use pel_shared::bert::Precision;
 use pel_shared::biencoder::{Pooling, Reduction};
 use pel_shared::bundle::{View, ViewOptions};
 use pel_shared::loss::MultiSimilarity;
-use pel_shared::score::Score;
+use pel_shared::score::{Score, Scorer};
 use pel_shared::tokens::{EntityTemplate, MentionTemplate};
 use pel_shared::transformation::Norm;
 use serde::{Deserialize, Serialize};
@@ -113,7 +113,9 @@ pub struct Model {
     /// How vectors are compared; without it, as the paper has it: by cosine for the proxy-based loss, by the raw dot
     /// product for cross-entropy.
     pub score: Option<Score>,
-    /// How token vectors become one vector.
+    /// What is compared: one vector of each, or the vectors of all tokens (Sum-of-Max).
+    pub scorer: Scorer,
+    /// How token vectors become one vector; for Sum-of-Max, in the first pass of a search.
     pub pooling: Pooling,
     /// The share of values that dropout drops.
     pub dropout: f64,

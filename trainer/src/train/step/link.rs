@@ -15,6 +15,7 @@ use pel_shared::bert::{BertInput, Pass};
 use pel_shared::biencoder::Side;
 use pel_shared::error::Result;
 use pel_shared::loss::{self, Targets};
+use pel_shared::sum_of_max::{TokenVectors, sum_of_max, sum_of_max_by_row};
 use pel_shared::tokens::Encoded;
 
 impl Step<'_> {
@@ -31,13 +32,12 @@ impl Step<'_> {
         let mut tokens = tokens_in(mentions.into_iter().chain(entities));
         let Some(worst) = worst else {
             let vectors = [Side::Mention, Side::Entity].map(|side| {
-                let input = &inputs[side as usize];
-                self.model.towers.tower(side).forward_pass(input, self.model.reduction, &self.pass(side as u64))
+                let (tower, input) = (self.model.towers.tower(side), &inputs[side as usize]);
+                self.read(tower, tower.bert().forward(input, &self.pass(side as u64)), input)
             });
             let mut loss = self.plain(scores(&vectors), &targets, batch);
             if self.config.fgsm.lambda > 0.0 {
-                let [of_mentions, _] = vectors;
-                let (perturbed, more) = self.perturbed(batch, of_mentions, &targets);
+                let (perturbed, more) = self.perturbed(batch, &vectors[0], &targets);
                 loss = loss + perturbed * self.config.fgsm.lambda;
                 tokens += more;
             }
@@ -61,8 +61,7 @@ impl Step<'_> {
                 tokens *= 2;
             }
             if self.config.fgsm.lambda > 0.0 {
-                let [of_mentions, _] = vectors;
-                let (perturbed, more) = self.perturbed(batch, of_mentions, &targets);
+                let (perturbed, more) = self.perturbed(batch, &vectors[0], &targets);
                 loss = loss + perturbed * self.config.fgsm.lambda;
                 tokens += more;
             }
@@ -93,25 +92,24 @@ impl Step<'_> {
     /// The loss with every pair's entity perturbed against its mention, and how many tokens that took.
     ///
     /// # Shapes
-    /// mentions `[mentions, dim]` -> `[mentions]`
-    fn perturbed(&self, batch: &LinkBatch<'_>, mentions: Tensor<2>, targets: &Targets) -> (Tensor<1>, usize) {
-        let (reduction, width) = (self.model.reduction, batch.entities.len());
+    /// -> `[mentions]`
+    fn perturbed(&self, batch: &LinkBatch<'_>, mentions: &TokenVectors, targets: &Targets) -> (Tensor<1>, usize) {
+        let width = batch.entities.len();
         let pairs: Vec<(usize, usize, Pairing)> = batch.pairs().collect();
         let rows = tokens_of(self.catalogue, pairs.iter().map(|(_, entity, _)| batch.entities[*entity]));
         let input = self.input(&rows);
         let of_pairs = self.numbers(pairs.iter().map(|(mention, _, _)| *mention as i32).collect());
-        let of_pairs = mentions.select(0, of_pairs);
+        let of_pairs = mentions.select(of_pairs);
         let tower = self.model.towers.tower(Side::Entity);
         let frozen = tower.clone().no_grad();
         let signs: Vec<_> = pairs.iter().map(|(_, _, pairing)| towards(*pairing)).collect();
         let step = fgsm(frozen.bert().embedding_sum(&input), &signs, self.config.fgsm.epsilon as f32, |z| {
             let hidden = frozen.bert().forward_from_sum(z, &input.mask, &Pass::default());
-            (frozen.reduce(hidden, &input, reduction) * of_pairs.clone().detach()).sum_dim(1).reshape([pairs.len()])
+            sum_of_max_by_row(&of_pairs.clone().detach(), &self.read(&frozen, hidden, &input))
         });
         let z = tower.bert().embedding_sum(&input) + step;
         let hidden = tower.bert().forward_from_sum(z, &input.mask, &self.pass(2));
-        let vectors = tower.reduce(hidden, &input, reduction);
-        let scores = (vectors * of_pairs).sum_dim(1).reshape([pairs.len()]);
+        let scores = sum_of_max_by_row(&of_pairs, &self.read(tower, hidden, &input));
         (self.loss(self.spread(scores, &batch.pairing, width), targets), tokens_in(rows))
     }
 
@@ -126,7 +124,7 @@ impl Step<'_> {
 }
 
 /// # Shapes
-/// mentions `[mentions, dim]`, entities `[entities, dim]` -> `[mentions, entities]`
-fn scores([mentions, entities]: &[Tensor<2>; 2]) -> Tensor<2> {
-    mentions.clone().matmul(entities.clone().transpose())
+/// -> `[mentions, entities]`
+fn scores([mentions, entities]: &[TokenVectors; 2]) -> Tensor<2> {
+    sum_of_max(mentions, entities)
 }

@@ -14,9 +14,11 @@ use super::random::{Purpose, stream};
 use burn::tensor::{Device, Gradients, Int, Tensor, TensorData};
 use pel_shared::adversary::Towards;
 use pel_shared::bert::{BertInput, Dropout, Pass};
-use pel_shared::biencoder::Side;
+use pel_shared::biencoder::{Side, Tower};
 use pel_shared::error::{Error, Result};
 use pel_shared::loss::{self, Proxy, Targets};
+use pel_shared::score::Scorer;
+use pel_shared::sum_of_max::TokenVectors;
 use pel_shared::tokens::Encoded;
 use rand::RngCore;
 
@@ -57,6 +59,15 @@ impl Step<'_> {
 
     fn input(&self, rows: &[&Encoded]) -> BertInput {
         BertInput::new(&self.model.tokens.batch(rows), self.device)
+    }
+
+    /// What a tower makes of the last layer's output: one vector for each input, or all of its tokens'.
+    fn read(&self, tower: &Tower, hidden: Tensor<3>, input: &BertInput) -> TokenVectors {
+        let reduction = self.model.reduction;
+        match self.model.scorer {
+            Scorer::Dual => TokenVectors::single(tower.reduce(hidden, input, reduction)),
+            Scorer::SumOfMax => tower.token_vectors(hidden, input, reduction.score),
+        }
     }
 
     fn encode(&self, side: Side, rows: &[&Encoded], pass: &Pass) -> Tensor<2> {

@@ -5,6 +5,7 @@ use super::Step;
 use burn::tensor::{Device, Gradients, Tensor};
 use pel_shared::bert::BertInput;
 use pel_shared::biencoder::{BiEncoder, Side};
+use pel_shared::sum_of_max::TokenVectors;
 use pel_shared::transformation::{Ball, none, transform};
 
 /// A_m and A_e, kept from step to step.
@@ -64,14 +65,14 @@ impl Step<'_> {
     /// Goes on from layer K to the vectors of both sides, transformed if there are matrices (eq. 8 and 9).
     ///
     /// # Shapes
-    /// z `[batch, seq, hidden]` -> `[batch, dim]`
+    /// z `[batch, seq, hidden]`
     pub(super) fn above(
         &self,
         towers: &BiEncoder,
         z: [Tensor<3>; 2],
         inputs: &[BertInput; 2],
         matrices: Option<[Tensor<2>; 2]>,
-    ) -> [Tensor<2>; 2] {
+    ) -> [TokenVectors; 2] {
         let layer = self.config.transformation.layer;
         let [z_m, z_e] = z;
         let (a_m, a_e) = matrices.map_or((None, None), |[a_m, a_e]| (Some(a_m), Some(a_e)));
@@ -79,7 +80,7 @@ impl Step<'_> {
             let (tower, input) = (towers.tower(side), &inputs[side as usize]);
             let z = a.map_or(z.clone(), |a| transform(z, a));
             let hidden = tower.bert().forward_from_layer(z, &input.mask, layer, &self.pass(side as u64));
-            tower.reduce(hidden, input, self.model.reduction)
+            self.read(tower, hidden, input)
         })
     }
 }

@@ -4,13 +4,15 @@ use super::super::config::{Config, Domain, DomainOf, LossKind, NegativeKind, Tas
 use super::super::log;
 use super::super::model::open_ranker;
 use super::steps::Start;
-use super::{interrupt, run, world};
-use crate::evaluate::{Query, Split};
+use super::{cpu, interrupt, run, world};
+use crate::evaluate::{Query, Retriever, Split};
 use crate::rerank::Reranker;
+use crate::train::Snapshot;
 use crate::train::batch::Pairing;
 use burn::tensor::Device;
 use pel_shared::bundle::View;
 use pel_shared::kb::ConceptId;
+use pel_shared::score::Scorer;
 use std::path::Path;
 
 /// Candidates of the mentions of a split of `world`: the right concept, then the next ones; `more` is added to each line.
@@ -82,6 +84,7 @@ fn runs_of_every_kind_go_on_after_being_killed() {
     (transformed.transformation.weight, transformed.transformation.epsilon) = (1.0, 2.0);
     (transformed.transformation.ascents, transformed.negatives.domain) = (1, Domain::Inside);
     transformed.model.freeze_embeddings = true;
+    (transformed.model.scorer, transformed.fgsm.lambda) = (Scorer::SumOfMax, 0.5);
     let mut taught = world(root.path());
     taught.data.candidates = lists(root.path(), "train", r#", "teacher": [0.5, 2.0, -1.0, 0.0]"#);
     taught.distillation.own_share = 0.5;
@@ -195,4 +198,25 @@ fn what_cannot_be_ranked_or_taught_is_said() {
         config.model.encoder = trained.model.clone();
     };
     refused(&of_ranker, &["expected an encoder that gives vectors, found 1 values"]);
+}
+
+#[test]
+fn sum_of_max_learns_and_finds() {
+    let root = tempfile::tempdir().expect("a folder");
+    let mut config = world(root.path());
+    (config.model.scorer, config.model.dropout, config.validation.split) = (Scorer::SumOfMax, 0.0, "train".into());
+    (config.optimiser.steps, config.checkpoints.every, config.validation.every) = (Some(100), 100, 0);
+    config.negatives.mine_every = 50;
+    let trained = run(&config, &root.path().join("run")).expect("it trains");
+    let validated = trained.validated.expect("there is a split");
+    assert!(validated.recall_1.is_some_and(|recall| recall >= 0.7), "{validated:?}");
+    // A snapshot finds what validation found.
+    let snapshot = Snapshot::open(&config, Some(&trained.model), "run", &cpu()).expect("whole");
+    let split = Split::read(root.path(), "train", 1, snapshot.kb(), None).expect("whole");
+    let queries: Vec<Query<'_>> = split.queries().collect();
+    let found = snapshot.search(&queries, 3, &mut |_| Ok(())).expect("found");
+    let right = found.iter().zip(&split.mentions);
+    let right =
+        right.filter(|(found, gold)| gold.concept.is_some() && found.first().map(|first| first.0) == gold.concept);
+    assert_eq!(Some(right.count() as f64 / 8.0), validated.recall_1);
 }

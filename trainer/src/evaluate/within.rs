@@ -1,0 +1,143 @@
+//! ZESHEL's protocol (Logeswaran et al., 2019): a mention is searched among the concepts of its own world alone.
+
+use super::{Query, Retriever};
+use crate::interrupt;
+use pel_shared::error::{Error, Result};
+use pel_shared::kb::KnowledgeBase;
+use pel_shared::lexical::Ranked;
+use std::collections::{HashMap, HashSet};
+
+/// A retriever that keeps to the domain of a mention's document; its concepts are those that name the domain as a source. A mention
+/// without a domain is searched everywhere.
+pub struct Within<'a> {
+    retriever: &'a dyn Retriever,
+    concepts: usize,
+    /// The concepts of each domain.
+    members: HashMap<String, HashSet<u32>>,
+}
+
+impl<'a> Within<'a> {
+    /// Sorts concepts by their sources.
+    pub fn new(retriever: &'a dyn Retriever, kb: &KnowledgeBase) -> Self {
+        let mut members: HashMap<String, HashSet<u32>> = HashMap::new();
+        for (id, concept) in kb.iter() {
+            for source in &concept.sources {
+                members.entry(source.clone()).or_default().insert(id.0);
+            }
+        }
+        Self { retriever, concepts: kb.len(), members }
+    }
+
+    /// The concepts of a mention's domain; nothing if it has none.
+    fn of(&self, query: &Query<'_>) -> Result<Option<&HashSet<u32>>> {
+        let Some(domain) = query.domain else { return Ok(None) };
+        let missing =
+            || Error::input(format!("the domain {domain} of a document has no concept: no source is called so"));
+        self.members.get(domain).map(Some).ok_or_else(missing)
+    }
+}
+
+impl Retriever for Within<'_> {
+    fn name(&self) -> &str {
+        self.retriever.name()
+    }
+
+    fn protocol(&self) -> String {
+        format!("{}; among the concepts of the mention's domain alone", self.retriever.protocol())
+    }
+
+    fn threshold(&self) -> Option<f32> {
+        self.retriever.threshold()
+    }
+
+    fn search(
+        &self,
+        queries: &[Query<'_>],
+        k: usize,
+        done: &mut dyn FnMut(usize) -> Result<()>,
+    ) -> Result<Vec<Ranked>> {
+        let members = queries.iter().map(|query| self.of(query)).collect::<Result<Vec<_>>>()?;
+        let (mut found, mut open) = (vec![Ranked::new(); queries.len()], (0..queries.len()).collect::<Vec<_>>());
+        // More are asked for until the domain gives enough: that is as exact as the search behind it.
+        let mut wanted = k;
+        while !open.is_empty() {
+            wanted = (4 * wanted).min(self.concepts);
+            let asked: Vec<Query<'_>> = open.iter().map(|at| queries[*at]).collect();
+            let ranked = self.retriever.search(&asked, wanted, &mut |_| interrupt::check())?;
+            let mut left = Vec::new();
+            for (at, ranked) in open.into_iter().zip(ranked) {
+                let all = ranked.len();
+                let own = |(concept, _): &(pel_shared::kb::ConceptId, f32)| {
+                    members[at].is_none_or(|own| own.contains(&concept.0))
+                };
+                found[at] = ranked.into_iter().filter(own).take(k).collect();
+                let enough = k.min(members[at].map_or(k, HashSet::len));
+                match found[at].len() >= enough || all < wanted || wanted == self.concepts {
+                    true => done(1)?,
+                    false => left.push(at),
+                }
+            }
+            open = left;
+        }
+        Ok(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pel_shared::kb::{Concept, ConceptId};
+    use pel_shared::text::Span;
+
+    /// All concepts by their number, the last one first.
+    struct Backwards(u32);
+
+    impl Retriever for Backwards {
+        fn name(&self) -> &str {
+            "backwards"
+        }
+
+        fn protocol(&self) -> String {
+            String::new()
+        }
+
+        fn search(
+            &self,
+            queries: &[Query<'_>],
+            k: usize,
+            done: &mut dyn FnMut(usize) -> Result<()>,
+        ) -> Result<Vec<Ranked>> {
+            done(queries.len())?;
+            let all = (0..self.0).rev().map(|at| (ConceptId(at), at as f32)).take(k);
+            Ok(vec![all.collect(); queries.len()])
+        }
+    }
+
+    #[test]
+    fn a_mention_meets_its_own_domain_alone() {
+        let mut kb = KnowledgeBase::new();
+        for at in 0..40 {
+            let (id, name) = (format!("C{at}"), format!("name {at}"));
+            // Two worlds; the first has four concepts, which come last.
+            let sources = vec![if at < 4 { "small" } else { "large" }.to_owned()];
+            kb.push(Concept { id, name, sources, ..Concept::default() }).expect("new");
+        }
+        let (backwards, span) = (Backwards(40), Span::new(0, 1));
+        let within = Within::new(&backwards, &kb);
+        let query = |domain| Query { text: "x", span, domain };
+        let mut dealt = 0;
+        let mut done = |mentions| {
+            dealt += mentions;
+            Ok(())
+        };
+        let queries = [query(Some("small")), query(Some("large")), query(None)];
+        let found = within.search(&queries, 3, &mut done).expect("known domains");
+        let ids: Vec<Vec<u32>> = found.iter().map(|ranked| ranked.iter().map(|(id, _)| id.0).collect()).collect();
+        assert_eq!((ids, dealt), (vec![vec![3, 2, 1], vec![39, 38, 37], vec![39, 38, 37]], 3));
+        // More than the world has.
+        let found = within.search(&queries[..1], 9, &mut |_| Ok(())).expect("a known domain");
+        assert_eq!(found[0].len(), 4);
+        let error = within.search(&[query(Some("nowhere"))], 3, &mut |_| Ok(())).expect_err("no concept");
+        assert!(error.to_string().contains("nowhere"), "{error}");
+    }
+}

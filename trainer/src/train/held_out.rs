@@ -1,0 +1,140 @@
+//! The mentions of a held-out split, and what a model's candidates for them are worth.
+
+use super::catalogue::Catalogue;
+use super::config::{Config, Task};
+use super::model::Model;
+use super::survey::encode;
+use crate::candidates::Lists;
+use crate::evaluate::{Gold, Split, TrainingSplit};
+use burn::tensor::Device;
+use pel_shared::biencoder::Side;
+use pel_shared::error::{Error, Result};
+use pel_shared::kb::ConceptId;
+use pel_shared::metrics::{Top, average_precision, recall_at};
+use pel_shared::ranker::reorder;
+use pel_shared::score::Candidate;
+use pel_shared::tokens::Encoded;
+use serde::{Deserialize, Serialize};
+
+/// Candidates that validation looks at.
+pub const CANDIDATES: usize = 64;
+
+/// The mentions of a held-out split.
+pub struct HeldOut {
+    mentions: Vec<(Encoded, Gold)>,
+    /// For ranking: the candidates of each.
+    lists: Vec<Vec<ConceptId>>,
+}
+
+/// What validation found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Validated {
+    /// Mentions that were looked at.
+    pub mentions: usize,
+    /// Of the mentions in the knowledge base, those whose concept is first.
+    pub recall_1: Option<f64>,
+    /// Of these, those whose concept is among the first 64.
+    pub recall_64: Option<f64>,
+    /// As `recall_1`, for concepts that training does not have.
+    pub zero_shot_1: Option<f64>,
+    /// As `recall_64`, for concepts that training does not have.
+    pub zero_shot_64: Option<f64>,
+    /// The area under the precision-recall curve of NIL.
+    pub nil_aupr: Option<f64>,
+}
+
+impl HeldOut {
+    /// Reads mentions of the validation split at equal steps; nothing if none are wanted.
+    ///
+    /// # Errors
+    /// If the split cannot be read, or is empty.
+    pub fn read(config: &Config, model: &Model, catalogue: &Catalogue) -> Result<Option<Self>> {
+        let wanted = config.validation.mentions;
+        let ranks = config.data.task == Task::Rank;
+        let listed = &config.validation.candidates;
+        if wanted == 0 || (ranks && listed.as_os_str().is_empty()) {
+            return Ok(None);
+        }
+        let lists = if ranks { Some(Lists::read(listed, &catalogue.kb)?) } else { None };
+        let (folder, split) = (&config.data.corpus, &config.validation.split);
+        let training = TrainingSplit::read(folder, &config.data.split)?;
+        let read = Split::read(folder, split, 1, &catalogue.kb, Some(&training))?;
+        let of_mention = |gold: &Gold| lists.as_ref()?.of_gold(&read, gold);
+        let known = read.mentions.iter().filter(|gold| !ranks || of_mention(gold).is_some());
+        let known: Vec<&Gold> = known.collect();
+        if known.is_empty() {
+            let (folder, listed) = (folder.display(), listed.display());
+            return Err(Error::input(match ranks {
+                true => format!("{listed}: expected the candidates of the split {split}, found none of its mentions"),
+                false => format!("{folder}: the split {split} has no mention"),
+            }));
+        }
+        let view = config.view_options();
+        let (mut reader, mut mentions, mut candidates) = (view.reader(), Vec::new(), Vec::new());
+        for gold in known.iter().step_by((known.len() / wanted).max(1)) {
+            let text = &read.documents[gold.document].text;
+            // A mention of which nothing is left has no candidate, whatever the model.
+            if let Some(mention) = view.mention(&model.tokens, &reader.mention(text, gold.span)?)? {
+                mentions.push((mention, **gold));
+                candidates.extend(of_mention(gold).map(|list| {
+                    let has_text = |concept: &&ConceptId| catalogue.sequences_of(**concept).len() > 0;
+                    list.candidates.iter().filter(has_text).take(config.data.top).copied().collect()
+                }));
+            }
+        }
+        Ok(Some(Self { mentions, lists: candidates }))
+    }
+
+    /// Ranks the candidates of each mention: recall@1 is the unnormalised accuracy, recall@64 the retriever's.
+    ///
+    /// # Errors
+    /// If the device fails, or the user stops the work.
+    pub fn ranked(&self, model: &Model, catalogue: &Catalogue, device: &Device) -> Result<Validated> {
+        let encoder = model.encoder(&device.clone().inner())?;
+        let of_concept = |concept: &ConceptId| catalogue.sequences_of(*concept).next();
+        let pairs = self.mentions.iter().zip(&self.lists).flat_map(|((mention, _), list)| {
+            let entities = list.iter().filter_map(of_concept).map(|entity| catalogue.tokens(entity));
+            entities.map(move |entity| Encoded::pair(mention, entity))
+        });
+        let pairs: Vec<Encoded> = pairs.collect();
+        let scores = encode(&encoder, Side::Mention, &pairs.iter().collect::<Vec<_>>(), "ranking candidates")?;
+        let mut rest = &scores[..];
+        let found = self.lists.iter().map(|list| {
+            let (own, others) = rest.split_at(list.len());
+            rest = others;
+            let mut found: Vec<Candidate> =
+                list.iter().zip(own).map(|(concept, score)| Candidate { concept: *concept, score: *score }).collect();
+            reorder(&mut found, own);
+            found
+        });
+        Ok(self.judge(&found.collect::<Vec<_>>()))
+    }
+
+    /// The mentions, as a tower reads them.
+    pub fn encoded(&self) -> Vec<&Encoded> {
+        self.mentions.iter().map(|(mention, _)| mention).collect()
+    }
+
+    /// What the candidates of each mention, [`CANDIDATES`] at most, say.
+    pub fn judge(&self, found: &[Vec<Candidate>]) -> Validated {
+        let golds = || self.mentions.iter().map(|(_, gold)| gold).zip(found);
+        let rank = |gold: &Gold, found: &[Candidate]| found.iter().position(|one| Some(one.concept) == gold.concept);
+        let recall = |k: usize, wanted: fn(&Gold) -> bool| -> Option<f64> {
+            let golds = golds().filter(|(gold, _)| gold.concept.is_some() && wanted(gold));
+            recall_at(golds.map(|(gold, found)| rank(gold, found)), k).value()
+        };
+        let zero_shot = |gold: &Gold| gold.seen == Some(false);
+        let top = |(gold, found): (&Gold, &Vec<Candidate>)| Top {
+            score: found.first().map(|best| best.score),
+            nil: gold.concept.is_none(),
+        };
+        Validated {
+            mentions: self.mentions.len(),
+            recall_1: recall(1, |_| true),
+            recall_64: recall(CANDIDATES, |_| true),
+            zero_shot_1: recall(1, zero_shot),
+            zero_shot_64: recall(CANDIDATES, zero_shot),
+            nil_aupr: average_precision(&golds().map(top).collect::<Vec<_>>()),
+        }
+    }
+}
