@@ -1,6 +1,6 @@
 //! BLINK's and T-Biencoder's methods as runs of the tiny model: ranking, distillation, the learned transformation, domains.
 
-use super::super::config::{Config, Domain, DomainOf, LossKind, NegativeKind, Task};
+use super::super::config::{Config, Domain, DomainOf, LossKind, NegativeKind, Schedule, Task};
 use super::super::log;
 use super::super::model::open_ranker;
 use super::steps::Start;
@@ -205,7 +205,9 @@ fn sum_of_max_learns_and_finds() {
     let root = tempfile::tempdir().expect("a folder");
     let mut config = world(root.path());
     (config.model.scorer, config.model.dropout, config.validation.split) = (Scorer::SumOfMax, 0.0, "train".into());
-    (config.optimiser.steps, config.checkpoints.every, config.validation.every) = (Some(100), 100, 0);
+    (config.optimiser.steps, config.checkpoints.every, config.validation.every) = (Some(150), 150, 0);
+    // As the paper: cross-entropy over sums of raw dot products.
+    (config.loss.kind, config.optimiser.schedule) = (LossKind::CrossEntropy, Schedule::Constant);
     config.negatives.mine_every = 50;
     let trained = run(&config, &root.path().join("run")).expect("it trains");
     let validated = trained.validated.expect("there is a split");
