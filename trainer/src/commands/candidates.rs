@@ -77,37 +77,31 @@ struct Found {
 /// If an input cannot be read or does not fit the others, the device fails, or the lists cannot be written.
 pub fn run(args: &CandidatesArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let device = device.open(Work::Long)?;
-    let kb = |path: &Option<PathBuf>| match path {
-        Some(path) => kb_file::read(path).map(|file| file.kb),
-        None => Err(Error::input("expected --kb")),
-    };
     if let Some(run) = &args.run {
         let config = Config::default().read(Some(&run.join("config.toml")), &[])?;
         let snapshot = Snapshot::open(&config, Some(&run.join(MODEL)), "run", &device)?;
-        let found = search(args, &snapshot, snapshot.kb(), None)?;
+        let found = search(args, &snapshot, snapshot.kb())?;
         return finish(args, snapshot.kb(), found, &device, json);
     }
     if let Some(bundle) = &args.bundle {
         let opened = dense::open_on(bundle, device.clone(), None)?;
-        let found = search(args, opened.road.as_ref(), &opened.concepts.kb, None)?;
+        let found = search(args, opened.road.as_ref(), &opened.concepts.kb)?;
         return finish(args, &opened.concepts.kb, found, &device, json);
     }
-    let kb = kb(&args.kb)?;
+    let without = || Error::input("expected a retriever: --run, --bundle, --system or --from; the last two with --kb");
+    let kb = kb_file::read(args.kb.as_ref().ok_or_else(without)?)?.kb;
     if let Some(system) = args.system {
         let training = TrainingSplit::read(&args.corpus, "train").ok();
         let retriever = evaluate::lexical(system, &kb, training.as_ref())?;
-        let found = search(args, &retriever, &kb, training.as_ref())?;
+        let found = search(args, &retriever, &kb)?;
         return finish(args, &kb, found, &device, json);
     }
-    let Some(from) = &args.from else {
-        return Err(Error::input("expected a retriever: --run, --bundle, --system or --from"));
-    };
-    let found = listed(args, from, &kb)?;
+    let found = listed(args, args.from.as_ref().ok_or_else(without)?, &kb)?;
     finish(args, &kb, found, &device, json)
 }
 
-fn mentions(args: &CandidatesArgs, kb: &KnowledgeBase, training: Option<&TrainingSplit>) -> Result<Split> {
-    let mut split = Split::read(&args.corpus, &args.split, args.every as usize, kb, training)?;
+fn mentions(args: &CandidatesArgs, kb: &KnowledgeBase) -> Result<Split> {
+    let mut split = Split::read(&args.corpus, &args.split, args.every as usize, kb, None)?;
     split.mentions.retain(|gold| gold.concept.is_some());
     if split.mentions.is_empty() {
         let (corpus, split) = (args.corpus.display(), &args.split);
@@ -118,20 +112,15 @@ fn mentions(args: &CandidatesArgs, kb: &KnowledgeBase, training: Option<&Trainin
     Ok(split)
 }
 
-fn search(
-    args: &CandidatesArgs,
-    retriever: &dyn Retriever,
-    kb: &KnowledgeBase,
-    training: Option<&TrainingSplit>,
-) -> Result<Found> {
-    let split = mentions(args, kb, training)?;
+fn search(args: &CandidatesArgs, retriever: &dyn Retriever, kb: &KnowledgeBase) -> Result<Found> {
+    let split = mentions(args, kb)?;
     let ranked = evaluate::search(retriever, &split, args.top as usize, "searching")?;
     Ok(Found { split, ranked })
 }
 
 /// What a file has for the mentions of the split; it has to have all of them.
 fn listed(args: &CandidatesArgs, from: &Path, kb: &KnowledgeBase) -> Result<Found> {
-    let (lists, mut split) = (Lists::read(from, kb)?, mentions(args, kb, None)?);
+    let (lists, mut split) = (Lists::read(from, kb)?, mentions(args, kb)?);
     let all: Vec<Option<Ranked>> =
         split.mentions.iter().map(|gold| Some(lists.of_gold(&split, gold)?.ranked(args.top))).collect();
     let (mut ranked, mut kept) = (Vec::new(), Vec::new());

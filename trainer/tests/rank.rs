@@ -1,0 +1,123 @@
+//! Both stages of linking as commands: candidates, a ranker, a student of it, and links in the ranker's order.
+
+mod common;
+
+use common::{Bench, tiny};
+use serde_json::Value;
+
+const WINDOWS: &str = "--set view.mention_tokens=24 --set view.entity_tokens=24";
+
+/// Runs a command line that has to succeed; gives what it printed.
+fn done(bench: &Bench, line: &str) -> String {
+    let said = bench.pel(line);
+    assert_eq!(said.code, Some(0), "{line}: {}", said.err);
+    said.out
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+#[test]
+fn candidates_are_found_ranked_taught_and_linked() {
+    let bench = Bench::new();
+    let train =
+        format!("--corpus @ --kb @kb.jsonl --device cpu --set data.split=dev --set optimiser.batch=2 {WINDOWS}");
+    let tiny = tiny().display().to_string();
+    done(
+        &bench,
+        &format!(
+            "train {train} --encoder {tiny} --steps 4 --set negatives.count=1 --set negatives.kind=random --set data.mentions=2 \
+             --set validation.mentions=0 --out @run"
+        ),
+    );
+    // Every retriever writes lists of the same form.
+    for (retriever, out) in
+        [("--run @run", "of-run"), ("--bundle @bundle", "of-bundle"), ("--system tfidf --kb @kb.jsonl", "of-tfidf")]
+    {
+        let said = done(
+            &bench,
+            &format!("candidates {retriever} --corpus @ --split dev --top 3 --device cpu --out @{out} --json"),
+        );
+        let said = json(&said);
+        assert_eq!((&said["mentions"], &said["ranker_accuracy"]), (&2.into(), &Value::Null), "{retriever}: {said}");
+        let text = std::fs::read_to_string(bench.path(out)).expect("written");
+        let lines: Vec<Value> = text.lines().map(json).collect();
+        assert_eq!(
+            (lines.len(), &lines[0]["id"], &lines[1]["end"]),
+            (2, &"D1".into(), &17.into()),
+            "{retriever}: {text}"
+        );
+    }
+    done(
+        &bench,
+        &format!(
+            "train --stage rank {train} --encoder {tiny} --steps 6 --candidates @of-run --dev-candidates @of-run --out @rank"
+        ),
+    );
+    let taught = done(
+        &bench,
+        "candidates --from @of-run --ranker @rank/model --kb @kb.jsonl --corpus @ --split dev --top 3 --device cpu --out @taught",
+    );
+    assert!(taught.contains("first by the ranker for"), "{taught}");
+    let first = std::fs::read_to_string(bench.path("taught")).expect("written");
+    let first = json(first.lines().next().expect("a line"));
+    assert_eq!(first["teacher"].as_array().map(Vec::len), first["candidates"].as_array().map(Vec::len));
+    done(
+        &bench,
+        &format!(
+            "train {train} --encoder {tiny} --steps 2 --distil @taught --set validation.mentions=0 --out @student"
+        ),
+    );
+
+    // Links: the ranker's scores stand beside the candidates, in their order; what is NIL stays so.
+    std::fs::write(bench.path("note.txt"), "fever and chest pain").expect("written");
+    let line = "link --bundle @bundle @note.txt --names-only --device cpu --format jsonl";
+    let (plain, ranked) = (done(&bench, line), done(&bench, &format!("{line} --ranker @rank/model --rerank 3")));
+    assert_eq!((plain.lines().count(), ranked.lines().count()), (2, 2), "{ranked}");
+    for (plain, ranked) in plain.lines().map(json).zip(ranked.lines().map(json)) {
+        let scores = |link: &Value| -> Vec<Option<f64>> {
+            link["candidates"].as_array().expect("a list").iter().map(|one| one["ranker_score"].as_f64()).collect()
+        };
+        assert!(scores(&plain).iter().all(Option::is_none), "{plain}");
+        assert!(scores(&ranked).is_sorted_by(|a, b| a >= b) && scores(&ranked)[0].is_some(), "{ranked}");
+        assert_eq!(plain["decision"], ranked["decision"]);
+        assert_eq!(ranked["concept"]["id"], ranked["candidates"][0]["id"], "{ranked}");
+    }
+
+    let evaluated = done(
+        &bench,
+        "evaluate --bundle @bundle --corpus @ --split dev --train-split none --systems link,bm25 --ranker @rank/model --rerank 2,3 \
+         --device cpu --json",
+    );
+    let systems = json(&evaluated)["systems"].as_array().expect("a list").clone();
+    let names: Vec<&str> = systems.iter().filter_map(|system| system["system"].as_str()).collect();
+    let expected = ["link", "link + ranker@2", "link + ranker@3", "bm25", "bm25 + ranker@2", "bm25 + ranker@3"];
+    assert_eq!(names, expected);
+    assert_eq!(systems[2]["ranking"]["found"]["of"], 2, "{}", systems[2]);
+    // NIL is decided by the first stage's score.
+    assert_eq!(systems[0]["nil"][0]["au_pr"], systems[2]["nil"][0]["au_pr"]);
+    let shown = done(
+        &bench,
+        "evaluate --bundle @bundle --corpus @ --split dev --train-split none --systems link --ranker @rank/model --rerank 2 --device cpu",
+    );
+    assert!(shown.contains("Normalised accuracy") && shown.contains("link + ranker@2"), "{shown}");
+
+    bench.refuses(&[
+        ("link --bundle @bundle @note.txt --rerank 3", 2, "--ranker"),
+        (
+            "link --bundle @bundle @note.txt --rerank 3 --ranker @run/model",
+            3,
+            "expected the model of `pel train --stage rank`",
+        ),
+        ("index --encoder @rank/model --kb @kb.jsonl --device cpu --out @never", 3, "found a ranker"),
+        ("candidates --corpus @ --split dev --out @x", 3, "expected a retriever"),
+        (
+            "candidates --from @kb.jsonl --ranker @rank/model --kb @kb.jsonl --corpus @ --split dev --out @x",
+            3,
+            "doc_id",
+        ),
+        ("train --stage rank --encoder x --corpus @ --kb @kb.jsonl --out @y --device cpu", 3, "`data.candidates`"),
+        ("evaluate --kb @kb.jsonl --corpus @ --split dev --train-split none --within-domain", 3, "says its domain"),
+    ]);
+}
