@@ -2,6 +2,7 @@
 
 use super::*;
 use pel_shared::loss::Proxy;
+use pel_shared::transformation::Norm;
 
 impl Default for Data {
     fn default() -> Self {

@@ -3,7 +3,10 @@
 mod check;
 mod defaults;
 mod keep;
+mod methods;
 mod read;
+
+pub use methods::{Distillation, Fgsm, Transformation};
 
 use pel_shared::bert::Precision;
 use pel_shared::biencoder::{Pooling, Reduction};
@@ -11,7 +14,6 @@ use pel_shared::bundle::{View, ViewOptions};
 use pel_shared::loss::MultiSimilarity;
 use pel_shared::score::{Score, Scorer};
 use pel_shared::tokens::{EntityTemplate, MentionTemplate};
-use pel_shared::transformation::Norm;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -220,46 +222,6 @@ pub enum NegativeKind {
     Hard,
     /// A share of hard ones, the rest random.
     Mixed,
-}
-
-/// FGSM regularisation (PEL, eq. 6 to 8).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Fgsm {
-    /// λ: the weight of the loss over perturbed entities; 0 = no FGSM.
-    pub lambda: f64,
-    /// ε: the size of a perturbation.
-    pub epsilon: f64,
-}
-
-/// What a bi-encoder learns from a cross-encoder (BLINK, section 4.3), whose scores stand beside the candidates.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Distillation {
-    /// The weight of the student's own loss, BLINK's α in eq. 10, where the paper has 0.5; 1 = no distillation.
-    pub own_share: f64,
-    /// T: the temperature of both softmaxes; the paper has 2 to 5.
-    pub temperature: f64,
-}
-
-/// The learned transformation (T-Biencoder, section 3.3).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Transformation {
-    /// The weight of L', the loss over transformed mentions and entities; 1 in the paper, 0 = no transformation.
-    pub weight: f64,
-    /// Whether L, the loss without the transformation, is minimised too; the paper's ablation leaves it out.
-    pub plain: bool,
-    /// K: the layer whose output is transformed; 0 is the embedding layer.
-    pub layer: usize,
-    /// The norm that bounds the matrices.
-    pub norm: Norm,
-    /// ε: the bound.
-    pub epsilon: f64,
-    /// Steps of ascent for each batch before L' is taken, beside the one that comes with its gradient.
-    pub ascents: usize,
-    /// The length of a step of ascent, as a share of ε.
-    pub rate: f64,
 }
 
 /// How weights change.
