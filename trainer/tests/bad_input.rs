@@ -190,10 +190,11 @@ fn an_index_that_was_stopped_goes_on_and_ends_the_same() {
         (kb.display().to_string(), tiny().display().to_string(), stopped.display().to_string());
     let mut command = pel(&args);
     command.args([&kb_arg, "--encoder", &encoder, "--out", &out]).stdout(Stdio::null()).stderr(Stdio::piped());
-    let child = command.spawn().expect("it can be started");
+    let mut child = command.spawn().expect("it can be started");
     let work = folder.path().join(".stopped.work/vectors.f32");
     let begun = || std::fs::metadata(&work).is_ok_and(|metadata| metadata.len() > 0);
     while !begun() {
+        assert_eq!(child.try_wait().expect("it can be asked"), None, "it has ended early");
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     let signal = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill can be started");

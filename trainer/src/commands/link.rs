@@ -243,9 +243,10 @@ impl Job<'_> {
                 self.linker.rerank(text, links, &pairs, &scores);
             }
         }
+        let listed = self.args.k.max(1);
         for link in links.iter_mut().flatten() {
-            link.candidates.truncate(self.args.k);
-            link.ranker_scores.truncate(self.args.k);
+            link.candidates.truncate(listed);
+            link.ranker_scores.truncate(listed);
         }
         Ok(())
     }

@@ -251,7 +251,7 @@ pub struct PubtatorArgs {
 /// Options of `pel import zeshel`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Example:\n  pel import zeshel zeshel --out corpus\n  \
-    pel evaluate --corpus corpus --kb corpus/kb.jsonl --split test --by domain")]
+    pel evaluate --corpus corpus --kb corpus/kb.jsonl --split test --within-domain --by domain")]
 pub struct ZeshelArgs {
     /// The folder with documents and mentions
     #[arg(value_name = "FOLDER")]
@@ -261,24 +261,40 @@ pub struct ZeshelArgs {
     pub out: PathBuf,
 }
 
+/// The files of a corpus by split; one at least.
+#[derive(Args, Clone, Debug)]
+#[group(required = true, multiple = true)]
+pub struct MentionFiles {
+    /// The mentions to train on
+    #[arg(long, value_name = "FILE")]
+    pub train: Option<PathBuf>,
+    /// The mentions to choose settings on
+    #[arg(long, value_name = "FILE")]
+    pub dev: Option<PathBuf>,
+    /// The mentions to test on
+    #[arg(long, value_name = "FILE")]
+    pub test: Option<PathBuf>,
+}
+
+impl MentionFiles {
+    /// Those that are given, with their splits.
+    pub(super) fn given(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        let all = [("train", &self.train), ("dev", &self.dev), ("test", &self.test)];
+        all.into_iter().filter_map(|(split, path)| Some((split, path.as_deref()?)))
+    }
+}
+
 /// Options of `pel import blink`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Example:\n  \
     pel import blink --entities entity.jsonl --train train.jsonl --dev valid.jsonl --test test.jsonl --out corpus")]
-#[command(group = clap::ArgGroup::new("mentions").required(true).multiple(true))]
 pub struct BlinkArgs {
     /// Tables of entities; one for each world, named after it
     #[arg(long, value_name = "FILE")]
     pub entities: Vec<PathBuf>,
-    /// The mentions to train on
-    #[arg(long, value_name = "FILE", group = "mentions")]
-    pub train: Option<PathBuf>,
-    /// The mentions to choose settings on
-    #[arg(long, value_name = "FILE", group = "mentions")]
-    pub dev: Option<PathBuf>,
-    /// The mentions to test on
-    #[arg(long, value_name = "FILE", group = "mentions")]
-    pub test: Option<PathBuf>,
+    /// The mentions of each split.
+    #[command(flatten)]
+    pub mentions: MentionFiles,
     /// The folder to write into; it is made if it is missing, and files of an earlier import in it are replaced
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
@@ -289,17 +305,10 @@ pub struct BlinkArgs {
 #[command(
     after_help = "Example:\n  pel import wikilinks --train train.jsonl --dev dev.jsonl --test test.jsonl --out corpus"
 )]
-#[command(group = clap::ArgGroup::new("mentions").required(true).multiple(true))]
 pub struct WikilinksArgs {
-    /// The mentions to train on
-    #[arg(long, value_name = "FILE", group = "mentions")]
-    pub train: Option<PathBuf>,
-    /// The mentions to choose settings on
-    #[arg(long, value_name = "FILE", group = "mentions")]
-    pub dev: Option<PathBuf>,
-    /// The mentions to test on
-    #[arg(long, value_name = "FILE", group = "mentions")]
-    pub test: Option<PathBuf>,
+    /// The mentions of each split.
+    #[command(flatten)]
+    pub mentions: MentionFiles,
     /// The folder to write into; it is made if it is missing, and files of an earlier import in it are replaced
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
@@ -308,17 +317,15 @@ pub struct WikilinksArgs {
 impl ImportArgs {
     /// The files and folders to read.
     pub(super) fn inputs(&self) -> Vec<PathBuf> {
-        let three = |files: [&Option<PathBuf>; 3]| files.into_iter().flatten().cloned().collect::<Vec<_>>();
+        let paths = |files: &MentionFiles| files.given().map(|(_, path)| path.to_owned()).collect::<Vec<_>>();
         match &self.format {
             Format::Obo(args) => args.common.inputs.clone(),
             Format::Jsonl(args) => args.common.inputs.clone(),
             Format::Csv(args) => args.common.inputs.clone(),
             Format::Pubtator(args) => args.common.inputs.clone(),
             Format::Zeshel(args) => vec![args.folder.clone()],
-            Format::Blink(BlinkArgs { entities, train, dev, test, .. }) => {
-                [entities.clone(), three([train, dev, test])].concat()
-            }
-            Format::Wikilinks(WikilinksArgs { train, dev, test, .. }) => three([train, dev, test]),
+            Format::Blink(args) => [args.entities.clone(), paths(&args.mentions)].concat(),
+            Format::Wikilinks(args) => paths(&args.mentions),
         }
     }
 

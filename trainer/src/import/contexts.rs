@@ -13,7 +13,7 @@ use pel_shared::import::report::Report;
 use pel_shared::kb::Concept;
 use serde::Deserialize;
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// An identifier, which some files write as a number.
 #[derive(Deserialize)]
@@ -155,18 +155,13 @@ impl Writer<'_> {
     }
 }
 
-/// The files of a corpus by split.
-fn splits<'a>(files: [(&'static str, &'a Option<PathBuf>); 3]) -> impl Iterator<Item = (&'static str, &'a Path)> {
-    files.into_iter().filter_map(|(split, path)| Some((split, path.as_deref()?)))
-}
-
 /// Reads BLINK's files. An entity's identifier is its `idx` or `document_id` (of an address that ends in `curid=12`, the number), or
 /// else the number of its line, from 0.
 ///
 /// # Errors
 /// If a file cannot be read, a line is no mention or no entity, or the output cannot be written.
 pub fn blink(args: &BlinkArgs, output: &mut Output, report: &mut Report, counter: &mut Counter) -> Result<()> {
-    let BlinkArgs { entities, train, dev, test, .. } = args;
+    let BlinkArgs { entities, mentions, .. } = args;
     let mut writer = Writer {
         corpus: Annotated::default(),
         concepts: Named::default(),
@@ -193,7 +188,7 @@ pub fn blink(args: &BlinkArgs, output: &mut Output, report: &mut Report, counter
             Ok(())
         })?;
     }
-    for (split, path) in splits([("train", train), ("dev", dev), ("test", test)]) {
+    for (split, path) in mentions.given() {
         writer.file(split, path, |line| {
             let row: BlinkRow = record(line)?;
             let concept = Concept {
@@ -214,10 +209,9 @@ pub fn blink(args: &BlinkArgs, output: &mut Output, report: &mut Report, counter
 /// # Errors
 /// If a file cannot be read, a line is no mention, or the output cannot be written.
 pub fn wikilinks(args: &WikilinksArgs, output: &mut Output, report: &mut Report, counter: &mut Counter) -> Result<()> {
-    let WikilinksArgs { train, dev, test, .. } = args;
     let (corpus, concepts) = (Annotated::default(), Named::default());
     let mut writer = Writer { corpus, concepts, has_table: false, by_line: HashMap::new(), report, counter };
-    for (split, path) in splits([("train", train), ("dev", dev), ("test", test)]) {
+    for (split, path) in args.mentions.given() {
         writer.file(split, path, |line| {
             let row: WikilinksRow = record(line)?;
             let id = row.id.into_text();

@@ -4,7 +4,7 @@ use super::super::config::{Config, Domain, DomainOf, LossKind, NegativeKind, Sch
 use super::super::log;
 use super::super::model::open_ranker;
 use super::steps::Start;
-use super::{cpu, interrupt, run, world};
+use super::{cpu, killed_and_resumed, run, world};
 use crate::evaluate::{Query, Retriever, Split};
 use crate::rerank::Reranker;
 use crate::train::Snapshot;
@@ -95,22 +95,21 @@ fn runs_of_every_kind_go_on_after_being_killed() {
         };
         let whole = root.path().join(format!("{name}-whole"));
         run(&config, &whole).expect("it trains");
-        let mut deaths = 0;
-        for checks in (1..).step_by(23) {
-            let out = root.path().join(format!("{name}-{checks}"));
-            interrupt::die_after(checks);
-            let died = run(&config, &out).is_err();
-            interrupt::live();
-            if !died {
-                break;
-            }
-            deaths += 1;
-            run(&config, &out).expect("it goes on");
-            assert!(outcome(&out) == outcome(&whole), "{name}, killed at check {checks}: other weights");
-        }
+        let deaths = killed_and_resumed(&config, root.path(), name, 23, |out, checks| {
+            assert!(outcome(out) == outcome(&whole), "{name}, killed at check {checks}: other weights");
+        });
         assert!(deaths > 2, "{name}: {deaths}");
         let events = log::read(&whole.join("metrics.jsonl")).expect("whole");
         assert!(events.len() >= 5, "{name}: {events:?}");
+        // Only frozen embeddings stay what they were.
+        let words = |file: &Path| {
+            let bytes = std::fs::read(file).expect("written");
+            let all = safetensors::SafeTensors::deserialize(&bytes).expect("whole");
+            all.tensor("embeddings.word_embeddings.weight").expect("there").data().to_vec()
+        };
+        let side = if config.model.tied { "model/model.safetensors" } else { "model/mention/model.safetensors" };
+        let same = words(&whole.join(side)) == words(&super::tiny().join("model.safetensors"));
+        assert_eq!(same, config.model.freeze_embeddings, "{name}");
     }
 }
 
@@ -172,6 +171,11 @@ fn what_cannot_be_ranked_or_taught_is_said() {
         &with("a", r#"["D2", "D3"]"#),
         &["has no mention to learn from", "1 x mention whose candidates lack the right concept"],
     );
+    // Unless it may be put in.
+    let mut added = config.clone();
+    with("a", r#"["D2", "D3"]"#)(&mut added);
+    added.data.add_gold = true;
+    assert_eq!(run(&added, &root.path().join("added")).expect("it trains").examples, 1);
     refused(&with("b", r#"["D1", "D77"]"#), &["line 1", "D77", "not in the knowledge base"]);
     refused(&with("c", r#"["D1", "D1"]"#), &["line 1", "stands twice"]);
     refused(&with("d", r#"["D1", "D2"], "teacher": [1.0]"#), &["line 1", "expected 2 teacher's scores", "found 1"]);

@@ -190,22 +190,36 @@ fn a_run_killed_anywhere_ends_as_one_never_killed() {
     let expected = outcome(&root.path().join("whole"));
     assert!(expected.1.iter().any(|line| line.contains("mined")) && expected.1.len() >= 5 + 3 + 2, "{:?}", expected.1);
     // Each check for Ctrl-C is a place to die at: within accumulations, mining passes and validations.
+    let deaths = killed_and_resumed(&config, root.path(), "killed", 5, |out, checks| {
+        let found = outcome(out);
+        assert_eq!(found.1, expected.1, "killed at check {checks}");
+        assert!(found.0 == expected.0, "killed at check {checks}: other weights");
+    });
+    assert!(deaths > 10, "{deaths}");
+}
+
+/// Kills runs at every `stride`-th check for Ctrl-C, lets each go on to its end, and has its folder compared; gives how many died.
+fn killed_and_resumed(
+    config: &Config,
+    root: &Path,
+    name: &str,
+    stride: usize,
+    compare: impl Fn(&Path, usize),
+) -> usize {
     let mut deaths = 0;
-    for checks in (1..).step_by(5) {
-        let out = root.path().join(format!("killed-{checks}"));
+    for checks in (1..).step_by(stride) {
+        let out = root.join(format!("{name}-{checks}"));
         interrupt::die_after(checks);
-        let died = run(&config, &out).is_err();
+        let died = run(config, &out).is_err();
         interrupt::live();
         if !died {
             break;
         }
         deaths += 1;
-        run(&config, &out).expect("it goes on");
-        let found = outcome(&out);
-        assert_eq!(found.1, expected.1, "killed at check {checks}");
-        assert!(found.0 == expected.0, "killed at check {checks}: other weights");
+        run(config, &out).expect("it goes on");
+        compare(&out, checks);
     }
-    assert!(deaths > 10, "{deaths}");
+    deaths
 }
 
 #[test]
