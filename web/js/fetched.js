@@ -3,12 +3,11 @@
 import { PelError } from "./errors.js";
 
 /** A response that is whole and well. */
-export async function fetched(url, { signal, ...options } = {}) {
+export async function fetched(url, options) {
   let response;
   try {
-    response = await fetch(url, { signal, credentials: "same-origin", ...options });
+    response = await fetch(url, { credentials: "same-origin", ...options });
   } catch (error) {
-    if (signal?.aborted) throw new PelError("cancelled", "ended by its signal");
     throw new PelError("network", `${new URL(url, location.href).pathname} cannot be fetched: is the server there?`, { cause: error });
   }
   if (!response.ok) {

@@ -109,8 +109,18 @@ export class Pel {
   #linking = 0;
 
   static async load(source, options = {}) {
+    const { signal } = options;
+    try {
+      if (signal?.aborted) throw ended(signal);
+      return await Pel.#loaded(source, options);
+    } catch (error) {
+      // Each step fails in its own words when its signal ends it; here is the one place that gives them one.
+      throw signal?.aborted ? ended(signal) : error;
+    }
+  }
+
+  static async #loaded(source, options) {
     const { device = "auto", onProgress, onDevice, cache = true, signal } = options;
-    if (signal?.aborted) throw ended(signal);
     const progress = (phase, loaded, total, cached) => onProgress?.({ phase, loaded, total, cached });
     const pel = new Pel(Pel.#key);
     const wanted = await chosen(device);
@@ -160,7 +170,7 @@ export class Pel {
       if (error.code === "bundle" && files.cached) {
         // What the browser's store gave back is damaged: once more from where it came.
         await forget(source);
-        return Pel.load(source, options);
+        return Pel.#loaded(source, options);
       }
       const gpu = wanted === "webgpu" && device === "auto" && error.code !== "bundle" && !signal?.aborted;
       if (!gpu) throw error;

@@ -44,7 +44,6 @@ export async function program(onProgress, signal) {
     const module = streams ? await WebAssembly.compileStreaming(response) : await WebAssembly.compile(await response.arrayBuffer());
     return { name, module };
   } catch (error) {
-    if (signal?.aborted) throw new PelError("cancelled", "ended by its signal");
     throw new PelError("network", `${url.pathname}: expected a WebAssembly module: ${error.message}`, { cause: error });
   }
 }

@@ -57,7 +57,7 @@ function given(source) {
 async function oneFile(url, kept, { signal, onProgress }) {
   const hit = await kept?.match(url);
   const response = measured(hit ?? (await fetched(url, { signal })), (loaded, total) => onProgress(loaded, total, Boolean(hit)));
-  const blob = await whole(response, url, signal);
+  const blob = await whole(response, url);
   const keep = async () => {
     if (!hit) await put(kept, url, blob);
   };
@@ -70,7 +70,7 @@ async function folder(url, kept, { signal, onProgress }) {
   const before = await kept?.match(at);
   let text;
   try {
-    text = await (await fetched(at, { signal, cache: "no-cache" })).text();
+    text = await (await whole(await fetched(at, { signal, cache: "no-cache" }), at)).text();
   } catch (error) {
     if (!before || error.code !== "network") throw error;
     text = await before.text();
@@ -91,7 +91,7 @@ async function folder(url, kept, { signal, onProgress }) {
       came.set(name, loaded);
       onProgress([...came.values()].reduce((sum, bytes) => sum + bytes, 0), total, cached);
     });
-    blobs[name] = await whole(response, place, signal);
+    blobs[name] = await whole(response, place);
     if (!hit) fresh.set(key.href, blobs[name]);
   };
   await Promise.all(files.map(one));
@@ -119,11 +119,10 @@ function listed(text, at) {
   return files;
 }
 
-async function whole(response, url, signal) {
+async function whole(response, url) {
   try {
     return await response.blob();
   } catch (error) {
-    if (signal?.aborted) throw new PelError("cancelled", "ended by its signal");
     throw new PelError("network", `${new URL(url).pathname} has come only in part`, { cause: error });
   }
 }
