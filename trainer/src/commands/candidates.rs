@@ -1,21 +1,18 @@
 //! `pel candidates`: what a retriever finds for the mentions of a split, for a ranker or a student to learn from.
 
-use crate::candidates::{Line, Lists};
+use crate::candidates::Found;
 use crate::device::{DeviceArgs, OpenDevice, Work};
-use crate::evaluate::{self, Gold, Query, Retriever, Split, System, TrainingSplit, dense};
-use crate::files::{io_error, write_whole};
+use crate::evaluate::{self, Gold, Retriever, Split, System, TrainingSplit, dense};
 use crate::kb_file;
-use crate::progress::Progress;
-use crate::rerank::{Reranker, rerank};
+use crate::rerank::rerank;
 use crate::train::config::Config;
 use crate::train::model::open_ranker;
 use crate::train::{MODEL, Snapshot};
 use clap::Args;
 use pel_shared::error::{Context, Error, Result};
-use pel_shared::kb::{ConceptId, KnowledgeBase};
+use pel_shared::kb::KnowledgeBase;
 use pel_shared::lexical::Ranked;
-use pel_shared::text::Offsets;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// List a retriever's candidates for the mentions of a split, and a ranker's scores of them, for training
 #[derive(Debug, Args)]
@@ -64,13 +61,6 @@ pub struct CandidatesArgs {
     out: PathBuf,
 }
 
-/// Candidates of the mentions of a split whose concept the knowledge base has.
-struct Found {
-    split: Split,
-    /// One list for each mention of the split.
-    ranked: Vec<Ranked>,
-}
-
 /// Runs `pel candidates`.
 ///
 /// # Errors
@@ -96,46 +86,16 @@ pub fn run(args: &CandidatesArgs, device: &DeviceArgs, json: bool) -> Result<()>
         let found = search(args, &retriever, &kb)?;
         return finish(args, &kb, found, &device, json);
     }
-    let found = listed(args, args.from.as_ref().ok_or_else(without)?, &kb)?;
+    let found = Found::listed(args.from.as_ref().ok_or_else(without)?, mentions(args, &kb)?, args.top, &kb)?;
     finish(args, &kb, found, &device, json)
 }
 
 fn mentions(args: &CandidatesArgs, kb: &KnowledgeBase) -> Result<Split> {
-    let mut split = Split::read(&args.corpus, &args.split, args.every as usize, kb, None)?;
-    split.mentions.retain(|gold| gold.concept.is_some());
-    if split.mentions.is_empty() {
-        let (corpus, split) = (args.corpus.display(), &args.split);
-        return Err(Error::input(format!(
-            "{corpus}: the split {split} has no mention whose concept is in the knowledge base"
-        )));
-    }
-    Ok(split)
+    Found::mentions(&args.corpus, &args.split, args.every as usize, kb)
 }
 
 fn search(args: &CandidatesArgs, retriever: &dyn Retriever, kb: &KnowledgeBase) -> Result<Found> {
-    let split = mentions(args, kb)?;
-    let ranked = evaluate::search(retriever, &split, args.top as usize, "searching")?;
-    Ok(Found { split, ranked })
-}
-
-/// What a file has for the mentions of the split; it has to have all of them.
-fn listed(args: &CandidatesArgs, from: &Path, kb: &KnowledgeBase) -> Result<Found> {
-    let (lists, mut split) = (Lists::read(from, kb)?, mentions(args, kb)?);
-    let all: Vec<Option<Ranked>> =
-        split.mentions.iter().map(|gold| Some(lists.of_gold(&split, gold)?.ranked(args.top))).collect();
-    let (mut ranked, mut kept) = (Vec::new(), Vec::new());
-    for (gold, list) in split.mentions.iter().zip(all) {
-        if let Some(list) = list {
-            kept.push(*gold);
-            ranked.push(list);
-        }
-    }
-    if kept.is_empty() {
-        let (from, split) = (from.display(), &args.split);
-        return Err(Error::input(format!("{from}: expected candidates for mentions of the split {split}, found none")));
-    }
-    split.mentions = kept;
-    Ok(Found { split, ranked })
+    Found::search(retriever, mentions(args, kb)?, args.top as usize)
 }
 
 fn finish(args: &CandidatesArgs, kb: &KnowledgeBase, found: Found, device: &OpenDevice, json: bool) -> Result<()> {
@@ -145,19 +105,11 @@ fn finish(args: &CandidatesArgs, kb: &KnowledgeBase, found: Found, device: &Open
         Some(folder) => {
             let ranker = open_ranker(folder, &device.device)?;
             let ranker = if args.bf16 { ranker.rounded() } else { ranker };
-            let lists: Vec<Vec<ConceptId>> =
-                ranked.iter().map(|ranked| ranked.iter().map(|(concept, _)| *concept).collect()).collect();
-            let queries: Vec<Query<'_>> = split.queries().collect();
-            let mut progress = Progress::new("ranking", queries.len() as u64, "mentions");
-            let mut done = |mentions: usize| {
-                progress.advance(mentions as u64);
-                Ok(())
-            };
-            let scores = Reranker::new(&ranker, kb).scores(&queries, &lists, &mut done);
+            let scores = found.ranked_by(&ranker, kb, args.top as usize);
             Some(scores.context(|| folder.display().to_string())?)
         }
     };
-    write(&args.out, kb, &found, teacher.as_deref())?;
+    found.write(&args.out, kb, teacher.as_deref())?;
     let share = |right: usize| 100.0 * right as f64 / split.mentions.len() as f64;
     let first = |(gold, ranked): &(&Gold, &Ranked)| ranked.first().map(|(concept, _)| *concept) == gold.concept;
     let within = |(gold, ranked): &(&Gold, &Ranked)| ranked.iter().any(|(concept, _)| Some(*concept) == gold.concept);
@@ -188,31 +140,4 @@ fn finish(args: &CandidatesArgs, kb: &KnowledgeBase, found: Found, device: &Open
         println!("first by the ranker for {:.1} % (of those that are among them {normalised:.1} %)", share(ordered));
     }
     Ok(())
-}
-
-fn write(out: &Path, kb: &KnowledgeBase, found: &Found, teacher: Option<&[Vec<f32>]>) -> Result<()> {
-    let id = |concept: ConceptId| kb.get(concept).map(|concept| concept.id.clone());
-    let Found { split, ranked } = found;
-    write_whole(out, |file| {
-        for (at, (gold, ranked)) in split.mentions.iter().zip(ranked).enumerate() {
-            let document = &split.documents[gold.document];
-            let offsets = Offsets::new(&document.text);
-            // A mention of which nothing is left has no scores; a concept without a readable name has none in JSON.
-            let teacher = teacher.map_or(&[][..], |teacher| &teacher[at]);
-            let readable = |at: &usize| teacher.get(*at).is_none_or(|score| score.is_finite());
-            let places: Vec<usize> = (0..ranked.len()).filter(readable).collect();
-            let line = Line {
-                doc_id: document.doc_id.clone(),
-                start: offsets.code_point(gold.span.start),
-                end: offsets.code_point(gold.span.end),
-                id: gold.concept.and_then(id),
-                candidates: places.iter().filter_map(|at| id(ranked[*at].0)).collect(),
-                scores: places.iter().map(|at| ranked[*at].1).collect(),
-                teacher: places.iter().filter_map(|at| teacher.get(*at).copied()).collect(),
-            };
-            serde_json::to_writer(&mut *file, &line).map_err(|cause| io_error("writing", out, cause.into()))?;
-            file.write_all(b"\n").map_err(|cause| io_error("writing", out, cause))?;
-        }
-        Ok(())
-    })
 }

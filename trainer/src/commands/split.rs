@@ -1,6 +1,7 @@
 //! `pel split`: data sets made from other data sets.
 
-use crate::split::{Material, Okb, hold_out, suggest};
+use crate::split::{Material, Okb, Worlds, by_domain, hold_out, suggest};
+use crate::train::config::DomainOf;
 use clap::{Args, Subcommand};
 use pel_shared::error::{Error, Result};
 use std::path::PathBuf;
@@ -20,6 +21,37 @@ enum Kind {
     /// is left), held_out.jsonl (what was taken out), the corpus again, in which a held-out mention has the label
     /// `NIL:` and its former concept, and okb.json and okb.txt: is what is held out like the whole?
     Okb(OkbArgs),
+    /// Give each semantic type or source to one split alone, as ZESHEL does with its worlds
+    ///
+    /// A mention stays if the split of its document is that of its domain; domains that are not named are trained on. So the
+    /// splits share neither texts nor domains. The split `heldout` has the mentions of trained domains in the texts of `test`.
+    Domains(DomainsArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    pel split domains --corpus corpus --kb kb.jsonl                              (counts the domains)\n  \
+    pel split domains --corpus corpus --kb kb.jsonl --dev T017 --test T033,T103 --out worlds\n  \
+    pel train --set data.domains=type --set negatives.domain=inside --corpus worlds ...")]
+struct DomainsArgs {
+    /// The folder of the corpus: documents.jsonl and mentions.train.jsonl, mentions.dev.jsonl, mentions.test.jsonl
+    #[arg(long, value_name = "DIR")]
+    corpus: PathBuf,
+    /// The concepts, one JSON object a line
+    #[arg(long, value_name = "FILE")]
+    kb: PathBuf,
+    /// What the domain of a concept is
+    #[arg(long, value_enum, default_value = "type")]
+    by: DomainOf,
+    /// The domains of the split `dev`: sources, or types by identifier or name
+    #[arg(long, value_name = "DOMAINS", value_delimiter = ',', requires = "out")]
+    dev: Vec<String>,
+    /// The domains of the split `test`
+    #[arg(long, value_name = "DOMAINS", value_delimiter = ',', requires = "out")]
+    test: Vec<String>,
+    /// The folder to write into
+    #[arg(long, value_name = "DIR", requires_all = ["dev", "test"])]
+    out: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -63,7 +95,10 @@ fn share(text: &str) -> std::result::Result<f64, String> {
 /// # Errors
 /// If an input cannot be read, a type does not fit, or the output cannot be written.
 pub fn run(args: &SplitArgs, json: bool) -> Result<()> {
-    let Kind::Okb(args) = &args.kind;
+    let args = match &args.kind {
+        Kind::Okb(args) => args,
+        Kind::Domains(args) => return domains(args, json),
+    };
     let material = Material::read(&args.corpus, &args.kb, &args.train_split)?;
     match &args.out {
         None => {
@@ -78,6 +113,15 @@ pub fn run(args: &SplitArgs, json: bool) -> Result<()> {
             print(json, &report, || format!("{}\n\nwritten to {}", report.text(), out.display()))
         }
     }
+}
+
+fn domains(args: &DomainsArgs, json: bool) -> Result<()> {
+    let material = Material::read(&args.corpus, &args.kb, "train")?;
+    let (dev, test, out) = (args.dev.clone(), args.test.clone(), args.out.clone());
+    let worlds = Worlds { by: args.by, dev, test, out: out.clone().unwrap_or_default() };
+    let report = by_domain(&material, &worlds)?;
+    let written = out.map_or(String::new(), |out| format!("\n\nwritten to {}", out.display()));
+    print(json, &report, || format!("{}{written}", report.text()))
 }
 
 fn print(json: bool, value: &impl serde::Serialize, text: impl FnOnce() -> String) -> Result<()> {

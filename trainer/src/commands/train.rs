@@ -1,7 +1,7 @@
 //! `pel train` and `pel pretrain`: from the command line to a run and back.
 
 use crate::device::{DeviceArgs, Work};
-use crate::train::config::{Config, Data, Loss, LossKind, Model, Optimiser, Task, Views};
+use crate::train::config::{Config, Data, Model, Optimiser, Task, Views};
 use crate::train::{self, Trained};
 use clap::{Args, ValueEnum};
 use pel_shared::bundle::View;
@@ -129,7 +129,7 @@ pub fn train(args: &TrainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let path = |path: &Option<PathBuf>| path.as_ref().map(|path| toml::Value::String(path.display().to_string()));
     let defaults = match args.stage {
         Stage::Link => Config::default(),
-        Stage::Rank => ranking(),
+        Stage::Rank => Config::ranking(),
     };
     let flags = vec![
         ("data.corpus", path(&args.corpus)),
@@ -169,17 +169,6 @@ fn alignment() -> Config {
         model: Model { tied: true, ..Model::default() },
         view,
         optimiser: Optimiser { learning_rate: 2e-5, batch: 256, epochs: 1.0, warmup: 0.1, ..Optimiser::default() },
-        ..Config::default()
-    }
-}
-
-/// What a ranker's training does unless it is told otherwise: PEL, table 6, its second column.
-fn ranking() -> Config {
-    Config {
-        data: Data { task: Task::Rank, ..Data::default() },
-        model: Model { tied: true, ..Model::default() },
-        loss: Loss { kind: LossKind::CrossEntropy, ..Loss::default() },
-        optimiser: Optimiser { learning_rate: 2e-5, warmup: 0.2, batch: 4, epochs: 5.0, ..Optimiser::default() },
         ..Config::default()
     }
 }

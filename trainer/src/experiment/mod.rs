@@ -1,162 +1,59 @@
 //! `pel experiment`: trains and measures every row of a table, and writes the table in the paper's layout.
 //!
 //! ```text
-//! OUT/settings.json        what all rows share; a call with others is refused
+//! OUT/settings*.json       what all rows share; a call with others is refused
 //! OUT/runs/ROW-seedN/      a run of `pel train`; goes on where it was stopped
 //! OUT/results/ROW-seedN.json   its figures; a row that has them is not done again
 //! OUT/pel-2.md ...         the tables, with means over seeds and intervals over documents
-//! OUT/plots/               figures 2 and 3
+//! OUT/plots/               the figures
 //! ```
 
-mod rows;
-mod tables;
+mod args;
+mod blink;
+mod cells;
+mod measured;
+mod pel;
+mod pel_tables;
+mod ranks;
+mod stages;
+mod t_biencoder;
+mod t_tables;
 
-pub use rows::TableId;
+pub use args::{ExperimentArgs, Family, TableId};
 
 use crate::device::{DeviceArgs, OpenDevice, Work};
-use crate::evaluate::{self, At, EvaluateArgs, Figures, NilOf, Split, System, TrainingSplit};
+use crate::evaluate::{self, By, Domains, EvaluateArgs, NilOf, Split, System, TrainingSplit, has_split};
 use crate::files::{io_error, read_text, write_whole};
 use crate::interrupt;
-use crate::train::config::Config;
-use crate::train::{Snapshot, train};
-use clap::Args;
+use crate::split::HELD_OUT;
+use crate::train::config::{Config, DomainOf};
+use crate::train::{Snapshot, domain_of, train};
+use measured::{Measured, SplitRecall};
+use pel_shared::bert::BertConfig;
 use pel_shared::error::{Context, Error, Result};
-use pel_shared::metrics::{CurvePoint, Interval};
-use rows::Row;
+use pel_shared::kb::KnowledgeBase;
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::Path;
 
-/// Train and measure the rows of the paper's tables, and write the tables
-#[derive(Debug, Args)]
-#[command(
-    after_help = "Example, at the paper's own sizes:\n  pel experiment --table pel-2,pel-3 --encoder SapBERT --kb kb.jsonl \
-    --corpus corpus --out tables\n\nTable 4 wants a corpus with held-out types: see `pel split okb`.\nStopped half-way, the same command goes \
-    on where it was."
-)]
-pub struct ExperimentArgs {
-    /// The tables
-    #[arg(long, value_enum, value_delimiter = ',', required = true)]
-    table: Vec<TableId>,
-    /// The configuration that all rows share, as for `pel train`
-    #[arg(long)]
-    config: Option<PathBuf>,
-    /// Sets one option of it
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    settings: Vec<String>,
-    /// The encoder to begin with
-    #[arg(long)]
-    encoder: PathBuf,
-    /// The concept table
-    #[arg(long)]
-    kb: PathBuf,
-    /// The corpus folder
-    #[arg(long)]
-    corpus: PathBuf,
-    /// The folder of runs, results and tables
-    #[arg(long)]
-    out: PathBuf,
-    /// Seeds; every row is trained once with each
-    #[arg(long, value_delimiter = ',', default_value = "0")]
-    seeds: Vec<u64>,
-    /// The two numbers of negatives of table 2; tables 3 and 4 have the first
-    #[arg(long, value_delimiter = ',', default_value = "32,64")]
-    counts: Vec<usize>,
-    /// Train only rows whose file name has one of these words; a table has every row that has been measured, with all its seeds
-    #[arg(long, value_delimiter = ',')]
-    only: Vec<String>,
-    /// The split to measure on; thresholds of NIL are chosen on the validation split
-    #[arg(long, default_value = "test")]
+/// One training of a table.
+pub trait Row {
+    /// Its name in tables: `PEL-Pb + FGSM`.
+    fn name(&self) -> String;
+
+    /// Its name in files.
+    fn slug(&self) -> String;
+
+    /// What it sets of the configuration.
+    fn settings(&self) -> Vec<String>;
+}
+
+/// What the rows of a folder share; a file of an earlier version has the defaults of what was not there yet.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Settings {
+    config: Config,
     split: String,
-    /// Measure only every N-th mention
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     every: u32,
-}
-
-/// The figures of a row, or of a system without training.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Measured {
-    /// What it is called in tables.
-    pub name: String,
-    /// The seed of its training.
-    pub seed: Option<u64>,
-    /// Steps of its training.
-    pub steps: Option<usize>,
-    /// Seconds in steps; mining and measuring are apart.
-    pub step_seconds: Option<f64>,
-    /// Seconds of mining.
-    pub mining_seconds: Option<f64>,
-    /// Recall at 1, 8 and 64: all, seen, zero-shot.
-    pub recall: Vec<RecallOf>,
-    /// NIL, for each kind.
-    pub nil: Vec<NilResult>,
-}
-
-/// Recall over some mentions.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct RecallOf {
-    /// `all`, `seen` or `zero-shot`.
-    pub mentions: String,
-    /// By k.
-    pub at: Vec<Value>,
-}
-
-/// A share with its interval.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Value {
-    /// How many candidates may be looked at.
-    pub k: usize,
-    /// The share.
-    pub value: Option<f64>,
-    /// Its bootstrap interval over documents (95 %): lower and upper end.
-    pub interval: Option<[f64; 2]>,
-}
-
-/// NIL at the threshold of the validation split.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct NilResult {
-    /// All, held out, or natural.
-    pub kind: String,
-    /// Average precision.
-    pub au_pr: Option<f64>,
-    /// Precision of NIL.
-    pub precision: Option<f64>,
-    /// Recall of NIL.
-    pub recall: Option<f64>,
-    /// Recall over all classes, NIL being one.
-    pub all_classes: Vec<Value>,
-    /// Recall and precision, thinned.
-    pub curve: Vec<(f64, f64)>,
-}
-
-impl Value {
-    fn new(at: &At) -> Self {
-        let ends = |interval: Interval| [interval.low, interval.high];
-        Self { k: at.k, value: at.recall, interval: at.interval.map(ends) }
-    }
-}
-
-impl Measured {
-    fn new(name: String, figures: &Figures) -> Self {
-        let recall = figures.recall.iter().map(|recall| RecallOf {
-            mentions: recall.mentions.clone(),
-            at: recall.at.iter().map(Value::new).collect(),
-        });
-        let nil = figures.nil.iter().filter(|nil| nil.chosen_on != "bundle").map(|nil| NilResult {
-            kind: nil.nil.words().to_owned(),
-            au_pr: nil.au_pr,
-            precision: nil.precision,
-            recall: nil.recall,
-            all_classes: nil.all_classes.iter().map(Value::new).collect(),
-            curve: nil.curve.iter().map(|point: &CurvePoint| (point.recall, point.precision)).collect(),
-        });
-        let (recall, nil) = (recall.collect(), nil.collect());
-        Self { name, seed: None, steps: None, step_seconds: None, mining_seconds: None, recall, nil }
-    }
-
-    /// Recall at k over some mentions.
-    pub fn recall(&self, mentions: &str, k: usize) -> Option<&Value> {
-        self.recall.iter().find(|recall| recall.mentions == mentions)?.at.iter().find(|at| at.k == k)
-    }
 }
 
 /// Runs `pel experiment`.
@@ -168,26 +65,28 @@ pub fn run(args: &ExperimentArgs, device: &DeviceArgs, json: bool) -> Result<()>
         Error::input(format!("--counts: expected two numbers, such as 32,64, found {}", args.counts.len()))
     })?;
     let device = device.open(Work::Long)?;
-    check_settings(args)?;
-    let baselines = baselines(args, &device)?;
     let mut tables = args.table.clone();
     tables.sort_unstable();
     tables.dedup();
     for table in tables {
-        let mut all: Vec<(Row, Vec<Measured>)> = Vec::new();
-        for row in table.rows(counts) {
-            if args.only.is_empty() || args.only.iter().any(|word| row.slug().contains(word)) {
-                args.seeds.iter().try_for_each(|seed| measured(args, &row, *seed, &device).map(drop))?;
+        let bench = Bench { args, family: table.family(), device: &device };
+        bench.check_settings()?;
+        let text = match bench.family {
+            Family::Pel => {
+                let rows = bench.trained(pel::rows(table, counts))?;
+                pel_tables::draw(table, &args.out, &rows)?;
+                pel_tables::markdown(table, &bench.baselines()?, &rows)
             }
-            let measured = of_every_seed(args, &row)?;
-            if !measured.is_empty() {
-                all.push((row, measured));
+            Family::TBiencoder => {
+                let rows = bench.trained(t_biencoder::rows(table, bench.depth()?))?;
+                t_tables::draw(table, &args.out, &rows, &args.split)?;
+                let validation = bench.config(&[], 0)?.validation.split;
+                t_tables::markdown(table, &bench.baselines()?, &rows, [&validation, &args.split])
             }
-        }
-        let text = tables::markdown(table, &baselines, &all);
+            Family::Blink => blink::Blink::new(&bench)?.table(table)?,
+        };
         let path = args.out.join(format!("{}.md", table.slug()));
         write_whole(&path, |file| file.write_all(text.as_bytes()).map_err(|cause| io_error("writing", &path, cause)))?;
-        tables::draw(table, &args.out, &all)?;
         match json {
             true => println!("{}", serde_json::json!({"table": table, "file": path})),
             false => println!("{text}"),
@@ -196,22 +95,184 @@ pub fn run(args: &ExperimentArgs, device: &DeviceArgs, json: bool) -> Result<()>
     Ok(())
 }
 
-/// Refuses to put rows of different settings into one table.
-fn check_settings(args: &ExperimentArgs) -> Result<()> {
-    let path = args.out.join("settings.json");
-    let settings = serde_json::json!({"config": config(args, None, 0)?, "split": args.split, "every": args.every});
-    let before: serde_json::Value = kept(&path, || Ok(settings.clone()))?;
-    match before == settings {
-        true => Ok(()),
-        false => Err(Error::input(format!(
-            "{}: the rows there have other settings than these; take another --out, or the same settings",
-            path.display()
-        ))),
+/// The tables of one paper, in one folder.
+struct Bench<'a> {
+    args: &'a ExperimentArgs,
+    family: Family,
+    device: &'a OpenDevice,
+}
+
+impl Bench<'_> {
+    /// Refuses to put rows of different settings into one table.
+    fn check_settings(&self) -> Result<()> {
+        let name = match self.family {
+            Family::Pel => "settings.json",
+            Family::TBiencoder => "settings-t-biencoder.json",
+            Family::Blink => "settings-blink.json",
+        };
+        let path = self.args.out.join(name);
+        let settings =
+            || Ok(Settings { config: self.config(&[], 0)?, split: self.args.split.clone(), every: self.args.every });
+        match kept(&path, settings)? == settings()? {
+            true => Ok(()),
+            false => Err(Error::input(format!(
+                "{}: the rows there have other settings than these; take another --out, or the same settings",
+                path.display()
+            ))),
+        }
+    }
+
+    /// How many layers the encoder has.
+    fn depth(&self) -> Result<usize> {
+        let path = self.args.encoder.join("config.json");
+        Ok(BertConfig::from_bytes(read_text(&path)?.as_bytes())
+            .context(|| path.display().to_string())?
+            .num_hidden_layers)
+    }
+
+    /// Trains and measures those rows that are asked for; gives all that have been measured.
+    fn trained<R: Row>(&self, rows: Vec<R>) -> Result<Vec<(R, Vec<Measured>)>> {
+        let (args, mut all) = (self.args, Vec::new());
+        for row in rows {
+            if args.only.is_empty() || args.only.iter().any(|word| row.slug().contains(word)) {
+                args.seeds.iter().try_for_each(|seed| self.measured(&row, *seed).map(drop))?;
+            }
+            let measured = of_every_seed(args, &row)?;
+            if !measured.is_empty() {
+                all.push((row, measured));
+            }
+        }
+        Ok(all)
+    }
+
+    /// The configuration of a row with these settings.
+    fn config(&self, row: &[String], seed: u64) -> Result<Config> {
+        let args = self.args;
+        let settings = [self.paths(seed), args.settings.clone(), row.to_vec()].concat();
+        let base = match self.family {
+            Family::Pel => Config::default(),
+            Family::TBiencoder => t_biencoder::base(),
+            Family::Blink => stages::base(),
+        };
+        base.read(args.config.as_deref(), &settings)
+    }
+
+    /// What the command line says of every configuration.
+    fn paths(&self, seed: u64) -> Vec<String> {
+        let args = self.args;
+        let path = |key: &str, path: &Path| format!("{key}={}", toml::Value::String(path.display().to_string()));
+        vec![
+            path("model.encoder", &args.encoder),
+            path("data.kb", &args.kb),
+            path("data.corpus", &args.corpus),
+            format!("seed={seed}"),
+        ]
+    }
+
+    fn measured(&self, row: &impl Row, seed: u64) -> Result<Measured> {
+        let (args, slug) = (self.args, format!("{}-seed{seed}", row.slug()));
+        kept(&args.out.join("results").join(format!("{slug}.json")), || {
+            interrupt::check()?;
+            eprintln!("\n{}: {slug}", row.name());
+            let config = self.config(&row.settings(), seed)?;
+            let run = args.out.join("runs").join(&slug);
+            let trained = train(&config, &run, self.device).context(|| slug.clone())?;
+            let snapshot = Snapshot::open(&config, Some(&trained.model), &row.name(), self.device)?;
+            Ok(Measured {
+                seed: Some(seed),
+                steps: Some(trained.steps),
+                step_seconds: Some(trained.step_seconds),
+                mining_seconds: Some(trained.mining_seconds),
+                epochs: Some((trained.steps * config.optimiser.batch) as f64 / trained.examples.max(1) as f64),
+                ..self.evaluated(&config, &snapshot, row.name())?
+            })
+        })
+    }
+
+    fn evaluated(&self, config: &Config, snapshot: &Snapshot, name: String) -> Result<Measured> {
+        let args = self.args;
+        let training = TrainingSplit::read(&args.corpus, &config.data.split)?;
+        let read = |split: &str| Split::read(&args.corpus, split, args.every as usize, snapshot.kb(), Some(&training));
+        let measure = |split: &Split, calibration: Option<&Split>| {
+            let domains = primary_domains(split, snapshot.kb(), config.data.domains);
+            evaluate::measure(snapshot, split, calibration, &[domains], 64)
+        };
+        let split = read(&args.split)?.not_empty()?;
+        let calibration = read(&config.validation.split)?;
+        let judged = calibration.has_nil(NilOf::All).then_some(&calibration);
+        let figures = measure(&split, judged)?;
+        let mut splits = vec![SplitRecall::new(&args.split, &figures)];
+        if self.family == Family::TBiencoder {
+            splits.push(SplitRecall::new(&config.validation.split, &measure(&calibration.not_empty()?, None)?));
+            if has_split(&args.corpus, HELD_OUT) {
+                splits.push(SplitRecall::new(HELD_OUT, &measure(&read(HELD_OUT)?.not_empty()?, None)?));
+            }
+        }
+        Ok(Measured { splits, ..Measured::new(name, &figures) })
+    }
+
+    /// What needs no training: string matching, the majority of the training split, and the encoder as it is.
+    fn baselines(&self) -> Result<Vec<Measured>> {
+        let (args, folder) = (self.args, self.args.out.join("results"));
+        let config = self.config(&[], 0)?;
+        let (name, systems, splits) = match self.family {
+            Family::Pel => ("baselines.json", vec![System::Tfidf, System::Majority], vec![&args.split]),
+            _ => ("baselines-bm25.json", vec![System::Bm25], vec![&args.split, &config.validation.split]),
+        };
+        let mut all: Vec<Measured> = kept(&folder.join(name), || {
+            let mut all: Vec<Measured> = Vec::new();
+            for split in splits {
+                let args = EvaluateArgs {
+                    corpus: args.corpus.clone(),
+                    split: split.clone(),
+                    train_split: config.data.split.clone(),
+                    calibrate_split: None,
+                    kb: Some(args.kb.clone()),
+                    bundle: None,
+                    systems: Some(systems.clone()),
+                    top: 64,
+                    by: Some(Vec::new()),
+                    within_domain: false,
+                    ranker: None,
+                    rerank: Vec::new(),
+                    every: args.every,
+                    out: None,
+                };
+                let found = evaluate::evaluate(&args, |_| Err(Error::input("a bundle was not asked for")), None)?;
+                for figures in &found.systems {
+                    let at = all.iter().position(|one| one.name == figures.system).unwrap_or(all.len());
+                    if at == all.len() {
+                        all.push(Measured::new(figures.system.clone(), figures));
+                    }
+                    all[at].splits.push(SplitRecall::new(split, figures));
+                }
+            }
+            Ok(all)
+        })?;
+        all.push(kept(&folder.join("untrained.json"), || {
+            let snapshot = Snapshot::open(&config, None, "untrained encoder", self.device)?;
+            self.evaluated(&config, &snapshot, "untrained encoder".into())
+        })?);
+        Ok(all)
     }
 }
 
+/// The primary domain of each mention's concept.
+fn primary_domains(split: &Split, kb: &KnowledgeBase, by: DomainOf) -> Domains {
+    let names: Vec<Option<&str>> =
+        split.mentions.iter().map(|gold| Some(domain_of(kb.get(gold.concept?)?, by))).collect();
+    let mut places: BTreeMap<&str, usize> = names.iter().flatten().map(|name| (*name, 0)).collect();
+    places.values_mut().enumerate().for_each(|(at, place)| *place = at);
+    let of_mention = names.iter().map(|name| name.iter().map(|name| places[name]).collect()).collect();
+    let by = match by {
+        DomainOf::Source => By::Source,
+        DomainOf::Type => By::Type,
+    };
+    Domains { by, names: places.into_keys().map(str::to_owned).collect(), of_mention }
+}
+
 /// What has been measured of a row, by seed.
-fn of_every_seed(args: &ExperimentArgs, row: &Row) -> Result<Vec<Measured>> {
+fn of_every_seed(args: &ExperimentArgs, row: &impl Row) -> Result<Vec<Measured>> {
     let folder = args.out.join("results");
     let files = std::fs::read_dir(&folder).map_err(|cause| io_error("listing", &folder, cause))?;
     let prefix = format!("{}-seed", row.slug());
@@ -220,80 +281,6 @@ fn of_every_seed(args: &ExperimentArgs, row: &Row) -> Result<Vec<Measured>> {
     seeds.sort_unstable();
     let read = |seed| kept(&folder.join(format!("{prefix}{seed}.json")), || Err(Error::input("it has gone")));
     seeds.into_iter().map(read).collect()
-}
-
-/// Every row's configuration but for the row's own settings.
-fn config(args: &ExperimentArgs, row: Option<&Row>, seed: u64) -> Result<Config> {
-    let path = |key: &str, path: &Path| format!("{key}={}", toml::Value::String(path.display().to_string()));
-    let mut settings = vec![
-        path("model.encoder", &args.encoder),
-        path("data.kb", &args.kb),
-        path("data.corpus", &args.corpus),
-        format!("seed={seed}"),
-    ];
-    settings.extend(args.settings.iter().cloned());
-    settings.extend(row.into_iter().flat_map(Row::settings));
-    Config::default().read(args.config.as_deref(), &settings)
-}
-
-fn measured(args: &ExperimentArgs, row: &Row, seed: u64, device: &OpenDevice) -> Result<Measured> {
-    let name = format!("{}-seed{seed}", row.slug());
-    kept(&args.out.join("results").join(format!("{name}.json")), || {
-        interrupt::check()?;
-        eprintln!("\n{} (N = {}, {:?}), seed {seed}", row.name(), row.count, row.sampling);
-        let config = config(args, Some(row), seed)?;
-        let run = args.out.join("runs").join(&name);
-        let trained = train(&config, &run, device).context(|| name.clone())?;
-        let snapshot = Snapshot::open(&config, Some(&trained.model), &row.name(), device)?;
-        Ok(Measured {
-            seed: Some(seed),
-            steps: Some(trained.steps),
-            step_seconds: Some(trained.step_seconds),
-            mining_seconds: Some(trained.mining_seconds),
-            ..evaluated(args, &config, &snapshot, row.name())?
-        })
-    })
-}
-
-fn evaluated(args: &ExperimentArgs, config: &Config, snapshot: &Snapshot, name: String) -> Result<Measured> {
-    let training = TrainingSplit::read(&args.corpus, &config.data.split)?;
-    let read = |split: &str| Split::read(&args.corpus, split, args.every as usize, snapshot.kb(), Some(&training));
-    let split = read(&args.split)?.not_empty()?;
-    let calibration = read(&config.validation.split)?;
-    let calibration = calibration.has_nil(NilOf::All).then_some(&calibration);
-    Ok(Measured::new(name, &evaluate::measure(snapshot, &split, calibration, &[], 64)?))
-}
-
-/// What needs no training: string matching, the majority of the training split, and the encoder as it is.
-fn baselines(args: &ExperimentArgs, device: &OpenDevice) -> Result<Vec<Measured>> {
-    let folder = args.out.join("results");
-    let mut all: Vec<Measured> = kept(&folder.join("baselines.json"), || {
-        let systems = Some(vec![System::Tfidf, System::Majority]);
-        let args = EvaluateArgs {
-            corpus: args.corpus.clone(),
-            split: args.split.clone(),
-            train_split: config(args, None, 0)?.data.split,
-            calibrate_split: None,
-            kb: Some(args.kb.clone()),
-            bundle: None,
-            systems,
-            top: 64,
-            by: Some(Vec::new()),
-            within_domain: false,
-            ranker: None,
-            rerank: Vec::new(),
-            every: args.every,
-            out: None,
-        };
-        let found = evaluate::evaluate(&args, |_| Err(Error::input("a bundle was not asked for")), None)?;
-        Ok(found.systems.iter().map(|figures| Measured::new(figures.system.clone(), figures)).collect())
-    })?;
-    all.push(kept(&folder.join("untrained.json"), || {
-        let config = config(args, None, 0)?;
-        let snapshot = Snapshot::open(&config, None, "untrained encoder", device)?;
-        evaluated(args, &config, &snapshot, "untrained encoder".into())
-    })?);
-    Ok(all)
 }
 
 /// Reads what an earlier call has worked out, or works it out and keeps it.
@@ -305,7 +292,11 @@ fn kept<T: Serialize + for<'de> Deserialize<'de>>(path: &Path, work: impl FnOnce
             .context(|| path.display().to_string());
     }
     let done = work()?;
-    let text = serde_json::to_vec_pretty(&done).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
-    write_whole(path, |file| file.write_all(&text).map_err(|cause| io_error("writing", path, cause)))?;
+    keep(path, &done)?;
     Ok(done)
+}
+
+fn keep(path: &Path, done: &impl Serialize) -> Result<()> {
+    let text = serde_json::to_vec_pretty(done).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
+    write_whole(path, |file| file.write_all(&text).map_err(|cause| io_error("writing", path, cause)))
 }

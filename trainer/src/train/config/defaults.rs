@@ -4,6 +4,19 @@ use super::*;
 use pel_shared::loss::Proxy;
 use pel_shared::transformation::Norm;
 
+impl Config {
+    /// What a ranker's training does unless it is told otherwise: PEL, table 6, its second column.
+    pub fn ranking() -> Self {
+        Self {
+            data: Data { task: Task::Rank, ..Data::default() },
+            model: Model { tied: true, ..Model::default() },
+            loss: Loss { kind: LossKind::CrossEntropy, ..Loss::default() },
+            optimiser: Optimiser { learning_rate: 2e-5, warmup: 0.2, batch: 4, epochs: 5.0, ..Optimiser::default() },
+            ..Self::default()
+        }
+    }
+}
+
 impl Default for Data {
     fn default() -> Self {
         let (corpus, split, kb) = (PathBuf::new(), "train".into(), PathBuf::new());

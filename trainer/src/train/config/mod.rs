@@ -8,6 +8,7 @@ mod read;
 
 pub use methods::{Distillation, Fgsm, Transformation};
 
+use clap::ValueEnum;
 use pel_shared::bert::Precision;
 use pel_shared::biencoder::{Pooling, Reduction};
 use pel_shared::bundle::{View, ViewOptions};
@@ -79,7 +80,7 @@ pub struct Data {
 }
 
 /// What the domain of a concept is (T-Biencoder, section 3.4): ZESHEL's worlds are sources.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum DomainOf {
     /// The first of its sources.

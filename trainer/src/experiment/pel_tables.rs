@@ -1,29 +1,25 @@
-//! Tables in the paper's layout, as Markdown, and its figures 2 and 3.
+//! PEL's tables in the paper's layout, as Markdown, and its figures 2 and 3.
 
-use super::rows::{Row, Sampling, TableId};
-use super::{Measured, Value};
+use super::cells::{Markdown, over_seeds, values};
+use super::measured::{Measured, NilResult};
+use super::pel::{PelRow, Sampling};
+use super::{Row, TableId};
 use crate::plots::{Chart, Series, smoothed};
 use crate::train::log::{Event, read};
 use pel_shared::error::Result;
-use std::fmt::Write;
 use std::path::Path;
 
-type Rows = [(Row, Vec<Measured>)];
+type Rows = [(PelRow, Vec<Measured>)];
 
 /// A table with its baselines; values in percent, mean ± standard deviation over seeds, and for the first seed the 95 %
 /// interval over documents.
 pub fn markdown(table: TableId, baselines: &[Measured], rows: &Rows) -> String {
-    let mut text = format!("# {}\n\n", table.title());
     let head: &[&str] = match table {
         TableId::Pel2 => &["", "# Neg.", "recall@1", "recall@64", "zero-shot @1", "zero-shot @64"],
         TableId::Pel3 => &["", "Random recall@1", "Random recall@64", "Mixed recall@1", "Mixed recall@64"],
-        TableId::Pel4 => &["", "NIL auPR", "Precision", "Recall", "All recall@1", "All recall@64"],
+        _ => &["", "NIL auPR", "Precision", "Recall", "All recall@1", "All recall@64"],
     };
-    let mut line = |cells: &[String]| {
-        let _ = writeln!(text, "| {} |", cells.join(" | "));
-    };
-    line(&head.iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>());
-    line(&vec!["---".to_owned(); head.len()]);
+    let mut text = Markdown::new(table.title(), head);
     let one = |measured: &Measured| vec![measured.clone()];
     match table {
         TableId::Pel2 => {
@@ -31,18 +27,18 @@ pub fn markdown(table: TableId, baselines: &[Measured], rows: &Rows) -> String {
                 [("all", 1), ("all", 64), ("zero-shot", 1), ("zero-shot", 64)].map(|(of, k)| recall(measured, of, k))
             };
             for baseline in baselines {
-                line(&[vec![baseline.name.clone(), "-".into()], cells(&one(baseline)).into()].concat());
+                text.line(&[vec![baseline.name.clone(), "-".into()], cells(&one(baseline)).into()].concat());
             }
             for (row, measured) in rows {
                 let sampling = if row.sampling == Sampling::Random { "random" } else { "mixed" };
-                line(&[vec![row.name(), format!("{} ({sampling})", row.count)], cells(measured).into()].concat());
+                text.line(&[vec![row.name(), format!("{} ({sampling})", row.count)], cells(measured).into()].concat());
             }
         }
         TableId::Pel3 => {
             let cells = |measured: &[Measured]| [recall(measured, "all", 1), recall(measured, "all", 64)];
             let none = || ["-".to_owned(), "-".to_owned()];
             for baseline in baselines {
-                line(&[vec![baseline.name.clone()], cells(&one(baseline)).into(), none().into()].concat());
+                text.line(&[vec![baseline.name.clone()], cells(&one(baseline)).into(), none().into()].concat());
             }
             let mut names: Vec<String> = rows.iter().map(|(row, _)| row.name()).collect();
             names.dedup();
@@ -50,24 +46,24 @@ pub fn markdown(table: TableId, baselines: &[Measured], rows: &Rows) -> String {
                 let of = |sampling| rows.iter().find(|(row, _)| row.name() == name && row.sampling == sampling);
                 let both = [Sampling::Random, Sampling::Mixed]
                     .map(|sampling| of(sampling).map_or_else(none, |row| cells(&row.1)));
-                line(&[vec![name], both.concat()].concat());
+                text.line(&[vec![name], both.concat()].concat());
             }
         }
-        TableId::Pel4 => {
+        _ => {
             let named = rows.iter().map(|(row, measured)| (row.name(), measured.clone()));
             for (name, measured) in baselines.iter().map(|one| (one.name.clone(), vec![one.clone()])).chain(named) {
                 let kinds: Vec<String> = measured
                     .first()
                     .map_or_else(Vec::new, |first| first.nil.iter().map(|nil| nil.kind.clone()).collect());
                 for kind in &kinds {
-                    let nil = |value: &dyn Fn(&super::NilResult) -> Option<f64>| {
+                    let nil = |value: &dyn Fn(&NilResult) -> Option<f64>| {
                         let values =
                             measured.iter().filter_map(|one| value(one.nil.iter().find(|nil| nil.kind == *kind)?));
                         over_seeds(&values.collect::<Vec<_>>())
                     };
                     let all = |k: usize| nil(&move |nil| nil.all_classes.iter().find(|at| at.k == k)?.value);
                     let name = if kinds.len() > 1 { format!("{name}, NIL {kind}") } else { name.clone() };
-                    line(&[
+                    text.line(&[
                         name,
                         nil(&|nil| nil.au_pr),
                         nil(&|nil| nil.precision),
@@ -79,43 +75,12 @@ pub fn markdown(table: TableId, baselines: &[Measured], rows: &Rows) -> String {
             }
         }
     }
-    let trained: Vec<&Measured> = rows.iter().flat_map(|(_, measured)| measured).collect();
-    if let Some(first) = trained.first() {
-        let seconds: f64 = trained.iter().filter_map(|one| one.step_seconds).sum();
-        let mining: f64 = trained.iter().filter_map(|one| one.mining_seconds).sum();
-        let (steps, count) = (first.steps.unwrap_or(0), trained.len());
-        let _ = writeln!(
-            text,
-            "\n{steps} steps a row; {count} trainings took {:.0} minutes in steps and {:.0} in mining. Values in percent; in \
-             brackets the 95 % interval over documents.",
-            seconds / 60.0,
-            mining / 60.0
-        );
-    }
-    text
+    text.trainings(rows.iter().flat_map(|(_, measured)| measured));
+    text.text
 }
 
 fn recall(measured: &[Measured], mentions: &str, k: usize) -> String {
-    let values: Vec<&Value> = measured.iter().filter_map(|one| one.recall(mentions, k)).collect();
-    let mean = over_seeds(&values.iter().filter_map(|value| value.value).collect::<Vec<_>>());
-    match values.first().and_then(|value| value.interval) {
-        Some([low, high]) => format!("{mean} [{:.1}, {:.1}]", 100.0 * low, 100.0 * high),
-        None => mean,
-    }
-}
-
-/// Percent; with several values their mean and standard deviation.
-fn over_seeds(values: &[f64]) -> String {
-    let count = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / count;
-    match values.len() {
-        0 => "-".into(),
-        1 => format!("{:.1}", 100.0 * mean),
-        _ => {
-            let square = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0);
-            format!("{:.1} ± {:.1}", 100.0 * mean, 100.0 * square.sqrt())
-        }
-    }
+    values(measured, |one| one.recall(mentions, k))
 }
 
 /// Figure 2 (precision over recall of NIL) for table 4; figure 3 (gradient norms of both losses) for table 3.
@@ -145,7 +110,7 @@ pub fn draw(table: TableId, out: &Path, rows: &Rows) -> Result<()> {
                 chart.write(&folder.join(format!("pel-figure-3-{name}")))
             })
         }
-        TableId::Pel4 => {
+        _ => {
             let series = rows.iter().filter_map(|(row, measured)| {
                 let curve = measured.first()?.nil.first()?.curve.clone();
                 Some(Series { name: row.name(), points: curve })
@@ -166,7 +131,8 @@ pub fn draw(table: TableId, out: &Path, rows: &Rows) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{NilResult, RecallOf};
+    use super::super::measured::{RecallOf, Value};
+    use super::super::pel;
     use super::*;
 
     fn measured(name: &str, seed: Option<u64>, first: f64) -> Measured {
@@ -190,16 +156,16 @@ mod tests {
             seed,
             steps,
             step_seconds,
-            mining_seconds: None,
             recall: vec![recall],
             nil: vec![nil],
+            ..Measured::default()
         }
     }
 
     #[test]
     fn tables_have_means_deviations_and_intervals() {
-        let rows = TableId::Pel3.rows([4, 8]);
-        let all: Vec<(Row, Vec<Measured>)> =
+        let rows = pel::rows(TableId::Pel3, [4, 8]);
+        let all: Vec<(PelRow, Vec<Measured>)> =
             rows.iter().map(|row| (*row, vec![measured("x", Some(1), 0.50), measured("x", Some(2), 0.52)])).collect();
         let text = markdown(TableId::Pel3, &[measured("tfidf", None, 0.4)], &all);
         assert!(text.contains("| tfidf | 40.0 [39.0, 41.0] | 90.0 [89.0, 91.0] | - | - |"), "{text}");
@@ -207,8 +173,9 @@ mod tests {
         let cell = "51.0 ± 1.4 [49.0, 51.0]";
         assert!(text.contains(&format!("| PEL-Pb + FGSM | {cell} | 90.0 ± 0.0 [89.0, 91.0] | {cell} |")), "{text}");
         assert!(text.contains("10 steps a row; 16 trainings took 16 minutes"), "{text}");
-        let rows = TableId::Pel4.rows([4, 8]);
-        let all: Vec<(Row, Vec<Measured>)> = rows.iter().map(|row| (*row, vec![measured("x", Some(1), 0.5)])).collect();
+        let rows = pel::rows(TableId::Pel4, [4, 8]);
+        let all: Vec<(PelRow, Vec<Measured>)> =
+            rows.iter().map(|row| (*row, vec![measured("x", Some(1), 0.5)])).collect();
         let text = markdown(TableId::Pel4, &[], &all);
         assert!(text.contains("| PEL-Pb (m = 0.05) | 80.0 | 70.0 | 60.0 | 50.0 | 90.0 |"), "{text}");
     }

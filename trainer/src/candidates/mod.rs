@@ -1,5 +1,9 @@
 //! Lists of candidates: what a retriever found for the mentions of a split, and what a ranker says of it. One JSON object a line.
 
+mod found;
+
+pub use found::Found;
+
 use crate::evaluate::{Gold, Split};
 use crate::files::for_each_line;
 use pel_shared::error::{Error, Result};

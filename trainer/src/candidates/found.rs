@@ -1,0 +1,130 @@
+//! What a retriever finds for the mentions of a split, written as lists.
+
+use super::{Line, Lists};
+use crate::evaluate::{self, Query, Retriever, Split};
+use crate::files::{io_error, write_whole};
+use crate::progress::Progress;
+use crate::rerank::{Reranker, rerank};
+use pel_shared::error::{Error, Result};
+use pel_shared::kb::{ConceptId, KnowledgeBase};
+use pel_shared::lexical::Ranked;
+use pel_shared::ranker::Ranker;
+use pel_shared::text::Offsets;
+use std::path::Path;
+
+/// Candidates of the mentions of a split whose concept the knowledge base has.
+pub struct Found {
+    /// The mentions.
+    pub split: Split,
+    /// One list for each of them.
+    pub ranked: Vec<Ranked>,
+}
+
+impl Found {
+    /// Every `every`-th mention of a split, as far as the knowledge base has its concept.
+    ///
+    /// # Errors
+    /// If the split cannot be read, or none is left.
+    pub fn mentions(corpus: &Path, split: &str, every: usize, kb: &KnowledgeBase) -> Result<Split> {
+        let mut read = Split::read(corpus, split, every, kb, None)?;
+        read.mentions.retain(|gold| gold.concept.is_some());
+        if read.mentions.is_empty() {
+            return Err(Error::input(format!(
+                "{}: the split {split} has no mention whose concept is in the knowledge base",
+                corpus.display()
+            )));
+        }
+        Ok(read)
+    }
+
+    /// Searches for mentions.
+    ///
+    /// # Errors
+    /// If a mention cannot be encoded, or the user stops the work.
+    pub fn search(retriever: &dyn Retriever, split: Split, top: usize) -> Result<Self> {
+        let ranked = evaluate::search(retriever, &split, top, "searching")?;
+        Ok(Self { split, ranked })
+    }
+
+    /// What a file has for the mentions of the split; others are dropped.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or has none of the mentions.
+    pub fn listed(from: &Path, mut split: Split, top: u32, kb: &KnowledgeBase) -> Result<Self> {
+        let lists = Lists::read(from, kb)?;
+        let all: Vec<Option<Ranked>> =
+            split.mentions.iter().map(|gold| Some(lists.of_gold(&split, gold)?.ranked(top))).collect();
+        let (mut ranked, mut kept) = (Vec::new(), Vec::new());
+        for (gold, list) in split.mentions.iter().zip(all) {
+            if let Some(list) = list {
+                kept.push(*gold);
+                ranked.push(list);
+            }
+        }
+        if kept.is_empty() {
+            let (from, split) = (from.display(), &split.counts.split);
+            return Err(Error::input(format!(
+                "{from}: expected candidates for mentions of the split {split}, found none"
+            )));
+        }
+        split.mentions = kept;
+        Ok(Self { split, ranked })
+    }
+
+    /// A ranker's scores of the first `k` candidates of each mention.
+    ///
+    /// # Errors
+    /// If a mention cannot be encoded, the device fails, or the user stops the work.
+    pub fn ranked_by(&self, ranker: &Ranker, kb: &KnowledgeBase, k: usize) -> Result<Vec<Vec<f32>>> {
+        let first = |ranked: &Ranked| ranked.iter().take(k).map(|(concept, _)| *concept).collect();
+        let lists: Vec<Vec<ConceptId>> = self.ranked.iter().map(first).collect();
+        let queries: Vec<Query<'_>> = self.split.queries().collect();
+        let mut progress = Progress::new("ranking", queries.len() as u64, "mentions");
+        let mut done = |mentions: usize| {
+            progress.advance(mentions as u64);
+            Ok(())
+        };
+        Reranker::new(ranker, kb).scores(&queries, &lists, &mut done)
+    }
+
+    /// The lists with their first `k` candidates in the order of a ranker's scores.
+    pub fn reranked(&self, scores: &[Vec<f32>], k: usize) -> Vec<Ranked> {
+        let ranked = self.ranked.iter().zip(scores).map(|(ranked, scores)| {
+            let mut ranked = ranked.clone();
+            rerank(&mut ranked, &scores[..scores.len().min(k)]);
+            ranked
+        });
+        ranked.collect()
+    }
+
+    /// Writes the lists, with the ranker's scores if there is one.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn write(&self, out: &Path, kb: &KnowledgeBase, teacher: Option<&[Vec<f32>]>) -> Result<()> {
+        let id = |concept: ConceptId| kb.get(concept).map(|concept| concept.id.clone());
+        let Self { split, ranked } = self;
+        write_whole(out, |file| {
+            for (at, (gold, ranked)) in split.mentions.iter().zip(ranked).enumerate() {
+                let document = &split.documents[gold.document];
+                let offsets = Offsets::new(&document.text);
+                // A mention of which nothing is left has no scores; a concept without a readable name has none in JSON.
+                let teacher = teacher.map_or(&[][..], |teacher| &teacher[at]);
+                let readable = |at: &usize| teacher.get(*at).is_none_or(|score| score.is_finite());
+                let places: Vec<usize> = (0..ranked.len()).filter(readable).collect();
+                let line = Line {
+                    doc_id: document.doc_id.clone(),
+                    start: offsets.code_point(gold.span.start),
+                    end: offsets.code_point(gold.span.end),
+                    id: gold.concept.and_then(id),
+                    candidates: places.iter().filter_map(|at| id(ranked[*at].0)).collect(),
+                    scores: places.iter().map(|at| ranked[*at].1).collect(),
+                    teacher: places.iter().filter_map(|at| teacher.get(*at).copied()).collect(),
+                };
+                serde_json::to_writer(&mut *file, &line).map_err(|cause| io_error("writing", out, cause.into()))?;
+                file.write_all(b"\n").map_err(|cause| io_error("writing", out, cause))?;
+            }
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,204 @@
+//! The command line of `pel experiment`, and the tables that it knows.
+
+use clap::{Args, ValueEnum};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// Train and measure the rows of the papers' tables, and write the tables
+#[derive(Debug, Args)]
+#[command(after_help = "Examples, at the papers' own sizes:\n  \
+    pel experiment --table pel-2,pel-3 --encoder SapBERT --kb kb.jsonl --corpus corpus --out tables\n  \
+    pel experiment --table t-2,t-5 --encoder bert-base-uncased --kb kb.jsonl --corpus worlds --seeds 0,1,2 --out t-tables\n  \
+    pel experiment --table blink-2,blink-9,blink-figure-3 --encoder bert-base-uncased --kb kb.jsonl --corpus corpus --out blink\n\n\
+    Table 4 of PEL wants a corpus with held-out types: see `pel split okb`. Those of T-Biencoder (t-2 to t-7) want one whose \
+    splits share no domain: see `pel split domains` and `pel import zeshel`.\n\
+    Stopped half-way, the same command goes on where it was.")]
+pub struct ExperimentArgs {
+    /// The tables and figures
+    #[arg(long, value_enum, value_delimiter = ',', required = true)]
+    pub table: Vec<TableId>,
+    /// The configuration that all rows share, as for `pel train`
+    #[arg(long)]
+    pub config: Option<PathBuf>,
+    /// Sets one option of it
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub settings: Vec<String>,
+    /// The encoder to begin with
+    #[arg(long)]
+    pub encoder: PathBuf,
+    /// The concept table
+    #[arg(long)]
+    pub kb: PathBuf,
+    /// The corpus folder
+    #[arg(long)]
+    pub corpus: PathBuf,
+    /// The folder of runs, results and tables
+    #[arg(long)]
+    pub out: PathBuf,
+    /// Seeds; every row is trained once with each
+    #[arg(long, value_delimiter = ',', default_value = "0")]
+    pub seeds: Vec<u64>,
+    /// The two numbers of negatives of PEL's table 2; tables 3 and 4 have the first
+    #[arg(long, value_delimiter = ',', default_value = "32,64")]
+    pub counts: Vec<usize>,
+    /// Train only rows whose file name has one of these words; a table has every row that has been measured, with all its seeds
+    #[arg(long, value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// The split to measure on; thresholds of NIL are chosen on the validation split
+    #[arg(long, default_value = "test")]
+    pub split: String,
+    /// Measure only every N-th mention
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub every: u32,
+    /// BLINK's tables: list candidates for every N-th mention of the training split only
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub train_every: u32,
+    /// BLINK's tables: the configuration of the cross-encoder
+    #[arg(long, value_name = "FILE")]
+    pub ranker_config: Option<PathBuf>,
+    /// BLINK's tables: sets one option of the cross-encoder's configuration
+    #[arg(long = "ranker-set", value_name = "KEY=VALUE")]
+    pub ranker_settings: Vec<String>,
+    /// BLINK's tables: how many candidates the cross-encoder sees; of several the best on the validation split counts
+    #[arg(long, value_name = "K", value_delimiter = ',', default_value = "1,2,4,8,16",
+        value_parser = clap::value_parser!(u32).range(1..=200))]
+    pub rerank: Vec<u32>,
+    /// BLINK's table 9: the weight of the student's own loss
+    #[arg(long, value_name = "SHARE", default_value_t = 0.5)]
+    pub own_share: f64,
+}
+
+/// A table or figure of the papers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TableId {
+    /// Losses, numbers of negatives and FGSM (PEL, table 2)
+    #[value(name = "pel-2")]
+    Pel2,
+    /// Losses and FGSM, under random and mixed negatives; figure 3 (PEL, table 3)
+    #[value(name = "pel-3")]
+    Pel3,
+    /// NIL by margin; figure 2 (PEL, table 4)
+    #[value(name = "pel-4")]
+    Pel4,
+    /// Scorers and negatives, with the time of an epoch (T-Biencoder, table 2)
+    #[value(name = "t-2")]
+    T2,
+    /// Each domain apart (T-Biencoder, table 4)
+    #[value(name = "t-4")]
+    T4,
+    /// Negatives of the own and of all domains, with the transformation and without (T-Biencoder, table 5)
+    #[value(name = "t-5")]
+    T5,
+    /// The layer that is transformed (T-Biencoder, table 6)
+    #[value(name = "t-6")]
+    T6,
+    /// Without the plain loss (T-Biencoder, table 7)
+    #[value(name = "t-7")]
+    T7,
+    /// The bound of the transformation (T-Biencoder, figure 3; table 3 is its best values)
+    #[value(name = "t-figure-3")]
+    TFigure3,
+    /// Recall@64 of BM25 and the bi-encoder (BLINK, table 1)
+    #[value(name = "blink-1")]
+    Blink1,
+    /// Both stages, averaged over domains (BLINK, table 2)
+    #[value(name = "blink-2")]
+    Blink2,
+    /// The cross-encoder on BM25's candidates (BLINK, table 3)
+    #[value(name = "blink-3")]
+    Blink3,
+    /// Accuracy of both stages (BLINK, table 4)
+    #[value(name = "blink-4")]
+    Blink4,
+    /// Recall@100 (BLINK, table 5)
+    #[value(name = "blink-5")]
+    Blink5,
+    /// Accuracy beside simple methods (BLINK, table 6)
+    #[value(name = "blink-6")]
+    Blink6,
+    /// Examples that the stages decide differently (BLINK, table 8)
+    #[value(name = "blink-8")]
+    Blink8,
+    /// Distillation (BLINK, table 9)
+    #[value(name = "blink-9")]
+    Blink9,
+    /// Recall by the number of candidates (BLINK, figure 2)
+    #[value(name = "blink-figure-2")]
+    BlinkFigure2,
+    /// Accuracy of both stages by the number of candidates (BLINK, figure 3)
+    #[value(name = "blink-figure-3")]
+    BlinkFigure3,
+}
+
+/// The tables that share a configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// PEL's.
+    Pel,
+    /// T-Biencoder's.
+    TBiencoder,
+    /// BLINK's.
+    Blink,
+}
+
+impl TableId {
+    /// Its name in files.
+    pub fn slug(self) -> &'static str {
+        match self {
+            Self::Pel2 => "pel-2",
+            Self::Pel3 => "pel-3",
+            Self::Pel4 => "pel-4",
+            Self::T2 => "t-2",
+            Self::T4 => "t-4",
+            Self::T5 => "t-5",
+            Self::T6 => "t-6",
+            Self::T7 => "t-7",
+            Self::TFigure3 => "t-figure-3",
+            Self::Blink1 => "blink-1",
+            Self::Blink2 => "blink-2",
+            Self::Blink3 => "blink-3",
+            Self::Blink4 => "blink-4",
+            Self::Blink5 => "blink-5",
+            Self::Blink6 => "blink-6",
+            Self::Blink8 => "blink-8",
+            Self::Blink9 => "blink-9",
+            Self::BlinkFigure2 => "blink-figure-2",
+            Self::BlinkFigure3 => "blink-figure-3",
+        }
+    }
+
+    /// What it shows.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Pel2 => "Candidate retrieval (PEL, table 2)",
+            Self::Pel3 => "Candidate retrieval under random and mixed negatives (PEL, table 3)",
+            Self::Pel4 => "NIL detection (PEL, table 4)",
+            Self::T2 => "Candidate generation on unseen domains, recall@64 (T-Biencoder, table 2)",
+            Self::T4 => "Recall@64 in each domain (T-Biencoder, table 4)",
+            Self::T5 => "In-domain and cross-domain negatives, recall@64 (T-Biencoder, table 5)",
+            Self::T6 => "The layer that is transformed, recall@64 (T-Biencoder, table 6)",
+            Self::T7 => "Without the plain loss, recall@64 (T-Biencoder, table 7)",
+            Self::TFigure3 => "The bound of the transformation, recall@64 (T-Biencoder, figure 3)",
+            Self::Blink1 => "Recall@64 (BLINK, table 1)",
+            Self::Blink2 => "Unnormalised accuracy (BLINK, table 2)",
+            Self::Blink3 => "Normalised accuracy on BM25's candidates (BLINK, table 3)",
+            Self::Blink4 => "Accuracy (BLINK, table 4)",
+            Self::Blink5 => "Candidate retrieval (BLINK, table 5)",
+            Self::Blink6 => "Accuracy beside simple methods (BLINK, table 6)",
+            Self::Blink8 => "What the stages decide differently (BLINK, table 8)",
+            Self::Blink9 => "Distillation, accuracy (BLINK, table 9)",
+            Self::BlinkFigure2 => "Recall by the number of candidates (BLINK, figure 2)",
+            Self::BlinkFigure3 => "Accuracy by the number of candidates (BLINK, figure 3)",
+        }
+    }
+
+    /// Whose it is.
+    pub fn family(self) -> Family {
+        match self {
+            Self::Pel2 | Self::Pel3 | Self::Pel4 => Family::Pel,
+            Self::T2 | Self::T4 | Self::T5 | Self::T6 | Self::T7 | Self::TFigure3 => Family::TBiencoder,
+            _ => Family::Blink,
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! BLINK's tables and figures in the paper's layout, as Markdown.
+
+use super::cells::{Markdown, cell};
+use super::measured::Value;
+use super::ranks::Ranks;
+use super::stages::{Encoder, Finder, Stages};
+use super::{Bench, TableId};
+use crate::evaluate::System;
+use crate::plots::{Chart, Series};
+use pel_shared::error::Result;
+
+const BI: Finder = Finder::Trained(Encoder::Retriever);
+const BM25: Finder = Finder::Lexical(System::Bm25);
+
+/// The ks of figure 2.
+const FIGURE_2: [usize; 9] = [1, 2, 5, 10, 20, 50, 100, 150, 200];
+
+/// Examples of table 8.
+const EXAMPLES: usize = 8;
+
+/// Code points of context on either side of an example's mention.
+const CONTEXT: usize = 60;
+
+/// The tables of one folder.
+pub struct Blink<'a> {
+    bench: &'a Bench<'a>,
+    stages: Vec<Stages<'a>>,
+    validation: String,
+    ks: Vec<usize>,
+}
+
+impl<'a> Blink<'a> {
+    /// With every seed that is asked for.
+    ///
+    /// # Errors
+    /// If the concepts or the configuration cannot be read.
+    pub fn new(bench: &'a Bench<'a>) -> Result<Self> {
+        let stages = bench.args.seeds.iter().map(|seed| Stages::new(bench, *seed)).collect::<Result<_>>()?;
+        let mut ks: Vec<usize> = bench.args.rerank.iter().map(|k| *k as usize).collect();
+        ks.sort_unstable();
+        ks.dedup();
+        Ok(Self { bench, stages, validation: bench.config(&[], 0)?.validation.split, ks })
+    }
+
+    /// A table; what is not there yet is trained and searched.
+    ///
+    /// # Errors
+    /// As training and searching.
+    pub fn table(&self, table: TableId) -> Result<String> {
+        let (dev, test) = (self.validation.as_str(), self.bench.args.split.as_str());
+        let train = self.bench.config(&[], 0)?.data.split;
+        let mut text = match table {
+            TableId::Blink1 => {
+                let mut text = Markdown::new(table.title(), &["Method", "Train", "Validation", "Test"]);
+                for (name, finder) in [("BM25", BM25), ("Bi-encoder", BI)] {
+                    let of = |split: &str| self.recall(finder, split, 64);
+                    text.line(&[name.to_owned(), of(&train)?, of(dev)?, of(test)?]);
+                }
+                text
+            }
+            TableId::Blink2 => {
+                let mut text = Markdown::new(table.title(), &["Method", "U.Acc.", "U.Acc., macro over domains"]);
+                let bi = self.over(|stages| stages.ranks(BI, test))?;
+                text.line(&["Bi-encoder only".to_owned(), recall(&bi, 1), by_domain(&bi, 1)]);
+                let (k, both) = self.best(test)?;
+                text.line(&[format!("Bi-encoder and cross-encoder, K = {k}"), recall(&both, 1), by_domain(&both, 1)]);
+                text
+            }
+            TableId::Blink3 => {
+                let k = self.most();
+                let mut text = Markdown::new(&format!("{}, K = {k}", table.title()), &["Method", "Validation", "Test"]);
+                let first = |split: &str| Ok(normalised(&self.over(|stages| stages.ranks(BM25, split))?, k));
+                text.line(&["BM25".to_owned(), first(dev)?, first(test)?]);
+                let second = |split: &str| {
+                    let of = |stages: &Stages<'_>| Ok(stages.reranked(BM25, split, &[k])?.remove(0));
+                    Ok(normalised(&self.over(of)?, k))
+                };
+                text.line(&["Cross-encoder".to_owned(), second(dev)?, second(test)?]);
+                text
+            }
+            TableId::Blink5 => {
+                let mut text = Markdown::new(table.title(), &["Method", "Recall@100"]);
+                let rows = [
+                    ("Alias table of the training split, by frequency", Finder::Lexical(System::Majority)),
+                    ("Names and synonyms", Finder::Lexical(System::Exact)),
+                    ("BM25", BM25),
+                    ("Bi-encoder", BI),
+                ];
+                for (name, finder) in rows {
+                    text.line(&[name.to_owned(), self.recall(finder, test, 100)?]);
+                }
+                text
+            }
+            TableId::Blink4 | TableId::Blink6 => {
+                let mut text = Markdown::new(table.title(), &["Method", "Accuracy"]);
+                let rows = [
+                    ("Most frequent", Finder::Lexical(System::Majority)),
+                    ("Cosine similarity (untrained)", Finder::Untrained),
+                    ("Ours (bi-encoder only)", BI),
+                ];
+                for (name, finder) in rows {
+                    text.line(&[name.to_owned(), self.recall(finder, test, 1)?]);
+                }
+                let (k, both) = self.best(test)?;
+                text.line(&[format!("Ours, K = {k}"), recall(&both, 1)]);
+                text
+            }
+            TableId::Blink8 => self.examples(table, test)?,
+            TableId::Blink9 => {
+                let mut text = Markdown::new(table.title(), &["Bi-encoder", "Teacher", "Distilled bi-encoder"]);
+                let teacher = self.best(test)?.1;
+                let of = |encoder| self.recall(Finder::Trained(encoder), test, 1);
+                text.line(&[of(Encoder::Own)?, recall(&teacher, 1), of(Encoder::Student)?]);
+                text
+            }
+            TableId::BlinkFigure2 => {
+                let head: Vec<String> = FIGURE_2.iter().map(|k| format!("recall@{k}")).collect();
+                let head: Vec<&str> = ["Method"].into_iter().chain(head.iter().map(String::as_str)).collect();
+                let mut text = Markdown::new(table.title(), &head);
+                let mut series = Vec::new();
+                for (name, finder) in [("BM25", BM25), ("Bi-encoder", BI)] {
+                    let ranks = self.over(|stages| stages.ranks(finder, dev))?;
+                    text.line(&[vec![name.to_owned()], FIGURE_2.map(|k| recall(&ranks, k)).into()].concat());
+                    series.push(points(name, &FIGURE_2, |k| mean(&ranks, |ranks| ranks.recall(k))));
+                }
+                self.draw(table, "k: candidates", "recall", series)?;
+                text
+            }
+            _ => self.by_k(table, dev)?,
+        };
+        text.note(&format!(
+            "Seeds: {:?}. Values in percent; in brackets the 95 % interval over documents.",
+            self.bench.args.seeds
+        ));
+        Ok(text.text)
+    }
+
+    fn over<T>(&self, of: impl Fn(&Stages<'a>) -> Result<T>) -> Result<Vec<T>> {
+        self.stages.iter().map(of).collect()
+    }
+
+    fn recall(&self, finder: Finder, split: &str, k: usize) -> Result<String> {
+        Ok(recall(&self.over(|stages| stages.ranks(finder, split))?, k))
+    }
+
+    fn most(&self) -> usize {
+        self.ks.last().copied().unwrap_or(1)
+    }
+
+    /// Both stages on a split, with the K that is best on the validation split.
+    fn best(&self, split: &str) -> Result<(usize, Vec<Ranks>)> {
+        let of = |split: &str| self.over(|stages| stages.reranked(BI, split, &self.ks));
+        let dev = of(&self.validation)?;
+        let value = |at: usize| dev.iter().filter_map(|ks| ks[at].recall(1).value).sum::<f64>();
+        // The smallest of those that are alike: it costs the least.
+        let best = (0..self.ks.len()).rev().max_by(|a, b| value(*a).total_cmp(&value(*b))).unwrap_or(0);
+        Ok((self.ks[best], of(split)?.into_iter().map(|mut ks| ks.remove(best)).collect()))
+    }
+
+    /// Figure 3: accuracy of both stages by the number of candidates.
+    fn by_k(&self, table: TableId, split: &str) -> Result<Markdown> {
+        let head = ["K", "Recall@K of the bi-encoder", "Normalised accuracy of the cross-encoder", "Overall accuracy"];
+        let mut text = Markdown::new(table.title(), &head);
+        let bi = self.over(|stages| stages.ranks(BI, split))?;
+        let all = self.over(|stages| stages.reranked(BI, split, &self.ks))?;
+        let at = |at: usize| -> Vec<Ranks> { all.iter().map(|ks| ks[at].clone()).collect() };
+        for (place, k) in self.ks.iter().enumerate() {
+            let both = at(place);
+            text.line(&[k.to_string(), recall(&bi, *k), normalised(&both, *k), recall(&both, 1)]);
+        }
+        let place = |k: usize| self.ks.iter().position(|other| *other == k).unwrap_or(0);
+        let series = vec![
+            points("recall@K of the bi-encoder", &self.ks, |k| mean(&bi, |ranks| ranks.recall(k))),
+            points("normalised accuracy", &self.ks, |k| mean(&at(place(k)), |ranks| ranks.normalised(k))),
+            points("overall accuracy", &self.ks, |k| mean(&at(place(k)), |ranks| ranks.recall(1))),
+        ];
+        self.draw(table, "K: candidates", "share of mentions", series)?;
+        Ok(text)
+    }
+
+    /// Table 8: mentions of which one stage alone found the concept, those that the cross-encoder mended first.
+    fn examples(&self, table: TableId, split: &str) -> Result<Markdown> {
+        let mut text = Markdown::new(table.title(), &["Mention", "Bi-encoder", "Cross-encoder"]);
+        let Some(stages) = self.stages.first() else { return Ok(text) };
+        let (found, scores) = stages.taught(BI, split, self.most(), self.bench.args.every as usize)?;
+        let reranked = found.reranked(&scores, self.most());
+        let (mut mended, mut spoilt) = (Vec::new(), Vec::new());
+        for ((gold, first), second) in found.split.mentions.iter().zip(&found.ranked).zip(&reranked) {
+            let (Some(bi), Some(cross)) = (first.first(), second.first()) else { continue };
+            let name = |concept| {
+                let name = stages.kb().get(concept).map_or("", |concept| concept.name.as_str());
+                if Some(concept) == gold.concept { format!("**{name}**") } else { name.to_owned() }
+            };
+            let to = match (Some(bi.0) == gold.concept, Some(cross.0) == gold.concept) {
+                (false, true) => &mut mended,
+                (true, false) => &mut spoilt,
+                _ => continue,
+            };
+            let around = around(&found.split.documents[gold.document].text, gold.span.start, gold.span.end);
+            to.push([around, name(bi.0), name(cross.0)]);
+        }
+        let (up, down) = (mended.len(), spoilt.len());
+        let half = EXAMPLES / 2;
+        mended.iter().take(half).chain(spoilt.iter().take(half)).for_each(|cells| text.line(cells));
+        text.note(&format!("The cross-encoder mended {up} mentions and spoilt {down}; the right concept is bold."));
+        Ok(text)
+    }
+
+    fn draw(&self, table: TableId, x: &str, y: &str, series: Vec<Series>) -> Result<()> {
+        let chart = Chart {
+            title: table.title().into(),
+            x: x.into(),
+            y: y.into(),
+            series,
+            y_range: Some((0.0, 1.0)),
+            ..Chart::default()
+        };
+        chart.write(&self.bench.args.out.join("plots").join(table.slug()))
+    }
+}
+
+fn recall(ranks: &[Ranks], k: usize) -> String {
+    cell(&ranks.iter().map(|ranks| ranks.recall(k)).collect::<Vec<_>>())
+}
+
+fn normalised(ranks: &[Ranks], k: usize) -> String {
+    cell(&ranks.iter().map(|ranks| ranks.normalised(k)).collect::<Vec<_>>())
+}
+
+fn by_domain(ranks: &[Ranks], k: usize) -> String {
+    cell(&ranks.iter().map(|ranks| ranks.by_domain(k)).collect::<Vec<_>>())
+}
+
+fn mean(ranks: &[Ranks], value: impl Fn(&Ranks) -> Value) -> Option<f64> {
+    let values: Vec<f64> = ranks.iter().filter_map(|ranks| value(ranks).value).collect();
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+fn points(name: &str, ks: &[usize], value: impl Fn(usize) -> Option<f64>) -> Series {
+    Series { name: name.into(), points: ks.iter().filter_map(|k| Some((*k as f64, value(*k)?))).collect() }
+}
+
+/// A mention in bold with some text around it, as a cell of a table.
+fn around(text: &str, start: usize, end: usize) -> String {
+    let cut = |part: &str| part.replace('|', "/").split_whitespace().collect::<Vec<_>>().join(" ");
+    let before: String = text[..start].chars().rev().take(CONTEXT).collect::<Vec<_>>().into_iter().rev().collect();
+    let after: String = text[end..].chars().take(CONTEXT).collect();
+    format!("… {} **{}** {} …", cut(&before), cut(&text[start..end]), cut(&after))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_example_is_cut_around_its_mention() {
+        let text = format!("{} a|b fever\nand cough", "é".repeat(100));
+        let start = text.find("fever").expect("there");
+        let cell = around(&text, start, start + 5);
+        assert!(cell.starts_with("… ééé") && cell.ends_with("a/b **fever** and cough …"), "{cell}");
+        assert!(cell.chars().count() < 2 * CONTEXT + 20, "{cell}");
+    }
+}

@@ -1,0 +1,151 @@
+//! What is measured of a row, as it is kept in a file.
+
+use crate::evaluate::{At, Figures};
+use pel_shared::metrics::{CurvePoint, Interval};
+use serde::{Deserialize, Serialize};
+
+/// The figures of a row, or of a system without training.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Measured {
+    /// What it is called in tables.
+    pub name: String,
+    /// The seed of its training.
+    pub seed: Option<u64>,
+    /// Steps of its training.
+    pub steps: Option<usize>,
+    /// Seconds in steps; mining and measuring are apart.
+    pub step_seconds: Option<f64>,
+    /// Seconds of mining.
+    pub mining_seconds: Option<f64>,
+    /// Passes over the examples.
+    #[serde(default)]
+    pub epochs: Option<f64>,
+    /// Recall at 1, 8 and 64: all, seen, zero-shot.
+    pub recall: Vec<RecallOf>,
+    /// NIL, for each kind.
+    pub nil: Vec<NilResult>,
+    /// Recall on further splits, and in each domain of every split.
+    #[serde(default)]
+    pub splits: Vec<SplitRecall>,
+}
+
+/// Recall on a split.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SplitRecall {
+    /// The split.
+    pub split: String,
+    /// All, seen, zero-shot.
+    pub recall: Vec<RecallOf>,
+    /// Each domain by name, that with the most mentions first.
+    pub domains: Vec<RecallOf>,
+}
+
+/// Recall over some mentions.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RecallOf {
+    /// `all`, `seen` or `zero-shot`, or a domain.
+    pub mentions: String,
+    /// By k.
+    pub at: Vec<Value>,
+}
+
+/// A share with its interval.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Value {
+    /// How many candidates may be looked at.
+    pub k: usize,
+    /// The share.
+    pub value: Option<f64>,
+    /// Its bootstrap interval over documents (95 %): lower and upper end.
+    pub interval: Option<[f64; 2]>,
+}
+
+/// NIL at the threshold of the validation split.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct NilResult {
+    /// All, held out, or natural.
+    pub kind: String,
+    /// Average precision.
+    pub au_pr: Option<f64>,
+    /// Precision of NIL.
+    pub precision: Option<f64>,
+    /// Recall of NIL.
+    pub recall: Option<f64>,
+    /// Recall over all classes, NIL being one.
+    pub all_classes: Vec<Value>,
+    /// Recall and precision, thinned.
+    pub curve: Vec<(f64, f64)>,
+}
+
+impl Value {
+    fn new(at: &At) -> Self {
+        let ends = |interval: Interval| [interval.low, interval.high];
+        Self { k: at.k, value: at.recall, interval: at.interval.map(ends) }
+    }
+}
+
+impl RecallOf {
+    fn all(recall: &[crate::evaluate::Recall]) -> Vec<Self> {
+        let one = |recall: &crate::evaluate::Recall| Self {
+            mentions: recall.mentions.clone(),
+            at: recall.at.iter().map(Value::new).collect(),
+        };
+        recall.iter().map(one).collect()
+    }
+}
+
+impl Measured {
+    /// Of a system on the split that tables are about.
+    pub fn new(name: String, figures: &Figures) -> Self {
+        let nil = figures.nil.iter().filter(|nil| nil.chosen_on != "bundle").map(|nil| NilResult {
+            kind: nil.nil.words().to_owned(),
+            au_pr: nil.au_pr,
+            precision: nil.precision,
+            recall: nil.recall,
+            all_classes: nil.all_classes.iter().map(Value::new).collect(),
+            curve: nil.curve.iter().map(|point: &CurvePoint| (point.recall, point.precision)).collect(),
+        });
+        Self { name, recall: RecallOf::all(&figures.recall), nil: nil.collect(), ..Self::default() }
+    }
+
+    /// Recall at k over some mentions.
+    pub fn recall(&self, mentions: &str, k: usize) -> Option<&Value> {
+        at(&self.recall, mentions, k)
+    }
+
+    /// Recall at k over some mentions of a split.
+    pub fn recall_on(&self, split: &str, mentions: &str, k: usize) -> Option<&Value> {
+        at(&self.split(split)?.recall, mentions, k)
+    }
+
+    /// What was measured on a split.
+    pub fn split(&self, split: &str) -> Option<&SplitRecall> {
+        self.splits.iter().find(|other| other.split == split)
+    }
+
+    /// Minutes of a pass over the examples, mining included.
+    pub fn minutes_per_epoch(&self) -> Option<f64> {
+        Some(
+            (self.step_seconds? + self.mining_seconds.unwrap_or(0.0))
+                / 60.0
+                / self.epochs.filter(|epochs| *epochs > 0.0)?,
+        )
+    }
+}
+
+impl SplitRecall {
+    /// Of a system on a split.
+    pub fn new(split: &str, figures: &Figures) -> Self {
+        let domains = figures.domains.first().map_or_else(Vec::new, |domains| RecallOf::all(&domains.each));
+        Self { split: split.to_owned(), recall: RecallOf::all(&figures.recall), domains }
+    }
+
+    /// Recall at k in a domain.
+    pub fn domain(&self, domain: &str, k: usize) -> Option<&Value> {
+        at(&self.domains, domain, k)
+    }
+}
+
+fn at<'a>(recall: &'a [RecallOf], mentions: &str, k: usize) -> Option<&'a Value> {
+    recall.iter().find(|recall| recall.mentions == mentions)?.at.iter().find(|at| at.k == k)
+}

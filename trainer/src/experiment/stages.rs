@@ -1,0 +1,250 @@
+//! BLINK's two stages: a bi-encoder, the lists of its candidates, a cross-encoder over them, and students of that one.
+//!
+//! ```text
+//! OUT/runs/STAGE-seedN/               a training
+//! OUT/lists/SYSTEM[-seedN]-SPLIT.jsonl    candidates, best first; with a ranker's scores where its name stands too
+//! ```
+
+use super::Bench;
+use super::ranks::Ranks;
+use crate::candidates::{Found, Lists};
+use crate::evaluate::{self, System, TrainingSplit};
+use crate::kb_file;
+use crate::train::config::Config;
+use crate::train::model::open_ranker;
+use crate::train::{MODEL, Snapshot, train};
+use pel_shared::error::{Context, Result};
+use pel_shared::kb::KnowledgeBase;
+use std::path::{Path, PathBuf};
+
+/// Candidates that are listed for a mention of the training split, and for others: table 1 looks at 64, figure 2 at 200.
+const LISTED: [u32; 2] = [64, 200];
+
+/// What finds candidates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Finder {
+    /// Without training.
+    Lexical(System),
+    /// The encoder as it is.
+    Untrained,
+    /// A trained bi-encoder.
+    Trained(Encoder),
+}
+
+/// A trained bi-encoder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encoder {
+    /// With negatives of the batch, then with mined ones beside them (BLINK, section 4.1).
+    Retriever,
+    /// The retriever, trained on with the lists that the student has, without the teacher (table 9).
+    Own,
+    /// The retriever, trained on by a teacher (section 4.3).
+    Student,
+}
+
+impl Encoder {
+    fn slug(self) -> &'static str {
+        match self {
+            Self::Retriever => "blink-bi",
+            Self::Own => "blink-own",
+            Self::Student => "blink-student",
+        }
+    }
+}
+
+impl Finder {
+    fn slug(self, seed: u64) -> String {
+        match self {
+            Self::Lexical(system) => format!("{system:?}").to_lowercase(),
+            Self::Untrained => "untrained".into(),
+            Self::Trained(encoder) => format!("{}-seed{seed}", encoder.slug()),
+        }
+    }
+}
+
+/// The stages with one seed.
+pub struct Stages<'a> {
+    bench: &'a Bench<'a>,
+    kb: KnowledgeBase,
+    seed: u64,
+}
+
+impl<'a> Stages<'a> {
+    /// Nothing is trained yet.
+    ///
+    /// # Errors
+    /// If the concepts cannot be read.
+    pub fn new(bench: &'a Bench<'a>, seed: u64) -> Result<Self> {
+        Ok(Self { bench, kb: kb_file::read(&bench.args.kb)?.kb, seed })
+    }
+
+    /// The concepts.
+    pub fn kb(&self) -> &KnowledgeBase {
+        &self.kb
+    }
+
+    /// Where the gold concepts stand among the candidates of a split.
+    ///
+    /// # Errors
+    /// As training and searching.
+    pub fn ranks(&self, finder: Finder, split: &str) -> Result<Ranks> {
+        let found = self.found(finder, split)?;
+        Ok(Ranks::new(&found.split, &found.ranked, &self.kb, self.bench.config(&[], 0)?.data.domains))
+    }
+
+    /// As [`Stages::ranks`], after the ranker has put the first `k` candidates into order, for each `k`.
+    ///
+    /// # Errors
+    /// As training and searching.
+    pub fn reranked(&self, finder: Finder, split: &str, ks: &[usize]) -> Result<Vec<Ranks>> {
+        let (found, scores) = self.taught(finder, split, ks.iter().copied().max().unwrap_or(0), self.every(split))?;
+        let by = self.bench.config(&[], 0)?.data.domains;
+        Ok(ks.iter().map(|k| Ranks::new(&found.split, &found.reranked(&scores, *k), &self.kb, by)).collect())
+    }
+
+    /// The candidates of a split, and those of them that the ranker orders anew, with its scores.
+    ///
+    /// # Errors
+    /// As training and searching.
+    pub fn taught(&self, finder: Finder, split: &str, k: usize, every: usize) -> Result<(Found, Vec<Vec<f32>>)> {
+        let path = self.list(&format!("{}-ranked{k}", finder.slug(self.seed)), split);
+        let mentions = || Found::mentions(&self.bench.args.corpus, split, every, &self.kb);
+        if !path.is_file() {
+            let found = Found::listed(&self.listed(finder, split)?, mentions()?, k as u32, &self.kb)?;
+            let folder = self.ranker()?;
+            let ranker = open_ranker(&folder, &self.bench.device.device)?;
+            let ranker =
+                if self.ranker_config()?.model.precision == Default::default() { ranker } else { ranker.rounded() };
+            let scores = found.ranked_by(&ranker, &self.kb, k).context(|| folder.display().to_string())?;
+            found.write(&path, &self.kb, Some(&scores))?;
+        }
+        let lists = Lists::read(&path, &self.kb)?;
+        let found = Found::listed(&path, mentions()?, k as u32, &self.kb)?;
+        let of = |gold| lists.of_gold(&found.split, gold).map_or_else(Vec::new, |list| list.teacher.clone());
+        let scores = found.split.mentions.iter().map(of).collect();
+        Ok((found, scores))
+    }
+
+    /// The candidates of a split.
+    ///
+    /// # Errors
+    /// As training and searching.
+    pub fn found(&self, finder: Finder, split: &str) -> Result<Found> {
+        let path = self.listed(finder, split)?;
+        let mentions = Found::mentions(&self.bench.args.corpus, split, self.every(split), &self.kb)?;
+        Found::listed(&path, mentions, LISTED[1], &self.kb)
+    }
+
+    /// The file of the candidates of a split, which is made if it is not there.
+    fn listed(&self, finder: Finder, split: &str) -> Result<PathBuf> {
+        let path = self.list(&finder.slug(self.seed), split);
+        if path.is_file() {
+            return Ok(path);
+        }
+        let (args, config) = (self.bench.args, self.bench.config(&[], self.seed)?);
+        let mentions = Found::mentions(&args.corpus, split, self.every(split), &self.kb)?;
+        let top = LISTED[usize::from(split != config.data.split)] as usize;
+        let found = match finder {
+            Finder::Lexical(system) => {
+                let training = TrainingSplit::read(&args.corpus, &config.data.split)?;
+                Found::search(&evaluate::lexical(system, &self.kb, Some(&training))?, mentions, top)?
+            }
+            Finder::Untrained => Found::search(&self.snapshot(&config, None)?, mentions, top)?,
+            Finder::Trained(encoder) => {
+                let model = self.bi_encoder(encoder)?;
+                Found::search(&self.snapshot(&config, Some(&model))?, mentions, top)?
+            }
+        };
+        found.write(&path, &self.kb, None)?;
+        Ok(path)
+    }
+
+    fn snapshot(&self, config: &Config, model: Option<&Path>) -> Result<Snapshot> {
+        Snapshot::open(config, model, "bi-encoder", self.bench.device)
+    }
+
+    /// The model of a bi-encoder, which is trained if it is not there.
+    fn bi_encoder(&self, encoder: Encoder) -> Result<PathBuf> {
+        let toml = |path: &Path| toml::Value::String(path.display().to_string());
+        match encoder {
+            Encoder::Retriever => {
+                let first = self.run(&format!("{}-batch", encoder.slug()), &["negatives.kind=none".into()])?;
+                self.run(encoder.slug(), &[format!("model.encoder={}", toml(&first)), "negatives.kind=hard".into()])
+            }
+            Encoder::Own | Encoder::Student => {
+                let begin = self.bi_encoder(Encoder::Retriever)?;
+                let (config, finder) = (self.ranker_config()?, Finder::Trained(Encoder::Retriever));
+                self.taught(finder, &config.data.split, config.data.top, self.every(&config.data.split))?;
+                let slug = format!("{}-ranked{}", finder.slug(self.seed), config.data.top);
+                let list = self.list(&slug, &config.data.split);
+                let own = if encoder == Encoder::Own { 1.0 } else { self.bench.args.own_share };
+                let settings = [
+                    format!("model.encoder={}", toml(&begin)),
+                    format!("data.candidates={}", toml(&list)),
+                    format!("data.top={}", config.data.top),
+                    "negatives.kind=none".into(),
+                    format!("distillation.own_share={own:?}"),
+                ];
+                self.run(encoder.slug(), &settings)
+            }
+        }
+    }
+
+    /// The cross-encoder, trained on the retriever's candidates of the training split.
+    fn ranker(&self) -> Result<PathBuf> {
+        let config = self.ranker_config()?;
+        let listed = self.listed(Finder::Trained(Encoder::Retriever), &config.data.split)?;
+        let config = Config { data: crate::train::config::Data { candidates: listed, ..config.data }, ..config };
+        self.train("blink-cross", &config)
+    }
+
+    fn ranker_config(&self) -> Result<Config> {
+        let args = self.bench.args;
+        let settings = [self.bench.paths(self.seed), args.ranker_settings.clone()].concat();
+        // A path that stands for the list, which may not be made yet.
+        let settings = [settings, vec!["data.candidates=\"-\"".into()]].concat();
+        Config::ranking().read(args.ranker_config.as_deref(), &settings)
+    }
+
+    fn run(&self, slug: &str, settings: &[String]) -> Result<PathBuf> {
+        self.train(slug, &self.bench.config(settings, self.seed)?)
+    }
+
+    fn train(&self, slug: &str, config: &Config) -> Result<PathBuf> {
+        let name = format!("{slug}-seed{}", self.seed);
+        let run = self.bench.args.out.join("runs").join(&name);
+        let done = self.bench.args.out.join("runs").join(format!("{name}.json"));
+        if !done.is_file() {
+            eprintln!("\n{name}");
+            let trained = train(config, &run, self.bench.device).context(|| name.clone())?;
+            let said = serde_json::json!({
+                "steps": trained.steps, "examples": trained.examples, "step_seconds": trained.step_seconds,
+                "mining_seconds": trained.mining_seconds
+            });
+            super::keep(&done, &said)?;
+        }
+        Ok(run.join(MODEL))
+    }
+
+    fn list(&self, name: &str, split: &str) -> PathBuf {
+        self.bench.args.out.join("lists").join(format!("{name}-{split}.jsonl"))
+    }
+
+    /// The training split is used whole.
+    fn every(&self, split: &str) -> usize {
+        let training = self.bench.config(&[], 0).is_ok_and(|config| config.data.split == split);
+        if training { self.bench.args.train_every as usize } else { self.bench.args.every as usize }
+    }
+}
+
+/// What all bi-encoders have unless the configuration says otherwise: cross-entropy over the dot product, negatives of the batch
+/// and the ten best wrong candidates (BLINK, section 4.1 and appendix A).
+pub fn base() -> Config {
+    let mut config = Config::default();
+    config.loss.kind = crate::train::config::LossKind::CrossEntropy;
+    config.negatives.in_batch = true;
+    config.negatives.count = 10;
+    config.negatives.mine_top = 10;
+    config.optimiser.batch = 128;
+    config
+}

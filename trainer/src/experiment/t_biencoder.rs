@@ -1,0 +1,193 @@
+//! The rows of T-Biencoder's tables, as settings over one configuration.
+
+use super::{Row, TableId};
+use crate::train::config::{Config, LossKind};
+use pel_shared::score::Scorer;
+
+/// The depth of the paper's encoder; its K counts layers of that one.
+const DEPTH: usize = 12;
+
+/// The paper's bounds of the transformation by scorer, under random negatives of the domain (table 3), and those of figure 3.
+const EPSILON: [(Scorer, f64); 2] = [(Scorer::Dual, 32.0), (Scorer::SumOfMax, 20.0)];
+const EPSILON_HARD: [(Scorer, f64); 2] = [(Scorer::Dual, 42.0), (Scorer::SumOfMax, 40.0)];
+const EPSILONS: [f64; 8] = [1e-3, 1e-2, 1e-1, 1.0, 10.0, 20.0, 40.0, 100.0];
+const LAYERS: [usize; 4] = [0, 1, 4, 8];
+
+/// One training of a table.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TRow {
+    /// What is compared.
+    pub scorer: Scorer,
+    /// Whether negatives are mined, not drawn uniformly.
+    pub hard: bool,
+    /// Whether they are of the right entity's domain.
+    pub inside: bool,
+    /// The transformation; `None` for the plain bi-encoder.
+    pub transformed: Option<Transformed>,
+}
+
+/// What a table varies of the transformation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Transformed {
+    /// Whether the plain loss is there too.
+    pub plain: bool,
+    /// K, of this encoder's layers.
+    pub layer: usize,
+    /// ε.
+    pub epsilon: f64,
+}
+
+/// What all rows have unless the configuration says otherwise (section 4.3).
+pub fn base() -> Config {
+    let mut config = Config::default();
+    config.loss.kind = LossKind::CrossEntropy;
+    config.negatives.count = 15;
+    config.negatives.in_batch = false;
+    config.optimiser.batch = 64;
+    config.optimiser.epochs = 5.0;
+    config.model.freeze_embeddings = true;
+    config
+}
+
+/// The trainings of a table, for an encoder with so many layers.
+pub fn rows(table: TableId, depth: usize) -> Vec<TRow> {
+    let scaled = |layer: usize| match layer {
+        0 => 0,
+        layer => (layer * depth / DEPTH).max(1),
+    };
+    let of = |scorer: Scorer, hard: bool| {
+        let table = if hard { EPSILON_HARD } else { EPSILON };
+        let epsilon = table.iter().find(|(of, _)| *of == scorer).map_or(1.0, |(_, epsilon)| *epsilon);
+        Transformed { plain: true, layer: scaled(1), epsilon }
+    };
+    let plain = |scorer, hard, inside| TRow { scorer, hard, inside, transformed: None };
+    let t = |scorer, hard| TRow { transformed: Some(of(scorer, hard)), ..plain(scorer, hard, true) };
+    let (dual, som) = (Scorer::Dual, Scorer::SumOfMax);
+    let both = [dual, som];
+    match table {
+        TableId::T2 => {
+            let across = both.into_iter().flat_map(|scorer| [false, true].map(|hard| plain(scorer, hard, false)));
+            let inside = both.into_iter().flat_map(|scorer| [false, true].map(|hard| t(scorer, hard)));
+            across.chain(inside).collect()
+        }
+        TableId::T4 => both.into_iter().flat_map(|scorer| [plain(scorer, false, true), t(scorer, false)]).collect(),
+        TableId::T5 => [(dual, false), (dual, true), (som, false)]
+            .into_iter()
+            .flat_map(|(scorer, hard)| [plain(scorer, hard, false), plain(scorer, hard, true), t(scorer, hard)])
+            .collect(),
+        TableId::T6 => {
+            let at = |scorer, layer| {
+                let transformed = Some(Transformed { layer: scaled(layer), ..of(scorer, false) });
+                TRow { transformed, ..plain(scorer, false, true) }
+            };
+            let mut rows: Vec<TRow> =
+                both.into_iter().flat_map(|scorer| LAYERS.map(|layer| at(scorer, layer))).collect();
+            rows.dedup();
+            rows
+        }
+        TableId::T7 => both
+            .into_iter()
+            .flat_map(|scorer| {
+                let without = Transformed { plain: false, ..of(scorer, false) };
+                [plain(scorer, false, true), t(scorer, false), TRow { transformed: Some(without), ..t(scorer, false) }]
+            })
+            .collect(),
+        _ => {
+            let at = |scorer, epsilon| {
+                let transformed = Some(Transformed { epsilon, ..of(scorer, false) });
+                TRow { transformed, ..plain(scorer, false, true) }
+            };
+            let grid = |scorer| {
+                EPSILONS.into_iter().chain([of(scorer, false).epsilon]).map(move |epsilon| at(scorer, epsilon))
+            };
+            let mut rows: Vec<TRow> = both.into_iter().flat_map(grid).collect();
+            rows.sort_by(|a, b| {
+                let key = |row: &TRow| (row.scorer == som, row.transformed.map_or(0.0, |of| of.epsilon));
+                key(a).partial_cmp(&key(b)).unwrap_or(std::cmp::Ordering::Equal)
+            });
+            rows.dedup();
+            rows
+        }
+    }
+}
+
+impl TRow {
+    /// DUAL or SOM.
+    pub fn scorer_name(&self) -> &'static str {
+        if self.scorer == Scorer::Dual { "DUAL" } else { "SOM" }
+    }
+
+    /// Random-CD, Hard-ID ...
+    pub fn negatives(&self) -> String {
+        let kind = if self.hard { "Hard" } else { "Random" };
+        format!("{kind}-{}", if self.inside { "ID" } else { "CD" })
+    }
+}
+
+impl Row for TRow {
+    fn name(&self) -> String {
+        match self.transformed {
+            None => "Biencoder".into(),
+            Some(Transformed { plain: true, .. }) => "T-Biencoder".into(),
+            Some(_) => "T-Biencoder without L".into(),
+        }
+    }
+
+    fn slug(&self) -> String {
+        let negatives = self.negatives().to_lowercase();
+        let scorer = self.scorer_name().to_lowercase();
+        match self.transformed {
+            None => format!("b-{scorer}-{negatives}"),
+            Some(Transformed { plain, layer, epsilon }) => {
+                let without = if plain { "" } else { "-without-l" };
+                format!("t-{scorer}-{negatives}-k{layer}-e{epsilon}{without}")
+            }
+        }
+    }
+
+    fn settings(&self) -> Vec<String> {
+        let Transformed { plain, layer, epsilon } =
+            self.transformed.unwrap_or(Transformed { plain: true, layer: 1, epsilon: 1.0 });
+        vec![
+            format!("model.scorer={}", if self.scorer == Scorer::Dual { "dual" } else { "sum-of-max" }),
+            format!("negatives.kind={}", if self.hard { "hard" } else { "random" }),
+            format!("negatives.domain={}", if self.inside { "inside" } else { "across" }),
+            format!("transformation.weight={}", if self.transformed.is_some() { "1.0" } else { "0.0" }),
+            format!("transformation.plain={plain}"),
+            format!("transformation.layer={layer}"),
+            format!("transformation.epsilon={epsilon:?}"),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rows_are_the_papers() {
+        let slugs = |table| -> Vec<String> { rows(table, 12).iter().map(Row::slug).collect() };
+        assert_eq!(
+            slugs(TableId::T5),
+            [
+                "b-dual-random-cd",
+                "b-dual-random-id",
+                "t-dual-random-id-k1-e32",
+                "b-dual-hard-cd",
+                "b-dual-hard-id",
+                "t-dual-hard-id-k1-e42",
+                "b-som-random-cd",
+                "b-som-random-id",
+                "t-som-random-id-k1-e20"
+            ]
+        );
+        assert_eq!((rows(TableId::T2, 12).len(), rows(TableId::T4, 12).len(), rows(TableId::T7, 12).len()), (8, 4, 6));
+        let layers: Vec<usize> = rows(TableId::T6, 6).iter().filter_map(|row| Some(row.transformed?.layer)).collect();
+        assert_eq!(layers, [0, 1, 2, 4, 0, 1, 2, 4]);
+        // The paper's best bound stands among the others.
+        let bounds: Vec<f64> =
+            rows(TableId::TFigure3, 12).iter().filter_map(|row| Some(row.transformed?.epsilon)).collect();
+        assert_eq!(bounds[..9], [1e-3, 1e-2, 1e-1, 1.0, 10.0, 20.0, 32.0, 40.0, 100.0]);
+        assert_eq!(bounds.len(), 9 + 8);
+    }
+}

@@ -1,0 +1,122 @@
+//! The papers' tables as commands, on a corpus of a few mentions.
+
+mod common;
+
+use common::{Bench, tiny};
+
+/// What makes a training take a moment; the mentions of dev are those of all splits.
+const SMALL: &str = "--split dev --set data.split=train --set optimiser.batch=2 --set optimiser.steps=2 \
+    --set validation.mentions=0 --set model.tied=true --set view.concepts=names --set view.mention=bare --device cpu \
+    --corpus @ --kb @kb.jsonl --out @tables";
+
+/// A corpus whose training split has what the others have.
+fn bench() -> Bench {
+    let bench = Bench::new();
+    std::fs::copy(bench.path("mentions.known.jsonl"), bench.path("mentions.train.jsonl")).expect("copied");
+    bench
+}
+
+fn line(more: &str) -> String {
+    let small = SMALL.split_whitespace().collect::<Vec<_>>().join(" ");
+    format!("experiment {small} --encoder {} {more}", tiny().display())
+}
+
+/// The rows of a table, its head among them.
+fn rows(bench: &Bench, table: &str) -> Vec<Vec<String>> {
+    let text = std::fs::read_to_string(bench.path(&format!("tables/{table}.md"))).expect("written");
+    let cells = |line: &str| line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect();
+    text.lines().filter(|line| line.starts_with("| ")).map(cells).collect()
+}
+
+#[test]
+fn a_table_has_every_row_that_was_measured_with_all_its_seeds() {
+    let bench = bench();
+    let line = |more: &str| line(&format!("--table pel-3 --counts 1,2 {more}"));
+    let table = || std::fs::read_to_string(bench.path("tables/pel-3.md")).expect("written");
+    // Baselines first: string matching, the training majority, the encoder as it is.
+    let done = bench.pel(&line("--only ce-1-random --seeds 0,1"));
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    let rows: Vec<String> = table().lines().filter(|line| line.starts_with("| ")).map(str::to_owned).collect();
+    assert_eq!(rows.len(), 2 + 3 + 1, "{rows:?}");
+    assert!(
+        rows[5].starts_with("| PEL-CE | ") && rows[5].contains(" ± ") && rows[5].ends_with("| - | - |"),
+        "{}",
+        rows[5]
+    );
+
+    // Another row joins; what was measured is not done again.
+    let made = |name: &str| std::fs::metadata(bench.path(name)).and_then(|file| file.modified()).expect("there");
+    let before = made("tables/results/ce-1-random-seed1.json");
+    let done = bench.pel(&line("--only pb-fgsm-1-mixed"));
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    assert!(table().contains("| PEL-CE | ") && table().contains("| PEL-Pb + FGSM | - | - | "), "{}", table());
+    assert_eq!(made("tables/results/ce-1-random-seed1.json"), before);
+    assert!(bench.path("tables/plots/pel-figure-3-random.svg").is_file());
+
+    for (more, said) in [
+        ("--set loss.alpha=8", "the rows there have other settings"),
+        ("--every 2", "the rows there have other settings"),
+    ] {
+        let done = bench.pel(&line(more));
+        assert!(done.code == Some(3) && done.err.contains(said), "{more}: {}", done.err);
+    }
+}
+
+#[test]
+fn the_tables_of_t_biencoder_are_measured_on_every_split() {
+    let bench = bench();
+    // What `pel split domains` calls the known domains in unknown texts.
+    std::fs::copy(bench.path("mentions.known.jsonl"), bench.path("mentions.heldout.jsonl")).expect("copied");
+    let done = bench.pel(&line("--table t-2,t-4,t-7 --only dual-random --set negatives.count=1 --set view.concepts=template --set data.domains=type"));
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    let table = rows(&bench, "t-2");
+    let heads: Vec<[&str; 3]> = table[2..].iter().map(|row| [&*row[0], &*row[1], &*row[2]]).collect();
+    assert_eq!(
+        heads,
+        [
+            ["bm25", "-", "-"],
+            ["untrained encoder", "-", "-"],
+            ["Biencoder", "DUAL", "Random-CD"],
+            ["T-Biencoder", "DUAL", "Random-ID"]
+        ]
+    );
+    // Both splits, and the minutes of an epoch.
+    assert!(table[4][3..].iter().all(|cell| cell != "-"), "{table:?}");
+    assert_eq!(rows(&bench, "t-4")[0][2..], ["Biencoder DUAL", "T-Biencoder DUAL"]);
+    let table = rows(&bench, "t-7");
+    assert_eq!(table.len(), 2 + 3, "{table:?}");
+    assert_eq!(table[4][0], "T-Biencoder without L");
+    assert!(table[4][3] != "-", "seen mentions of `heldout`: {table:?}");
+}
+
+#[test]
+fn the_tables_of_blink_share_their_stages() {
+    let bench = bench();
+    let ranker = "--ranker-set optimiser.batch=2 --ranker-set optimiser.steps=2 --ranker-set validation.mentions=0 \
+        --ranker-set view.mention_tokens=24 --ranker-set view.entity_tokens=24 --ranker-set data.top=2 --rerank 1,2";
+    let ranker = ranker.split_whitespace().collect::<Vec<_>>().join(" ");
+    let all = "blink-1,blink-2,blink-3,blink-4,blink-5,blink-6,blink-8,blink-9,blink-figure-2,blink-figure-3";
+    let done = bench.pel(&line(&format!("--table {all} {ranker}")));
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    let made = |name: &str| std::fs::metadata(bench.path(name)).and_then(|file| file.modified()).expect("there");
+    for run in ["blink-bi-batch", "blink-bi", "blink-cross", "blink-own", "blink-student"] {
+        made(&format!("tables/runs/{run}-seed0.json"));
+    }
+    assert_eq!(rows(&bench, "blink-1").len(), 2 + 2);
+    // The right concepts are among four, so recall at many is whole.
+    assert!(rows(&bench, "blink-5")[5][1].starts_with("100.0"), "{:?}", rows(&bench, "blink-5"));
+    let figure = rows(&bench, "blink-figure-3");
+    assert_eq!([&*figure[2][0], &*figure[3][0]], ["1", "2"]);
+    // One candidate has one order: the first stage's.
+    assert_eq!(figure[2][1], figure[2][3]);
+    assert!(bench.path("tables/plots/blink-figure-3.svg").is_file());
+    assert_eq!(rows(&bench, "blink-9")[2].len(), 3);
+
+    // Nothing is done again.
+    let before = made("tables/lists/blink-student-seed0-dev.jsonl");
+    std::fs::remove_file(bench.path("tables/blink-9.md")).expect("removed");
+    let done = bench.pel(&line(&format!("--table blink-9 {ranker}")));
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    assert_eq!(made("tables/lists/blink-student-seed0-dev.jsonl"), before);
+    assert!(bench.path("tables/blink-9.md").is_file());
+}
