@@ -9,7 +9,7 @@ use pel_shared::import::records::record;
 use pel_shared::import::report::Report;
 use pel_shared::text::{Offsets, Span};
 use serde::{Deserialize, Deserializer, Serialize};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 /// The reason for skipping a mention whose offsets do not cut its text out of its document.
@@ -59,6 +59,23 @@ pub struct CorpusMention {
     /// Whether the training split has a mention of the same concept; a mention without is a zero-shot one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen_in_train: Option<bool>,
+}
+
+/// The splits of the corpus in a folder: `train`, `dev` and `test` as far as they are there, then others by name.
+///
+/// # Errors
+/// If the folder cannot be read.
+pub fn split_names(folder: &Path) -> Result<Vec<String>> {
+    let failed = |cause| io_error("reading the folder", folder, cause);
+    let mut names = BTreeSet::new();
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        let file = entry.map_err(failed)?.file_name().to_string_lossy().into_owned();
+        let stem = [".jsonl", ".jsonl.xz", ".jsonl.gz", ".jsonl.zst"].iter().find_map(|end| file.strip_suffix(end));
+        names.extend(stem.and_then(|stem| stem.strip_prefix("mentions.")).map(str::to_owned));
+    }
+    let mut ordered: Vec<String> = ["train", "dev", "test"].iter().filter_map(|usual| names.take(*usual)).collect();
+    ordered.extend(names);
+    Ok(ordered)
 }
 
 /// A mention at its place in a [`Corpus`].

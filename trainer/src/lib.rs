@@ -5,6 +5,7 @@ pub mod candidates;
 pub mod commands;
 pub mod compact;
 pub mod corpus;
+pub mod corpus_formats;
 pub mod device;
 pub mod evaluate;
 pub mod experiment;

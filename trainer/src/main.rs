@@ -39,6 +39,7 @@ enum Command {
     Inspect(commands::inspect::InspectArgs),
     Explain(commands::explain::ExplainArgs),
     Import(pel_trainer::import::ImportArgs),
+    ExportCorpus(pel_trainer::corpus_formats::ExportCorpusArgs),
     Evaluate(pel_trainer::evaluate::EvaluateArgs),
     Calibrate(commands::calibrate::CalibrateArgs),
     Split(commands::split::SplitArgs),
@@ -88,6 +89,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Inspect(args) => commands::inspect::run(args, json)?,
         Command::Explain(args) => commands::explain::run(args, device, json)?,
         Command::Import(args) => pel_trainer::import::run(args, json)?,
+        Command::ExportCorpus(args) => pel_trainer::corpus_formats::run(args, json)?,
         Command::Evaluate(args) => {
             let ranker = |folder: &Path| open_ranker(folder, &device.open(Work::Long)?.device);
             evaluate::run(args, json, |bundle| evaluate::dense::open(bundle, device, None), ranker)?;

@@ -1,5 +1,6 @@
 //! The command line of `pel import`.
 
+pub use super::corpus_args::{BlinkArgs, MentionFiles, PubtatorArgs, TacArgs, WikilinksArgs, ZeshelArgs};
 use clap::{Args, Subcommand};
 use pel_shared::import::concepts::Defaults;
 use pel_shared::import::delimited::{Columns, Layout};
@@ -67,6 +68,12 @@ pub enum Format {
     /// A line has left_context, word, right_context (texts or lists of words), wikiId and maybe y_title. The concepts are those of
     /// the mentions. Writes kb.jsonl, documents.jsonl, a file of mentions for each split, and import.json.
     Wikilinks(WikilinksArgs),
+    /// Queries, answers, documents and knowledge base of an entity linking task, as TAC-KBP 2010 has them
+    ///
+    /// A query names a mention and its document; with <beg> and <end> (the first and the last character of the file as it is) it
+    /// stands there, else where its name stands first. A line of answers has the query, its entity or NIL, and maybe a type.
+    /// Writes kb.jsonl, documents.jsonl (those that queries name), a file of mentions for each split, and import.json.
+    Tac(TacArgs),
 }
 
 /// Where to read and to write.
@@ -225,95 +232,6 @@ impl CsvArgs {
     }
 }
 
-/// Options of `pel import pubtator`.
-#[derive(Args, Clone, Debug)]
-#[command(after_help = "Examples:\n  \
-    pel import pubtator corpus_pubtator.txt.gz \\\n      --train pmids_trng.txt --dev pmids_dev.txt --test pmids_test.txt --out corpus\n  \
-    pel import pubtator mine.txt --out mine")]
-pub struct PubtatorArgs {
-    /// Where to read and to write.
-    #[command(flatten)]
-    pub common: Common,
-    /// A list of the documents to train on, one id a line
-    #[arg(long, value_name = "FILE")]
-    pub train: Option<PathBuf>,
-    /// A list of the documents to choose settings on
-    #[arg(long, value_name = "FILE")]
-    pub dev: Option<PathBuf>,
-    /// A list of the documents to test on
-    #[arg(long, value_name = "FILE")]
-    pub test: Option<PathBuf>,
-    /// What to take off the front of concept ids
-    #[arg(long, value_name = "TEXT", default_value = "UMLS:")]
-    pub prefix: String,
-}
-
-/// Options of `pel import zeshel`.
-#[derive(Args, Clone, Debug)]
-#[command(after_help = "Example:\n  pel import zeshel zeshel --out corpus\n  \
-    pel evaluate --corpus corpus --kb corpus/kb.jsonl --split test --within-domain --by domain")]
-pub struct ZeshelArgs {
-    /// The folder with documents and mentions
-    #[arg(value_name = "FOLDER")]
-    pub folder: PathBuf,
-    /// The folder to write into; it is made if it is missing, and files of an earlier import in it are replaced
-    #[arg(long, value_name = "DIR")]
-    pub out: PathBuf,
-}
-
-/// The files of a corpus by split; one at least.
-#[derive(Args, Clone, Debug)]
-#[group(required = true, multiple = true)]
-pub struct MentionFiles {
-    /// The mentions to train on
-    #[arg(long, value_name = "FILE")]
-    pub train: Option<PathBuf>,
-    /// The mentions to choose settings on
-    #[arg(long, value_name = "FILE")]
-    pub dev: Option<PathBuf>,
-    /// The mentions to test on
-    #[arg(long, value_name = "FILE")]
-    pub test: Option<PathBuf>,
-}
-
-impl MentionFiles {
-    /// Those that are given, with their splits.
-    pub(super) fn given(&self) -> impl Iterator<Item = (&'static str, &Path)> {
-        let all = [("train", &self.train), ("dev", &self.dev), ("test", &self.test)];
-        all.into_iter().filter_map(|(split, path)| Some((split, path.as_deref()?)))
-    }
-}
-
-/// Options of `pel import blink`.
-#[derive(Args, Clone, Debug)]
-#[command(after_help = "Example:\n  \
-    pel import blink --entities entity.jsonl --train train.jsonl --dev valid.jsonl --test test.jsonl --out corpus")]
-pub struct BlinkArgs {
-    /// Tables of entities; one for each world, named after it
-    #[arg(long, value_name = "FILE")]
-    pub entities: Vec<PathBuf>,
-    /// The mentions of each split.
-    #[command(flatten)]
-    pub mentions: MentionFiles,
-    /// The folder to write into; it is made if it is missing, and files of an earlier import in it are replaced
-    #[arg(long, value_name = "DIR")]
-    pub out: PathBuf,
-}
-
-/// Options of `pel import wikilinks`.
-#[derive(Args, Clone, Debug)]
-#[command(
-    after_help = "Example:\n  pel import wikilinks --train train.jsonl --dev dev.jsonl --test test.jsonl --out corpus"
-)]
-pub struct WikilinksArgs {
-    /// The mentions of each split.
-    #[command(flatten)]
-    pub mentions: MentionFiles,
-    /// The folder to write into; it is made if it is missing, and files of an earlier import in it are replaced
-    #[arg(long, value_name = "DIR")]
-    pub out: PathBuf,
-}
-
 impl ImportArgs {
     /// The files and folders to read.
     pub(super) fn inputs(&self) -> Vec<PathBuf> {
@@ -326,6 +244,7 @@ impl ImportArgs {
             Format::Zeshel(args) => vec![args.folder.clone()],
             Format::Blink(args) => [args.entities.clone(), paths(&args.mentions)].concat(),
             Format::Wikilinks(args) => paths(&args.mentions),
+            Format::Tac(args) => args.inputs(),
         }
     }
 
@@ -339,6 +258,7 @@ impl ImportArgs {
             Format::Zeshel(args) => &args.out,
             Format::Blink(args) => &args.out,
             Format::Wikilinks(args) => &args.out,
+            Format::Tac(args) => &args.out,
         }
     }
 }

@@ -7,7 +7,7 @@ use super::output::Output;
 use super::pubtator::NO_TEXT;
 use crate::corpus::{CorpusMention, Document};
 use crate::files::for_each_line;
-use pel_shared::error::Result;
+use pel_shared::error::{Error, Result};
 use pel_shared::import::records::record;
 use pel_shared::import::report::Report;
 use pel_shared::kb::Concept;
@@ -48,14 +48,18 @@ struct BlinkRow {
     world: Option<String>,
 }
 
-/// A line of BLINK's entities.
+/// A line of BLINK's entities: of Wikipedia (title and entity, which are the same, and idx) or of ZESHEL (title, document_id).
 #[derive(Deserialize)]
 struct BlinkEntity {
-    #[serde(alias = "entity")]
-    title: String,
+    #[serde(default)]
+    title: Option<String>,
+    #[serde(default)]
+    entity: Option<String>,
     text: String,
-    #[serde(default, alias = "document_id")]
+    #[serde(default)]
     idx: Option<Id>,
+    #[serde(default)]
+    document_id: Option<Id>,
 }
 
 /// A line of WikilinksNED, as Onoe and Durrett (2019) write it.
@@ -178,8 +182,9 @@ pub fn blink(args: &BlinkArgs, output: &mut Output, report: &mut Report, counter
             if line.trim().is_empty() {
                 return Ok(());
             }
-            let BlinkEntity { title, text, idx } = record(line)?;
-            let id = idx.map_or_else(|| (number - 1).to_string(), Id::into_text);
+            let BlinkEntity { title, entity, text, idx, document_id } = record(line)?;
+            let title = title.or(entity).ok_or_else(|| Error::input("missing field `title`"))?;
+            let id = idx.or(document_id).map_or_else(|| (number - 1).to_string(), Id::into_text);
             let id = id.rsplit_once("curid=").map_or(id.clone(), |(_, number)| number.to_owned());
             writer.by_line.insert((world.clone(), number - 1), id.clone());
             let (definition, sources) = (Some(text), vec![world.clone()]);

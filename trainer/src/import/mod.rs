@@ -4,13 +4,17 @@
 pub mod annotated;
 pub mod args;
 pub mod contexts;
+pub mod corpus_args;
 pub mod counter;
 pub mod output;
 pub mod pubtator;
 pub mod pubtator_lines;
 pub mod splits;
+pub mod tac;
+pub mod tac_files;
 #[cfg(test)]
 mod tests;
+pub mod xml;
 pub mod zeshel;
 
 use crate::files::open;
@@ -18,7 +22,8 @@ pub use args::ImportArgs;
 use args::{CsvArgs, Format, JsonlArgs, OboArgs, PubtatorArgs};
 use comfy_table::{ContentArrangement, Table, presets};
 use counter::Counter;
-use output::{Output, write_line};
+pub use output::Output;
+use output::write_line;
 use pel_shared::error::{Error, Result};
 use pel_shared::import::concepts::{CONCEPTS, Concepts, Defaults};
 use pel_shared::import::obo::{Ontology, Scope};
@@ -113,6 +118,10 @@ pub fn import(args: &ImportArgs) -> Result<Report> {
             contexts::wikilinks(args, &mut output, &mut report, &mut counter)?;
             ("wikilinks", CONCEPTS)
         }
+        Format::Tac(args) => {
+            tac::read(args, &mut output, &mut report, &mut counter)?;
+            ("tac", CONCEPTS)
+        }
     };
     if report.kept(kind) == 0 {
         let (names, why) = (names(&inputs).join(", "), report.reasons());
@@ -153,7 +162,7 @@ fn each(paths: &[PathBuf], counter: &mut Counter, mut read: impl FnMut(Input<'_>
 const NARROWEST: u16 = 60;
 
 /// A report for the terminal.
-fn table(report: &Report) -> Table {
+pub(crate) fn table(report: &Report) -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Dynamic);
     // Some terminals say that they are no columns wide.

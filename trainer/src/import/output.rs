@@ -32,7 +32,7 @@ impl Output {
         Ok(output)
     }
 
-    /// Writes one file of the output; it is in its place only after [`Output::commit`].
+    /// Writes one file of the output, in a folder of it or not (`a/b.json`); it is in its place only after [`Output::commit`].
     ///
     /// # Errors
     /// As [`write_whole`], and what `write` gives.
@@ -53,6 +53,8 @@ impl Output {
         let Some(staging) = self.staging.take() else { return Ok(()) };
         for name in &self.names {
             let to = self.target.join(name);
+            let folder = to.parent().unwrap_or(&self.target);
+            std::fs::create_dir_all(folder).map_err(|cause| io_error("making the folder", folder, cause))?;
             std::fs::rename(staging.path().join(name), &to).map_err(|cause| io_error("writing", &to, cause))?;
         }
         Ok(())

@@ -3,6 +3,7 @@
 mod contexts;
 mod corpora;
 mod tables;
+mod tac;
 
 use super::{ImportArgs, import, pubtator};
 use clap::{CommandFactory, Parser};

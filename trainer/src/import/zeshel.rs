@@ -14,7 +14,7 @@ use pel_shared::import::report::Report;
 use pel_shared::kb::Concept;
 use pel_shared::text::Offsets;
 use serde::Deserialize;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// A line of `documents/{world}.json`.
@@ -48,7 +48,7 @@ struct Waiting {
 /// # Errors
 /// If the folder has no such files, a file cannot be read, a line is no page or no mention, or the output cannot be written.
 pub fn read(folder: &Path, output: &mut Output, report: &mut Report, counter: &mut Counter) -> Result<()> {
-    let mut waiting: HashMap<String, Vec<Waiting>> = HashMap::new();
+    let mut waiting: BTreeMap<String, Vec<Waiting>> = BTreeMap::new();
     let mut corpus = Annotated::default();
     for (name, path) in files(folder, "mentions")? {
         let split = if name == "val" { "dev" } else { &name };

@@ -1,13 +1,12 @@
 //! What a data set is made from: the knowledge base with its types, and every split of a corpus.
 
 use super::Types;
-use crate::corpus::{Corpus, CorpusMention, Document};
-use crate::files::io_error;
+use crate::corpus::{Corpus, CorpusMention, Document, split_names};
 use crate::kb_file::{self, KbFile};
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::import::report::Report;
 use pel_shared::kb::ConceptId;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 /// A corpus and the knowledge base that its mentions are linked to.
@@ -40,7 +39,7 @@ impl Material {
     /// # Errors
     /// If something cannot be read, or the corpus has no split of the training split's name.
     pub fn read(corpus: &Path, kb: &Path, train_split: &str) -> Result<Self> {
-        let names = split_names(corpus, train_split)?;
+        let names = names(corpus, train_split)?;
         let kb = kb_file::read(kb)?;
         let types = Types::new(&kb.kb);
         let mut splits = Vec::with_capacity(names.len());
@@ -81,27 +80,15 @@ impl Material {
 }
 
 /// The splits of the corpus in a folder, the training split first.
-fn split_names(folder: &Path, train_split: &str) -> Result<Vec<String>> {
-    let entries = std::fs::read_dir(folder).map_err(|cause| io_error("reading the folder", folder, cause))?;
-    let mut names = BTreeSet::new();
-    for entry in entries {
-        let entry = entry.map_err(|cause| io_error("reading the folder", folder, cause))?;
-        let file = entry.file_name().to_string_lossy().into_owned();
-        let stem = ["", ".xz", ".gz", ".zst"].iter().find_map(|packed| file.strip_suffix(&format!(".jsonl{packed}")));
-        if let Some(split) = stem.and_then(|stem| stem.strip_prefix("mentions.")) {
-            names.insert(split.to_owned());
-        }
-    }
-    if !names.remove(train_split) {
-        let there = names.into_iter().collect::<Vec<_>>().join(", ");
-        let there = if there.is_empty() { "none".to_owned() } else { there };
+fn names(folder: &Path, train_split: &str) -> Result<Vec<String>> {
+    let names = split_names(folder)?;
+    let (train, others): (Vec<String>, Vec<String>) = names.into_iter().partition(|name| name == train_split);
+    if train.is_empty() {
+        let there = if others.is_empty() { "none".to_owned() } else { others.join(", ") };
         return Err(Error::io(format!(
             "no mentions.{train_split}.jsonl (or .xz, .gz, .zst) in {}; its splits: {there}",
             folder.display()
         )));
     }
-    let mut ordered = vec![train_split.to_owned()];
-    ordered.extend(["dev", "test"].iter().filter_map(|usual| names.take(*usual)));
-    ordered.extend(names);
-    Ok(ordered)
+    Ok([train, others].concat())
 }

@@ -1,0 +1,149 @@
+//! The options of `pel import` for annotated corpora.
+
+use super::args::Common;
+use clap::Args;
+use pel_shared::error::{Error, Result};
+use std::path::{Path, PathBuf};
+
+/// Options of `pel import pubtator`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Examples:\n  \
+    pel import pubtator corpus_pubtator.txt.gz \\\n      --train pmids_trng.txt --dev pmids_dev.txt --test pmids_test.txt --out corpus\n  \
+    pel import pubtator mine.txt --out mine")]
+pub struct PubtatorArgs {
+    /// Where to read and to write.
+    #[command(flatten)]
+    pub common: Common,
+    /// A list of the documents to train on, one id a line
+    #[arg(long, value_name = "FILE")]
+    pub train: Option<PathBuf>,
+    /// A list of the documents to choose settings on
+    #[arg(long, value_name = "FILE")]
+    pub dev: Option<PathBuf>,
+    /// A list of the documents to test on
+    #[arg(long, value_name = "FILE")]
+    pub test: Option<PathBuf>,
+    /// What to take off the front of concept ids
+    #[arg(long, value_name = "TEXT", default_value = "UMLS:")]
+    pub prefix: String,
+}
+
+/// Options of `pel import zeshel`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Example:\n  pel import zeshel zeshel --out corpus\n  \
+    pel evaluate --corpus corpus --kb corpus/kb.jsonl --split test --within-domain --by domain")]
+pub struct ZeshelArgs {
+    /// The folder with documents and mentions
+    #[arg(value_name = "FOLDER")]
+    pub folder: PathBuf,
+    /// The folder to write into; it is made if it is missing, and files of an earlier import in it are replaced
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+}
+
+/// The files of a corpus by split; one at least.
+#[derive(Args, Clone, Debug)]
+#[group(required = true, multiple = true)]
+pub struct MentionFiles {
+    /// The mentions to train on
+    #[arg(long, value_name = "FILE")]
+    pub train: Option<PathBuf>,
+    /// The mentions to choose settings on
+    #[arg(long, value_name = "FILE")]
+    pub dev: Option<PathBuf>,
+    /// The mentions to test on
+    #[arg(long, value_name = "FILE")]
+    pub test: Option<PathBuf>,
+}
+
+impl MentionFiles {
+    /// Those that are given, with their splits.
+    pub(super) fn given(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        let all = [("train", &self.train), ("dev", &self.dev), ("test", &self.test)];
+        all.into_iter().filter_map(|(split, path)| Some((split, path.as_deref()?)))
+    }
+}
+
+/// Options of `pel import blink`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Example:\n  \
+    pel import blink --entities entity.jsonl --train train.jsonl --dev valid.jsonl --test test.jsonl --out corpus")]
+pub struct BlinkArgs {
+    /// Tables of entities; one for each world, named after it
+    #[arg(long, value_name = "FILE")]
+    pub entities: Vec<PathBuf>,
+    /// The mentions of each split.
+    #[command(flatten)]
+    pub mentions: MentionFiles,
+    /// The folder to write into; it is made if it is missing, and files of an earlier import in it are replaced
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+}
+
+/// Options of `pel import wikilinks`.
+#[derive(Args, Clone, Debug)]
+#[command(
+    after_help = "Example:\n  pel import wikilinks --train train.jsonl --dev dev.jsonl --test test.jsonl --out corpus"
+)]
+pub struct WikilinksArgs {
+    /// The mentions of each split.
+    #[command(flatten)]
+    pub mentions: MentionFiles,
+    /// The folder to write into; it is made if it is missing, and files of an earlier import in it are replaced
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+}
+
+/// Options of `pel import tac`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Example:\n  pel import tac --kb TAC_KB/data --documents TAC_sources/data \\\n      \
+    --train training_queries.xml --train-answers training_KB_links.tab \\\n      \
+    --test evaluation_queries.xml --test-answers evaluation_KB_links.tab --out corpus")]
+pub struct TacArgs {
+    /// The knowledge base: files of <knowledge_base>, or folders with such .xml files
+    #[arg(long, value_name = "PATH", required = true)]
+    pub kb: Vec<PathBuf>,
+    /// The folders with the source documents, as ID.xml, ID.sgm or ID.txt; those that no query names stay out
+    #[arg(long, value_name = "DIR", required = true)]
+    pub documents: Vec<PathBuf>,
+    /// The queries of each split.
+    #[command(flatten)]
+    pub queries: MentionFiles,
+    /// The answers to the queries of --train
+    #[arg(long, value_name = "FILE", requires = "train")]
+    pub train_answers: Option<PathBuf>,
+    /// The answers to the queries of --dev
+    #[arg(long, value_name = "FILE", requires = "dev")]
+    pub dev_answers: Option<PathBuf>,
+    /// The answers to the queries of --test
+    #[arg(long, value_name = "FILE", requires = "test")]
+    pub test_answers: Option<PathBuf>,
+    /// The folder to write into; it is made if it is missing, and files of an earlier import in it are replaced
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+}
+
+impl TacArgs {
+    /// The splits with their queries and answers.
+    pub(super) fn tasks(&self) -> Result<Vec<(&'static str, &Path, &Path)>> {
+        let answers = |split: &str| match split {
+            "train" => self.train_answers.as_deref(),
+            "dev" => self.dev_answers.as_deref(),
+            _ => self.test_answers.as_deref(),
+        };
+        let task = |(split, queries): (&'static str, _)| match answers(split) {
+            Some(answers) => Ok((split, queries, answers)),
+            None => {
+                Err(Error::input(format!("--{split}: expected its answers beside it (--{split}-answers), found none")))
+            }
+        };
+        self.queries.given().map(task).collect()
+    }
+
+    /// The files and folders to read.
+    pub(super) fn inputs(&self) -> Vec<PathBuf> {
+        let answers = [&self.train_answers, &self.dev_answers, &self.test_answers].into_iter().flatten().cloned();
+        let queries = self.queries.given().map(|(_, path)| path.to_owned());
+        self.kb.iter().chain(&self.documents).cloned().chain(queries).chain(answers).collect()
+    }
+}
