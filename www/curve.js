@@ -27,13 +27,16 @@ export function at(curve, threshold) {
  * The scores that a slider goes over: those of the curve, or as many as the kind of score has, the bundle's threshold
  * always among them.
  *
- * @param {{ nil: { threshold: number | null, curve?: Point[] }, index: { score: string } }} manifest
+ * @param {{ nil: { threshold: number | null, curve?: Point[] }, index: { score: string }, token_vectors?: object }} manifest
  * @returns {{ min: number, max: number, step: number }}
  */
-export function range({ nil, index }) {
+export function range({ nil, index, token_vectors }) {
   const known = (nil.curve ?? []).map((point) => point.threshold);
   if (nil.threshold !== null) known.push(nil.threshold);
-  if (index.score === "cosine") return { min: Math.min(0, ...known), max: Math.max(1, ...known), step: 0.001 };
+  // Sum-of-Max adds cosines up.
+  if (index.score === "cosine" && !token_vectors) {
+    return { min: Math.min(0, ...known), max: Math.max(1, ...known), step: 0.001 };
+  }
   const [min, max] = [Math.min(0, ...known), Math.max(0, ...known) * 1.5 || 100];
   return { min, max, step: (max - min) / 1000 };
 }

@@ -1,6 +1,10 @@
 //! The encoder of a bundle on any device: [`crate::cpu`] on the processor, Burn's tensors on a GPU.
 
-use crate::bert::{BertConfig, BertInput, Pass, Precision};
+mod tokens;
+
+pub use tokens::Encodings;
+
+use crate::bert::{BertConfig, Precision};
 use crate::biencoder::{BiEncoder, Reduction, Side, Tower, TowerBytes, same_dim};
 use crate::cpu::{self, Sequence};
 use crate::error::{Context, Error, Result};
@@ -162,44 +166,6 @@ impl Encoder {
                 Vectors::OnDevice(Box::new(towers.tower(side).forward(&tokens, self.reduction, device)))
             }
         })
-    }
-
-    /// The vectors of all tokens of sequences, for Sum-of-Max, in the order given.
-    ///
-    /// # Shapes
-    /// -> `[tokens, dim]` for each
-    ///
-    /// # Errors
-    /// As [`Encoder::encode`].
-    ///
-    /// # Panics
-    /// As [`Encoder::start`].
-    pub fn encode_tokens(&self, side: Side, rows: &[&Encoded]) -> Result<Vec<Vec<f32>>> {
-        self.check(side, rows)?;
-        let score = self.reduction.score;
-        match &self.road {
-            Road::Cpu { mention, entity } => {
-                let tower = if side == Side::Entity { entity.as_ref().unwrap_or(mention) } else { mention };
-                let segments: Vec<Vec<u32>> = rows.iter().map(|row| row.segments().collect()).collect();
-                Ok(tower.forward_tokens(&sequences(rows, &segments), score))
-            }
-            Road::Burn { towers, device, pad } => {
-                let (tower, mut found) = (towers.tower(side), vec![Vec::new(); rows.len()]);
-                let lengths: Vec<usize> = rows.iter().map(|row| row.ids.len()).collect();
-                for batch in self.batches(&lengths) {
-                    let own: Vec<&Encoded> = batch.iter().map(|at| rows[*at]).collect();
-                    let input = BertInput::new(&TokenBatch::padded(&own, *pad), device);
-                    let hidden = tower.bert().forward(&input, &Pass::default());
-                    let values = tower.token_vectors(hidden, &input, score).values;
-                    let width = values.dims()[1] * self.dim;
-                    let values = floats(values.try_into_data())?;
-                    for (at, row) in batch.iter().zip(values.chunks_exact(width)) {
-                        found[*at] = row[..lengths[*at] * self.dim].to_vec();
-                    }
-                }
-                Ok(found)
-            }
-        }
     }
 
     /// Encodes sequences, each by itself, in the order given; on the processor on all its threads.

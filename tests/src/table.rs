@@ -8,7 +8,7 @@ use pel_shared::index::Precision;
 use pel_shared::kb::{Concept, KnowledgeBase};
 use pel_shared::linker::Linker;
 use pel_shared::nil::NilPolicy;
-use pel_shared::score::Score;
+use pel_shared::score::{Score, Scorer};
 use pel_trainer::device::OpenDevice;
 use pel_trainer::indexing::{Recipe, WorkFolder, build};
 use serde::Deserialize;
@@ -80,6 +80,7 @@ pub fn recipe(table: &Table, precision: Precision) -> Recipe {
         files,
         view: ViewOptions::names(),
         precision: Precision::Int8,
+        scorer: Scorer::Dual,
         hnsw: None,
         nil: NilPolicy { threshold: Some(table.threshold), ..NilPolicy::default() },
         batch_tokens: 2048,

@@ -20,7 +20,7 @@ fn concept(id: &str, name: &str, synonyms: &[&str]) -> Concept {
 fn add(linker: &mut Linker, concepts: Vec<Concept>) -> Result<(usize, Report), String> {
     let mut report = Report::default();
     let (concepts, rows, counts) = linker.rows_of(concepts, &mut report).map_err(|error| error.to_string())?;
-    let vectors = linker.encoder().encode(Side::Entity, &rows.iter().collect::<Vec<_>>()).expect("encoded");
+    let vectors = linker.encodings(Side::Entity, &rows.iter().collect::<Vec<_>>()).expect("encoded");
     let added = concepts.len();
     linker.add(concepts, &counts, &vectors).expect("they are new");
     Ok((added, report))

@@ -157,6 +157,8 @@ export interface Manifest {
   encoder: { name: string; licence: string; tied: boolean; precision: string };
   kb: { name: string; concepts: number; names: number; licences: string[] };
   index: { rows: number; dim: number; precision: string; score: string };
+  /** Only where mentions are scored by Sum-of-Max; scores then go up to the number of a mention's tokens. */
+  token_vectors?: { rows: number; tokens: number; dim: number };
   nil: {
     threshold: number | null;
     calibrated_on: string | null;

@@ -7,7 +7,7 @@ use burn::tensor::Device;
 use pel_shared::biencoder::Side;
 use pel_shared::bundle::{Bundle, names};
 use pel_shared::detect::{Detected, Origin, join};
-use pel_shared::encoder::{Vectors, floats};
+use pel_shared::encoder::{Encodings, Vectors, floats};
 use pel_shared::error::Error;
 use pel_shared::import::concepts::{Concepts, Defaults};
 use pel_shared::import::delimited::Layout;
@@ -15,7 +15,7 @@ use pel_shared::import::obo::{Ontology, Scope};
 use pel_shared::import::report::Report;
 use pel_shared::import::{Input, delimited, jsonl};
 use pel_shared::kb::Concept;
-use pel_shared::linker::{Link, LinkOptions, Linker, Part, Prepared};
+use pel_shared::linker::{Link, LinkOptions, Linker, Part, Prepared, Queries};
 use pel_shared::nil::Decision;
 use pel_shared::report::{Form, Note, Record};
 use pel_shared::text::{Offsets, Span};
@@ -30,7 +30,7 @@ struct Work {
     /// What waits, last first.
     waiting: Vec<Part>,
     /// What is encoded and not searched yet.
-    encoded: Option<(Part, Vec<f32>)>,
+    encoded: Option<(Part, Queries)>,
     links: Vec<Option<Link>>,
 }
 
@@ -115,8 +115,9 @@ impl Engine {
         let Some(part) = self.work.as_mut().and_then(|work| work.waiting.pop()) else { return Ok(false) };
         let rows: Vec<&Encoded> = part.prepared.sequences().iter().collect();
         let vectors = self.vectors(Side::Mention, &rows).await?;
+        let queries = self.linker.queries(vectors);
         if let Some(work) = &mut self.work {
-            work.encoded = Some((part, vectors));
+            work.encoded = Some((part, queries));
         }
         Ok(true)
     }
@@ -127,8 +128,8 @@ impl Engine {
     /// If a concept is damaged.
     pub fn search(&mut self) -> Outcome<String> {
         let Some(work) = &mut self.work else { return Ok("[]".to_owned()) };
-        let Some((part, vectors)) = work.encoded.take() else { return Ok("[]".to_owned()) };
-        let links = self.linker.finish(&part.prepared, &vectors, &work.options);
+        let Some((part, queries)) = work.encoded.take() else { return Ok("[]".to_owned()) };
+        let links = self.linker.finish(&part.prepared, &queries, &work.options);
         let shown = shown(&self.linker, &work.text, &links)?;
         for (place, link) in part.places.into_iter().zip(links) {
             work.links[place] = Some(link);
@@ -170,11 +171,12 @@ impl Engine {
         let rows: Vec<&Encoded> = prepared.sequences().iter().collect();
         let mention = self.vectors(Side::Mention, &rows).await?;
         let options = LinkOptions { k, threshold, ..LinkOptions::default() };
-        let links = self.linker.finish(&prepared, &mention, &options);
+        let links = self.linker.finish(&prepared, &self.linker.queries(mention.clone()), &options);
         let link = links.first().ok_or_else(|| Error::input("no mention"))?;
         let texts = self.linker.texts(link)?;
         let vectors = self.vectors(Side::Entity, &texts.rows()).await?;
-        let met = self.linker.met(&texts, &mention, &vectors).into_iter();
+        let met = rows.first().map(|row| self.linker.met(&texts, row, &mention, &vectors));
+        let met = met.into_iter().flatten();
         let named = |(met, candidate)| Ok::<_, Error>(JsMet::new(self.linker.named(candidate)?, met));
         let bundle = self.linker.bundle();
         let ids = rows.first().map_or(&[][..], |encoded| &encoded.ids);
@@ -196,7 +198,8 @@ impl Engine {
     pub async fn find(&self, words: &str, k: usize) -> Outcome<String> {
         let prepared = self.words(words)?;
         let vectors = self.vectors(Side::Mention, &prepared.sequences().iter().collect::<Vec<_>>()).await?;
-        let links = self.linker.finish(&prepared, &vectors, &LinkOptions { k, ..LinkOptions::default() });
+        let queries = self.linker.queries(vectors);
+        let links = self.linker.finish(&prepared, &queries, &LinkOptions { k, ..LinkOptions::default() });
         let candidates = links.iter().flat_map(|link| &link.candidates);
         let named = candidates.map(|candidate| self.linker.named(candidate)).collect::<Result<Vec<_>, _>>()?;
         Ok(serde_json::to_string(&named)?)
@@ -304,20 +307,17 @@ impl Engine {
     }
 
     /// Encodes rows, batch by batch, with one read-back each.
-    pub(crate) async fn vectors(&self, side: Side, rows: &[&Encoded]) -> Outcome<Vec<f32>> {
-        let encoder = self.linker.encoder();
+    pub(crate) async fn vectors(&self, side: Side, rows: &[&Encoded]) -> Outcome<Encodings> {
+        let (encoder, scorer) = (self.linker.encoder(), self.linker.scorer());
         let lengths: Vec<usize> = rows.iter().map(|row| row.ids.len()).collect();
-        let dim = encoder.dim();
-        let mut vectors = vec![0.0; rows.len() * dim];
+        let mut vectors = Encodings::room(scorer, rows.len(), encoder.dim());
         for batch in encoder.batches(&lengths) {
             let some: Vec<&Encoded> = batch.iter().map(|at| rows[*at]).collect();
-            let found = match encoder.start(side, &some)? {
+            let found = match encoder.start_for(scorer, side, &some)? {
                 Vectors::Here(found) => found,
                 Vectors::OnDevice(tensor) => floats(tensor.into_data_async().await)?,
             };
-            for (at, vector) in batch.iter().zip(found.chunks_exact(dim)) {
-                vectors[at * dim..][..dim].copy_from_slice(vector);
-            }
+            vectors.put(&batch, encoder.apart(scorer, &some, found));
         }
         Ok(vectors)
     }

@@ -69,6 +69,6 @@ impl Engine {
     /// If the device fails.
     pub async fn embed(&self, words: &str) -> Outcome<Vec<f32>> {
         let prepared = self.words(words)?;
-        self.vectors(Side::Mention, &prepared.sequences().iter().collect::<Vec<_>>()).await
+        Ok(self.vectors(Side::Mention, &prepared.sequences().iter().collect::<Vec<_>>()).await?.pooled)
     }
 }

@@ -3,7 +3,7 @@
 use crate::abbreviations::Reader;
 use crate::biencoder::Reduction;
 use crate::error::{Error, Result};
-use crate::index::{IndexInfo, Precision};
+use crate::index::{IndexInfo, Precision, TokenStoreInfo};
 use crate::kb::Concept;
 use crate::nil::NilPolicy;
 use crate::tokens::{Cut, Encoded, EntityTemplate, MentionTemplate, Tokens};
@@ -11,14 +11,17 @@ use crate::{text::Mention, tokens};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The bundle format that this build reads and writes.
+/// The format of a bundle that compares whole vectors.
 pub const FORMAT_VERSION: u32 = 1;
+
+/// The format of a bundle with token vectors, which a build that knows no Sum-of-Max must not read.
+pub const FORMAT_WITH_TOKENS: u32 = 2;
 
 /// The manifest. Unknown fields are refused: a newer writer raises the format version.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
-    /// [`FORMAT_VERSION`]
+    /// [`FORMAT_VERSION`], or [`FORMAT_WITH_TOKENS`] where there are token vectors.
     pub format: u32,
     /// The program and version that wrote the bundle.
     pub written_by: String,
@@ -30,6 +33,9 @@ pub struct Manifest {
     pub view: ViewOptions,
     /// The index.
     pub index: IndexInfo,
+    /// The vectors of all tokens beside it, where mentions are scored by Sum-of-Max.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_vectors: Option<TokenStoreInfo>,
     /// When a mention is NIL.
     pub nil: NilPolicy,
     /// Every other file of the bundle, with its size and checksum.
@@ -208,12 +214,19 @@ impl Manifest {
         }
         let refuse = |cause: serde_json::Error| Error::artifact("manifest.json").caused_by(cause);
         let Version { format } = serde_json::from_slice(json).map_err(refuse)?;
-        if format != FORMAT_VERSION {
-            let said =
-                format!("manifest.json: the bundle has format version {format}, this build reads {FORMAT_VERSION}");
-            return Err(Error::artifact(said));
+        if ![FORMAT_VERSION, FORMAT_WITH_TOKENS].contains(&format) {
+            return Err(Error::artifact(format!(
+                "manifest.json: the bundle has format version {format}, this build reads {FORMAT_VERSION} and \
+                 {FORMAT_WITH_TOKENS}"
+            )));
         }
-        serde_json::from_slice(json).map_err(refuse)
+        let manifest: Self = serde_json::from_slice(json).map_err(refuse)?;
+        match manifest.token_vectors.is_some() == (format == FORMAT_WITH_TOKENS) {
+            true => Ok(manifest),
+            false => Err(Error::artifact(format!(
+                "manifest.json: expected `token_vectors` in format version {FORMAT_WITH_TOKENS} alone, found version {format}"
+            ))),
+        }
     }
 }
 

@@ -4,7 +4,9 @@
 
 mod manifest;
 
-pub use manifest::{EncoderInfo, FORMAT_VERSION, FileInfo, KbInfo, Manifest, View, ViewOptions, cut_words};
+pub use manifest::{
+    EncoderInfo, FORMAT_VERSION, FORMAT_WITH_TOKENS, FileInfo, KbInfo, Manifest, View, ViewOptions, cut_words,
+};
 
 use crate::abbreviations::Abbreviations;
 use crate::biencoder::TowerBytes;
@@ -13,7 +15,8 @@ use crate::container::{self, Check, Container, Format};
 use crate::detect::{DetectOptions, Detected, Dictionary, Origin};
 use crate::encoder::Encoder;
 use crate::error::{Context, Error, Result};
-use crate::index::Index;
+use crate::index::{Index, TokenStore};
+use crate::score::Scorer;
 use crate::text::Span;
 use crate::tokens::Tokens;
 use burn::tensor::Device;
@@ -40,6 +43,8 @@ pub mod names {
     pub const ENTITY_PROJECTION: &str = "entity.projection.safetensors";
     /// The index.
     pub const INDEX: &str = "index.bin";
+    /// The vectors of all tokens, if mentions are scored by Sum-of-Max.
+    pub const TOKEN_VECTORS: &str = "token_vectors.bin";
     /// The concepts.
     pub const CONCEPTS: &str = "concepts.bin";
     /// The names to be found in raw text.
@@ -116,6 +121,8 @@ pub struct Bundle {
     pub tokens: Tokens,
     /// The vectors.
     pub index: Index,
+    /// Those of all tokens, if mentions are scored by Sum-of-Max.
+    pub token_vectors: Option<TokenStore>,
     /// The concepts.
     pub concepts: ConceptTable,
     /// The names.
@@ -189,10 +196,17 @@ impl Bundle {
             return Err(Error::artifact(format!("the index names concept {last}, the concept table has {count}")));
         }
         manifest.view.check_mix().context(|| names::MANIFEST.to_owned())?;
+        let mut token_vectors = token_vectors(&manifest, &parts, &index).context(|| names::TOKEN_VECTORS.to_owned())?;
         if manifest.view.mix > 0.0 {
             index.set_mix(manifest.view.mix);
+            token_vectors.iter_mut().for_each(|store| store.set_mix(manifest.view.mix));
         }
-        Ok(Self { manifest, tokens, index, concepts, dictionary, parts })
+        Ok(Self { manifest, tokens, index, token_vectors, concepts, dictionary, parts })
+    }
+
+    /// How it is searched unless another way is asked for: by what it holds.
+    pub fn scorer(&self) -> Scorer {
+        if self.token_vectors.is_some() { Scorer::SumOfMax } else { Scorer::Dual }
     }
 
     /// Builds the encoder on a device.
@@ -212,4 +226,23 @@ impl Bundle {
     pub fn parts(&self) -> &Parts {
         &self.parts
     }
+}
+
+/// The token vectors that a manifest describes, checked against the index.
+fn token_vectors(manifest: &Manifest, parts: &Parts, index: &Index) -> Result<Option<TokenStore>> {
+    let Some(info) = &manifest.token_vectors else {
+        return match manifest.files.contains_key(names::TOKEN_VECTORS) {
+            true => Err(Error::artifact("the manifest lists the file and does not describe it")),
+            false => Ok(None),
+        };
+    };
+    let store = TokenStore::from_bytes(parts.get(names::TOKEN_VECTORS)?, Check::Trusted)?;
+    if store.info() != info {
+        return Err(Error::artifact(format!(
+            "expected what the manifest describes, {info:?}, found {:?}",
+            store.info()
+        )));
+    }
+    store.check_beside(index)?;
+    Ok(Some(store))
 }

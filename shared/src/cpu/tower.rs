@@ -79,37 +79,39 @@ impl Tower {
         self.encoder.forward(sequences, |sequence, rows| self.reduce(sequence, rows, reduction)).concat()
     }
 
-    /// The vectors of all tokens of each sequence, projected if the tower projects, of unit length for cosines.
+    /// The vector of each sequence and then those of all its tokens, projected if the tower projects, of unit length for
+    /// cosines.
     ///
     /// # Shapes
-    /// -> `[seq, dim]` for each
+    /// -> `[1 + seq, dim]` for each
     ///
     /// # Panics
     /// As [`Encoder::forward`].
-    pub fn forward_tokens(&self, sequences: &[Sequence<'_>], score: Score) -> Vec<Vec<f32>> {
+    pub fn forward_all(&self, sequences: &[Sequence<'_>], reduction: Reduction) -> Vec<Vec<f32>> {
         let hidden = self.encoder.hidden();
-        self.encoder.forward(sequences, |_, rows| {
-            let vectors = rows.chunks_exact(hidden).map(|row| {
-                let mut vector =
-                    self.projection.as_ref().map_or_else(|| row.to_vec(), |projection| projection.forward(row));
-                if score == Score::Cosine {
-                    unit_length(&mut vector);
-                }
-                vector
-            });
-            vectors.collect::<Vec<_>>().concat()
+        self.encoder.forward(sequences, |sequence, rows| {
+            let mut all = self.reduce(sequence, rows, reduction);
+            for row in rows.chunks_exact(hidden) {
+                all.extend(self.finish(row.to_vec(), reduction.score));
+            }
+            all
         })
     }
 
     /// # Shapes
     /// `[seq, hidden]` -> `[dim]`
     fn reduce(&self, sequence: &Sequence<'_>, rows: &[f32], reduction: Reduction) -> Vec<f32> {
-        let pooled = pool(sequence, rows, self.encoder.hidden(), reduction.pooling);
+        self.finish(pool(sequence, rows, self.encoder.hidden(), reduction.pooling), reduction.score)
+    }
+
+    /// # Shapes
+    /// `[hidden]` -> `[dim]`
+    fn finish(&self, hidden: Vec<f32>, score: Score) -> Vec<f32> {
         let mut vector = match &self.projection {
-            Some(projection) => projection.forward(&pooled),
-            None => pooled,
+            Some(projection) => projection.forward(&hidden),
+            None => hidden,
         };
-        if reduction.score == Score::Cosine {
+        if score == Score::Cosine {
             unit_length(&mut vector);
         }
         vector

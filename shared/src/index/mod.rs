@@ -13,7 +13,7 @@ mod top;
 mod vectors;
 
 pub use hnsw::HnswOptions;
-pub use token_store::{TokenQuery, TokenStore, TokenStoreBuilder, TokenStoreInfo};
+pub use token_store::{FIRST_PASS, TokenCodes, TokenStore, TokenStoreBuilder, TokenStoreInfo};
 pub use top::best_per_concept;
 
 use crate::container::{self, Check, Container, Format};

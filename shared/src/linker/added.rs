@@ -5,12 +5,13 @@
 use super::Linker;
 use crate::bundle::View;
 use crate::detect::{DetectOptions, Detected, Dictionary, Origin};
+use crate::encoder::Encodings;
 use crate::error::{Error, Result};
 use crate::import::concepts::tidied;
 use crate::import::report::Report;
-use crate::index::{Index, IndexInfo, Precision, best_per_concept};
+use crate::index::{Index, IndexInfo, Precision, TokenCodes, TokenStore, TokenStoreBuilder, best_per_concept};
 use crate::kb::{Concept, ConceptId, KnowledgeBase};
-use crate::score::Candidate;
+use crate::score::{Candidate, Scorer};
 use crate::tokens::Encoded;
 use bytes::Bytes;
 
@@ -25,10 +26,26 @@ pub const UNREADABLE: &str = "nothing can be read in its names";
 pub struct Added {
     first: usize,
     kb: KnowledgeBase,
-    /// For each concept the vectors of its rows, one after the other.
-    vectors: Vec<Vec<f32>>,
-    /// Over positions from 0; nothing while there is no concept.
-    found_by: Option<(Index, Dictionary)>,
+    vectors: Vec<Own>,
+    /// Nothing while there is no concept.
+    found_by: Option<FoundBy>,
+}
+
+/// The rows of a concept, one after the other.
+#[derive(Clone)]
+struct Own {
+    /// `[rows, dim]`
+    pooled: Vec<f32>,
+    /// For each row; empty where whole vectors are compared.
+    tokens: Vec<TokenCodes>,
+}
+
+/// What finds them, over positions from 0.
+struct FoundBy {
+    index: Index,
+    /// Where Sum-of-Max compares.
+    tokens: Option<TokenStore>,
+    dictionary: Dictionary,
 }
 
 impl Added {
@@ -62,14 +79,14 @@ impl Added {
 
     /// Those that have a mention as their name.
     pub(super) fn named(&self, mention: &str) -> Vec<ConceptId> {
-        let Some((_, dictionary)) = &self.found_by else { return Vec::new() };
+        let Some(FoundBy { dictionary, .. }) = &self.found_by else { return Vec::new() };
         dictionary.lookup_mention(mention).into_iter().map(|at| self.outside(at)).collect()
     }
 
     /// Adds the mentions of their names to those of the bundle: of names that overlap the longer stays, and unknown terms
     /// give way.
     pub(super) fn detect(&self, text: &str, found: Vec<Detected>, options: &DetectOptions) -> Vec<Detected> {
-        let Some((_, dictionary)) = &self.found_by else { return found };
+        let Some(FoundBy { dictionary, .. }) = &self.found_by else { return found };
         let own = dictionary.detect(text, &DetectOptions { unknown_terms: false, ..*options });
         let beats = |own: &Detected, other: &Detected| {
             let same = own.span == other.span;
@@ -99,12 +116,20 @@ impl Added {
 
     /// Joins the best of them to the bundle's candidates of each query.
     pub(super) fn search(&self, queries: &[f32], k: usize, candidates: &mut [Vec<Candidate>]) {
-        let Some((index, _)) = &self.found_by else { return };
+        let Some(FoundBy { index, .. }) = &self.found_by else { return };
         for (found, candidates) in index.search(queries, k).into_iter().zip(candidates) {
             let outside = |found: Candidate| Candidate { concept: self.outside(found.concept), score: found.score };
             candidates.extend(found.into_iter().map(outside));
             *candidates = best_per_concept(std::mem::take(candidates), k);
         }
+    }
+
+    /// The Sum-of-Max of a mention with some of them.
+    pub(super) fn rank(&self, tokens: &TokenCodes, concepts: Vec<ConceptId>) -> Vec<Candidate> {
+        let Some(FoundBy { tokens: Some(store), .. }) = &self.found_by else { return Vec::new() };
+        let inside = concepts.iter().map(|id| ConceptId((id.index() - self.first) as u32));
+        let outside = |found: Candidate| Candidate { concept: self.outside(found.concept), ..found };
+        store.rank(tokens, inside).into_iter().map(outside).collect()
     }
 }
 
@@ -151,23 +176,28 @@ impl Linker {
     /// Adds concepts with the vectors of their rows; all of them, or none.
     ///
     /// # Shapes
-    /// vectors `[rows, dim]`
+    /// vectors of all `[rows]`, as [`Linker::encodings`] gives them
     ///
     /// # Errors
     /// If an identifier is taken, or they cannot be indexed.
     ///
     /// # Panics
-    /// If the vectors are not those of the rows.
-    pub fn add(&mut self, concepts: Vec<Concept>, counts: &[usize], vectors: &[f32]) -> Result<()> {
-        let dim = self.bundle.index.info().dim;
-        assert_eq!(vectors.len(), counts.iter().sum::<usize>() * dim, "vectors of {dim} values for all rows");
+    /// If the vectors are not those of the rows, or of another scorer.
+    pub fn add(&mut self, concepts: Vec<Concept>, counts: &[usize], vectors: &Encodings) -> Result<()> {
+        let (dim, rows) = (self.bundle.index.info().dim, counts.iter().sum::<usize>());
+        assert_eq!(vectors.pooled.len(), rows * dim, "vectors of {dim} values for all rows");
+        let tokens = vectors.tokens.as_deref().unwrap_or_default();
+        let expected = if self.scorer == Scorer::SumOfMax { rows } else { 0 };
+        assert_eq!(tokens.len(), expected, "tokens for all rows where they are compared");
         let (mut kb, mut all) = (self.added.kb.clone(), self.added.vectors.clone());
-        let mut rest = vectors;
+        let mut first = 0;
         for (concept, count) in concepts.into_iter().zip(counts) {
             kb.push(concept)?;
-            let (own, others) = rest.split_at(count * dim);
-            all.push(own.to_vec());
-            rest = others;
+            let own = first..first + count;
+            first = own.end;
+            let pooled = vectors.pooled[own.start * dim..own.end * dim].to_vec();
+            let tokens = tokens.get(own).unwrap_or_default().iter().map(|row| TokenCodes::new(dim, row)).collect();
+            all.push(Own { pooled, tokens });
         }
         self.replace(kb, all)
     }
@@ -189,27 +219,41 @@ impl Linker {
         Ok(gone)
     }
 
-    fn replace(&mut self, kb: KnowledgeBase, vectors: Vec<Vec<f32>>) -> Result<()> {
+    fn replace(&mut self, kb: KnowledgeBase, vectors: Vec<Own>) -> Result<()> {
         let first = self.added.first;
         let found_by = match kb.is_empty() {
             true => None,
-            false => Some((self.index_of(&vectors)?, Dictionary::from_bytes(Dictionary::build(kb.iter())?.into())?)),
+            false => {
+                let (index, tokens) = self.index_of(&vectors)?;
+                let dictionary = Dictionary::from_bytes(Dictionary::build(kb.iter())?.into())?;
+                Some(FoundBy { index, tokens, dictionary })
+            }
         };
         self.added = Added { first, kb, vectors, found_by };
         Ok(())
     }
 
-    fn index_of(&self, vectors: &[Vec<f32>]) -> Result<Index> {
+    fn index_of(&self, vectors: &[Own]) -> Result<(Index, Option<TokenStore>)> {
         let (info, view) = (self.bundle.index.info(), &self.bundle.manifest.view);
-        let rows = vectors.iter().enumerate();
-        let concepts: Vec<ConceptId> =
-            rows.flat_map(|(at, own)| std::iter::repeat_n(ConceptId(at as u32), own.len() / info.dim)).collect();
+        let (mut concepts, mut all) = (Vec::new(), Vec::new());
+        let mut store = TokenStoreBuilder::new(info.dim);
+        for (at, own) in vectors.iter().enumerate() {
+            let id = ConceptId(at as u32);
+            concepts.extend(std::iter::repeat_n(id, own.pooled.len() / info.dim));
+            all.extend_from_slice(&own.pooled);
+            own.tokens.iter().for_each(|row| store.push_codes(id, row));
+        }
         let info = IndexInfo { rows: concepts.len(), precision: Precision::F32, hnsw: None, ..info.clone() };
-        let bytes = Bytes::from(Index::build(&vectors.concat(), &concepts, &info)?);
-        let mut index = Index::from_bytes(&bytes, crate::container::Check::Trusted)?;
+        let trusted = crate::container::Check::Trusted;
+        let mut index = Index::from_bytes(&Bytes::from(Index::build(&all, &concepts, &info)?), trusted)?;
+        let mut tokens = match self.scorer {
+            Scorer::Dual => None,
+            Scorer::SumOfMax => Some(TokenStore::from_bytes(&Bytes::from(store.finish()?), trusted)?),
+        };
         if view.concepts == View::Both {
             index.set_mix(view.mix);
+            tokens.iter_mut().for_each(|store| store.set_mix(view.mix));
         }
-        Ok(index)
+        Ok((index, tokens))
     }
 }

@@ -1,6 +1,7 @@
 //! Which text of a candidate met a mention.
 
 use super::{Link, Linker};
+use crate::encoder::Encodings;
 use crate::error::Result;
 use crate::kb::Concept;
 use crate::score::Candidate;
@@ -20,6 +21,20 @@ pub struct Met {
     pub best_text: String,
     /// The score of that text alone, from vectors that are not rounded.
     pub best_text_score: f32,
+    /// Where Sum-of-Max compares: what met each token of the mention, in its order; the similarities add up to the score.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tokens: Vec<TokenMet>,
+}
+
+/// A token of a mention with the token of a text that is nearest to it (T-Biencoder, eq. 5).
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TokenMet {
+    /// The mention's, as the vocabulary writes it.
+    pub mention: String,
+    /// The text's; the first of equals.
+    pub text: String,
+    /// Their dot product.
+    pub similarity: f32,
 }
 
 /// The texts of a mention's candidates, to be encoded as entities.
@@ -51,21 +66,39 @@ impl Linker {
         Ok(Texts { candidates, rows: all })
     }
 
-    /// Says for each candidate which of its texts is nearest to the mention.
+    /// Says for each candidate which of its texts is nearest to the mention, and where Sum-of-Max compares, by which tokens.
     ///
     /// # Shapes
-    /// mention `[dim]`, vectors of the texts `[rows, dim]`
-    pub fn met(&self, texts: &Texts, mention: &[f32], vectors: &[f32]) -> Vec<Met> {
-        let score = |vector: &[f32]| vector.iter().zip(mention).map(|(a, b)| a * b).sum::<f32>();
-        let mut rest = texts.rows.iter().zip(vectors.chunks_exact(mention.len().max(1)).map(score));
+    /// vectors of the mention `[1]` and of the texts `[rows]`, as [`Linker::encodings`] gives them
+    pub fn met(&self, texts: &Texts, mention: &Encoded, own: &Encodings, vectors: &Encodings) -> Vec<Met> {
+        let mut first = 0;
         let met = |(candidate, concept, count): &(Candidate, Concept, usize)| {
-            let own = rest.by_ref().take(*count);
+            let rows = first..first + count;
+            first = rows.end;
+            let scored = rows.map(|row| (row, score(own, vectors, row)));
             // The first of equals, as in the index.
-            let best = own.reduce(|best, other| if other.1 > best.1 { other } else { best });
-            let (best_text, best_text_score) =
-                best.map_or((String::new(), f32::NAN), |(row, score)| (self.said(concept, row), score));
-            let (id, name) = (concept.id.clone(), concept.name.clone());
-            Met { id, name, score: candidate.score, best_text, best_text_score }
+            let best = scored.reduce(|best, other| if other.1 > best.1 { other } else { best });
+            let (id, name, score) = (concept.id.clone(), concept.name.clone(), candidate.score);
+            let Some((row, best_text_score)) = best else {
+                return Met {
+                    id,
+                    name,
+                    score,
+                    best_text: String::new(),
+                    best_text_score: f32::NAN,
+                    tokens: Vec::new(),
+                };
+            };
+            let text = &texts.rows[row];
+            let word = |sequence: &Encoded, at: usize| {
+                sequence.ids.get(at).map_or(String::new(), |id| self.bundle.tokens.token(*id))
+            };
+            let tokens = nearest(own, vectors, row).enumerate().map(|(at, (other, similarity))| TokenMet {
+                mention: word(mention, at),
+                text: word(text, other),
+                similarity,
+            });
+            Met { id, name, score, best_text: self.said(concept, text), best_text_score, tokens: tokens.collect() }
         };
         texts.candidates.iter().map(met).collect()
     }
@@ -76,4 +109,34 @@ impl Linker {
         let is_row = |name: &&str| tokens.name(name, view.name_tokens).is_ok_and(|found| found.as_ref() == Some(row));
         concept.names().find(is_row).map_or_else(|| "its template".to_owned(), |name| format!("the name {name:?}"))
     }
+}
+
+fn dot(one: &[f32], other: &[f32]) -> f32 {
+    one.iter().zip(other).map(|(a, b)| a * b).sum()
+}
+
+/// The score of a mention with a text, from floats.
+fn score(mention: &Encodings, texts: &Encodings, row: usize) -> f32 {
+    match mention.tokens {
+        Some(_) => nearest(mention, texts, row).map(|(_, similarity)| similarity).sum(),
+        None => {
+            let vector = texts.pooled.chunks_exact(mention.pooled.len().max(1)).nth(row);
+            vector.map_or(f32::NAN, |vector| dot(&mention.pooled, vector))
+        }
+    }
+}
+
+/// For each token of a mention the place of the text's nearest one, the first of equals, and their dot product.
+fn nearest<'a>(
+    mention: &'a Encodings,
+    texts: &'a Encodings,
+    row: usize,
+) -> impl Iterator<Item = (usize, f32)> + use<'a> {
+    let dim = mention.pooled.len().max(1);
+    let of = |all: &'a Encodings, at: usize| all.tokens.iter().flatten().nth(at).map_or(&[][..], Vec::as_slice);
+    let (tokens, others) = (of(mention, 0), of(texts, row));
+    tokens.chunks_exact(dim).filter_map(move |token| {
+        let met = others.chunks_exact(dim).map(|other| dot(token, other)).enumerate();
+        met.reduce(|best, other| if other.1 > best.1 { other } else { best })
+    })
 }

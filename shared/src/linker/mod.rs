@@ -2,25 +2,26 @@
 //!
 //! ```text
 //! let prepared = linker.prepare(text, linker.detect(text, &options))?;   steps 0 to 2
-//! let vectors = linker.encode(&prepared)?;                               steps 3 and 4
-//! let links = linker.finish(&prepared, &vectors, &options);              steps 5 to 7
+//! let queries = linker.encode(&prepared)?;                               steps 3 and 4
+//! let links = linker.finish(&prepared, &queries, &options);              steps 5 to 7
 //! ```
 //!
 //! Several texts go together faster: [`Prepared::join`] makes one of them, and [`Linker::finish`] gives their links one after
 //! the other. A page, which wants to show the first links early and must wait for its GPU without blocking, goes by parts:
-//! [`Prepared::split`] by [`Encoder::batches`], and for each [`Encoder::start`] and [`Linker::finish`].
+//! [`Prepared::split`] by [`Encoder::batches`], and for each [`Encoder::start_for`] and [`Linker::finish`].
 
 mod added;
 mod explain;
 mod prepared;
+mod queries;
 mod rerank;
 
 pub use added::Added;
-pub use explain::{Met, Texts};
+pub use explain::{Met, Texts, TokenMet};
 pub use prepared::{Part, Prepared};
+pub use queries::Queries;
 pub use rerank::Pairs;
 
-use crate::biencoder::Side;
 use crate::bundle::{Bundle, View};
 use crate::detect::{DetectOptions, Detected, Origin};
 use crate::encoder::Encoder;
@@ -28,7 +29,7 @@ use crate::error::Result;
 use crate::index::best_per_concept;
 use crate::kb::{Concept, ConceptId};
 use crate::nil::{Decision, NilPolicy, NilReason};
-use crate::score::{Candidate, Score};
+use crate::score::{Candidate, Score, Scorer};
 use crate::text::Span;
 use crate::tokens::{Cut, MentionTemplate};
 use burn::tensor::Device;
@@ -39,6 +40,7 @@ use std::borrow::Cow;
 pub struct Linker {
     bundle: Bundle,
     encoder: Encoder,
+    scorer: Scorer,
     added: Added,
 }
 
@@ -98,8 +100,10 @@ impl Linker {
     /// As [`Bundle::encoder`].
     pub fn new(bundle: Bundle, device: &Device) -> Result<Self> {
         let encoder = bundle.encoder(device)?;
-        let added = Added::new(bundle.concepts.len());
-        Ok(Self { bundle, encoder, added })
+        let (added, scorer) = (Added::new(bundle.concepts.len()), bundle.scorer());
+        let mut linker = Self { bundle, encoder, scorer, added };
+        linker.set_scorer(scorer)?;
+        Ok(linker)
     }
 
     /// The bundle.
@@ -116,6 +120,7 @@ impl Linker {
         view.mix = mix;
         view.check_mix()?;
         self.bundle.index.set_mix(mix);
+        self.bundle.token_vectors.iter_mut().for_each(|store| store.set_mix(mix));
         Ok(())
     }
 
@@ -181,45 +186,41 @@ impl Linker {
 
     /// Whether an equal name has the highest score there is: then a name that differs only in what the dictionary
     /// forgives (plural, hyphen, accent, case) gets it too.
-    fn names_score_one(&self) -> bool {
+    fn names_score_highest(&self) -> bool {
         let manifest = &self.bundle.manifest;
         manifest.view.concepts != View::Template
             && manifest.view.mention_template == MentionTemplate::Bare
             && manifest.encoder.reduction.score == Score::Cosine
     }
 
-    /// Encodes the sequences (steps 3 and 4).
-    ///
-    /// # Shapes
-    /// -> `[sequences, dim]`
-    ///
-    /// # Errors
-    /// As [`Encoder::encode`].
-    pub fn encode(&self, prepared: &Prepared) -> Result<Vec<f32>> {
-        self.encoder.encode(Side::Mention, &prepared.sequences.iter().collect::<Vec<_>>())
+    /// The score of a mention of so many tokens with a text that is letter for letter its own, where scores are cosines: 1, or
+    /// that of each token.
+    fn highest(&self, tokens: usize) -> f32 {
+        match self.scorer {
+            Scorer::Dual => 1.0,
+            Scorer::SumOfMax => tokens as f32,
+        }
     }
 
     /// Searches and decides (steps 5 to 7).
     ///
     /// # Shapes
-    /// vectors `[sequences, dim]` -> a link for each mention
+    /// queries `[sequences]` -> a link for each mention
     ///
     /// # Panics
-    /// If the vectors are not those of the sequences.
-    pub fn finish(&self, prepared: &Prepared, vectors: &[f32], options: &LinkOptions) -> Vec<Link> {
-        let (count, dim) = (prepared.sequences.len(), self.bundle.index.info().dim);
-        assert_eq!(vectors.len(), count * dim, "a vector of {dim} values for each of {count} sequences");
+    /// If the queries are not those of the sequences.
+    pub fn finish(&self, prepared: &Prepared, queries: &Queries, options: &LinkOptions) -> Vec<Link> {
         let k = options.k.max(1);
-        let mut candidates = self.bundle.index.search(vectors, k);
-        self.added.search(vectors, k, &mut candidates);
+        let candidates = self.search(prepared.sequences.len(), queries, k);
         let link = |mention: &PreparedMention| {
             let (span, origin) = (mention.detected.span, mention.detected.origin);
             let (mut all, cut) = match mention.sequence {
                 Some(at) => (candidates[at].clone(), prepared.sequences[at].cut),
                 None => (Vec::new(), Cut::default()),
             };
-            if mention.sequence.is_some() && self.names_score_one() {
-                all.extend(mention.named.iter().map(|concept| Candidate { concept: *concept, score: 1.0 }));
+            if let Some(at) = mention.sequence.filter(|_| self.names_score_highest()) {
+                let score = self.highest(prepared.sequences[at].ids.len());
+                all.extend(mention.named.iter().map(|concept| Candidate { concept: *concept, score }));
             }
             let candidates = best_per_concept(all, k);
             let named = candidates.first().is_some_and(|best| mention.named.contains(&best.concept));

@@ -133,7 +133,9 @@ pub fn run(args: &CalibrateArgs, device: &DeviceArgs, json: bool) -> Result<()> 
 fn take_over(from: &Path, into: &Path, json: bool) -> Result<()> {
     let [source, target] = [from, into].map(|path| bundles::open(path).map(|bundle| bundle.manifest));
     let (source, target) = (source?, target?);
-    let scored = |manifest: &Manifest| (manifest.view, manifest.encoder.reduction, manifest.index.score);
+    let scored = |manifest: &Manifest| {
+        (manifest.view, manifest.encoder.reduction, manifest.index.score, manifest.token_vectors.is_some())
+    };
     if scored(&source) != scored(&target) {
         let (from, into) = (from.display(), into.display());
         return Err(Error::input(format!(

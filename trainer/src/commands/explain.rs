@@ -1,13 +1,14 @@
 //! `pel explain`: one mention on its way to a decision.
 
-use super::link::link;
+use super::index::ScorerChoice;
+use super::link::{link, linker};
 use crate::device::{DeviceArgs, Work};
 use crate::tables::table;
 use crate::{bundles, files};
 use clap::Args;
 use pel_shared::biencoder::Side;
 use pel_shared::detect::{Detected, Origin};
-use pel_shared::error::{Context, Error, Result};
+use pel_shared::error::{Error, Result};
 use pel_shared::linker::{Link, LinkOptions, Linker, Met, Prepared};
 use pel_shared::nil::Decision;
 use pel_shared::text::Span;
@@ -41,6 +42,9 @@ pub struct ExplainArgs {
     /// The lowest score that is linked, instead of the bundle's
     #[arg(long)]
     threshold: Option<f32>,
+    /// How the mention is compared with concepts, as in `pel link` [default: what the bundle holds]
+    #[arg(long, value_enum)]
+    scorer: Option<ScorerChoice>,
 }
 
 /// Runs `pel explain`.
@@ -55,8 +59,7 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     };
     let span = span(args, &text)?;
     let opened = device.open(Work::Short)?;
-    let linker =
-        Linker::new(bundles::open(&args.bundle)?, &opened.device).context(|| args.bundle.display().to_string())?;
+    let linker = linker(&args.bundle, bundles::open(&args.bundle)?, args.scorer, &opened)?;
     let options = LinkOptions { k: args.k, threshold: args.threshold, ..LinkOptions::default() };
     let given = vec![Detected { span, origin: Origin::Given }];
     let links = link(&linker, &text, given.clone(), &options)?;
@@ -85,6 +88,7 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         table.add_row([(rank + 1).to_string(), met.name.clone(), met.id.clone(), score, met.best_text.clone(), exact]);
     }
     println!("{table}");
+    print_tokens(&met);
     println!("Decision  {}", decision(link, &met, threshold));
     Ok(())
 }
@@ -103,15 +107,25 @@ fn span(args: &ExplainArgs, text: &str) -> Result<Span> {
     Ok(span)
 }
 
-/// Encodes the texts of each candidate again, to say which of them met the mention.
+/// Encodes the mention and the texts of each candidate again, to say which of them met it.
 fn met(linker: &Linker, prepared: &Prepared, link: &Link) -> Result<Vec<Met>> {
-    let mention = linker.encode(prepared)?;
-    if mention.is_empty() {
-        return Ok(Vec::new());
-    }
+    let Some(mention) = prepared.sequences().first() else { return Ok(Vec::new()) };
+    let own = linker.encodings(Side::Mention, &[mention])?;
     let texts = linker.texts(link)?;
-    let vectors = linker.encoder().encode(Side::Entity, &texts.rows())?;
-    Ok(linker.met(&texts, &mention, &vectors))
+    let vectors = linker.encodings(Side::Entity, &texts.rows())?;
+    Ok(linker.met(&texts, mention, &own, &vectors))
+}
+
+/// Which tokens met, of the best candidate that has any.
+fn print_tokens(met: &[Met]) {
+    let Some(best) = met.iter().find(|met| !met.tokens.is_empty()) else { return };
+    let mut shown = table(["Token", "Met", "Similarity"]);
+    for met in &best.tokens {
+        shown.add_row([met.mention.clone(), met.text.clone(), format!("{:.4}", met.similarity)]);
+    }
+    println!("{shown}");
+    let (name, sum) = (&best.name, best.best_text_score);
+    println!("Sum       {sum:.4}, the tokens of the mention with the nearest of {name} ({})", best.best_text);
 }
 
 fn decision(link: &Link, met: &[Met], threshold: Option<f32>) -> String {

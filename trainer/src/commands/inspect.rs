@@ -6,6 +6,7 @@ use clap::Args;
 use comfy_table::{ContentArrangement, Table, presets};
 use pel_shared::bundle::{Bundle, Manifest};
 use pel_shared::error::{Error, Result};
+use pel_shared::index::FIRST_PASS;
 use pel_shared::kb::Concept;
 use std::path::PathBuf;
 
@@ -65,7 +66,7 @@ fn print_json(value: &impl serde::Serialize) -> Result<()> {
 }
 
 fn print_manifest(bundle: &Bundle) {
-    let Manifest { written_by, encoder, kb, view, index, nil, files, format } = &bundle.manifest;
+    let Manifest { written_by, encoder, kb, view, index, token_vectors, nil, files, format } = &bundle.manifest;
     let towers = if encoder.tied { "one tower for both sides" } else { "two towers" };
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
@@ -87,6 +88,12 @@ fn print_manifest(bundle: &Bundle) {
             format!("HNSW, ef {} (built with {}, seed {})", hnsw.ef_search, hnsw.ef_construction, hnsw.seed)
         }),
     );
+    if let Some(info) = token_vectors {
+        row(
+            "Token vectors",
+            format!("{} of {} values, Int8: Sum-of-Max on the best {FIRST_PASS}", info.tokens, info.dim),
+        );
+    }
     row("Knowledge base", format!("{}: {} concepts, {} names", kb.name, kb.concepts, kb.names));
     row("Dictionary", format!("{} names to be found in text", bundle.dictionary.len()));
     let mix = if view.mix > 0.0 { format!(", {} of a score", view.mix) } else { String::new() };

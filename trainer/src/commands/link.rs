@@ -1,16 +1,17 @@
 //! `pel link`: notes in, linked mentions out.
 
-use crate::device::{DeviceArgs, Work};
+use super::index::ScorerChoice;
+use crate::device::{DeviceArgs, OpenDevice, Work};
 use crate::files::{io_error, write_whole};
 use crate::progress::Progress;
 use crate::render::{self, Format};
 use crate::train::model::open_ranker;
 use crate::{bundles, interrupt, memory, spans};
 use clap::Args;
-use pel_shared::biencoder::Side;
+use pel_shared::bundle::Bundle;
 use pel_shared::detect::{DetectOptions, Detected, join};
 use pel_shared::error::{Context, Error, Result};
-use pel_shared::linker::{Link, LinkOptions, Linker, Prepared};
+use pel_shared::linker::{Link, LinkOptions, Linker, Prepared, Queries};
 use pel_shared::ranker::Ranker;
 use pel_shared::report::{self, Record};
 use rayon::prelude::*;
@@ -54,6 +55,10 @@ pub struct LinkArgs {
     /// The lowest score that is linked, instead of the bundle's
     #[arg(long)]
     threshold: Option<f32>,
+    /// How mentions are compared with concepts: by whole vectors, or by Sum-of-Max over the vectors of all tokens, for which the
+    /// bundle needs to hold them; another way than the bundle's own links without its threshold [default: what the bundle holds]
+    #[arg(long, value_enum)]
+    scorer: Option<ScorerChoice>,
     /// Have a ranker put the first K candidates into order; what is NIL stays NIL
     #[arg(long, value_name = "K", requires = "ranker", value_parser = clap::value_parser!(u32).range(2..))]
     rerank: Option<u32>,
@@ -74,7 +79,7 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let notes = notes(&args.inputs)?;
     let bundle = bundles::open(&args.bundle)?;
     let opened = device.open(Work::Short)?;
-    let linker = Linker::new(bundle, &opened.device).context(|| args.bundle.display().to_string())?;
+    let linker = linker(&args.bundle, bundle, args.scorer, &opened)?;
     let ranker = args.ranker.as_ref().map(|folder| open_ranker(folder, &opened.device)).transpose()?;
     let options = LinkOptions {
         k: args.k.max(args.rerank.map_or(0, |count| count as usize)),
@@ -222,11 +227,11 @@ impl Job<'_> {
     fn link(&self, window: &[Note], prepared: Vec<Prepared>) -> Result<Vec<Vec<Link>>> {
         let counts: Vec<usize> = prepared.iter().map(Prepared::mentions).collect();
         let joined = Prepared::join(prepared);
-        let vectors = encode(&self.linker, &joined).context(|| match window {
+        let queries = encode(&self.linker, &joined).context(|| match window {
             [note] => note.path.display().to_string(),
             notes => format!("{} and {} more", notes[0].path.display(), notes.len() - 1),
         })?;
-        let mut links = self.linker.finish(&joined, &vectors, &self.options).into_iter();
+        let mut links = self.linker.finish(&joined, &queries, &self.options).into_iter();
         Ok(counts.iter().map(|count| links.by_ref().take(*count).collect()).collect())
     }
 
@@ -288,18 +293,30 @@ fn spans_of(path: &Path, note: &Note, several: bool) -> Result<Option<PathBuf>> 
 /// If a span does not fit or the device fails.
 pub fn link(linker: &Linker, text: &str, mentions: Vec<Detected>, options: &LinkOptions) -> Result<Vec<Link>> {
     let prepared = linker.prepare(text, mentions)?;
-    let vectors = linker.encode(&prepared)?;
-    Ok(linker.finish(&prepared, &vectors, options))
+    let queries = linker.encode(&prepared)?;
+    Ok(linker.finish(&prepared, &queries, options))
+}
+
+/// A bundle on a device, with the scorer that was asked for.
+///
+/// # Errors
+/// If the parts of the bundle do not fit together, or it has no token vectors and Sum-of-Max was asked for; the bundle is named.
+pub(super) fn linker(path: &Path, bundle: Bundle, scorer: Option<ScorerChoice>, opened: &OpenDevice) -> Result<Linker> {
+    let made = Linker::new(bundle, &opened.device).and_then(|mut linker| {
+        scorer.map_or(Ok(()), |scorer| linker.set_scorer(scorer.into()))?;
+        Ok(linker)
+    });
+    made.context(|| path.display().to_string())
 }
 
 /// As [`Linker::encode`], with a look for Ctrl-C now and then.
-fn encode(linker: &Linker, prepared: &Prepared) -> Result<Vec<f32>> {
-    let mut vectors = Vec::new();
+fn encode(linker: &Linker, prepared: &Prepared) -> Result<Queries> {
+    let mut queries = Queries::default();
     for some in prepared.sequences().chunks(SEQUENCES) {
         interrupt::check()?;
-        vectors.extend(linker.encoder().encode(Side::Mention, &some.iter().collect::<Vec<_>>())?);
+        queries.extend(linker.encode_some(&some.iter().collect::<Vec<_>>())?);
     }
-    Ok(vectors)
+    Ok(queries)
 }
 
 /// Prints to standard output; a reader that has gone away (`| head`) ends the command quietly.

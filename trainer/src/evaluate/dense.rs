@@ -6,13 +6,13 @@ use crate::device::{DeviceArgs, OpenDevice, Work};
 use crate::interrupt;
 use crate::kb_file::KbFile;
 use crate::progress::Progress;
-use pel_shared::biencoder::Side;
 use pel_shared::bundle::Bundle;
 use pel_shared::detect::{Detected, Origin};
 use pel_shared::error::{Context, Result};
+use pel_shared::index::FIRST_PASS;
 use pel_shared::lexical::Ranked;
 use pel_shared::linker::{LinkOptions, Linker, Prepared};
-use pel_shared::score::Candidate;
+use pel_shared::score::{Candidate, Scorer};
 use pel_shared::tokens::{Encoded, by_length};
 use std::collections::HashMap;
 use std::path::Path;
@@ -109,6 +109,10 @@ impl Opened {
         let bundle = self.linker.bundle();
         let (view, index, encoder) = (&bundle.manifest.view, bundle.index.info(), &bundle.manifest.encoder);
         let search = if index.hnsw.is_some() { "HNSW" } else { "exact search" };
+        let search = match self.linker.scorer() {
+            Scorer::Dual => search.to_owned(),
+            Scorer::SumOfMax => format!("Sum-of-Max over the best {FIRST_PASS} of {search}"),
+        };
         format!(
             "{}: {:?} mention of at most {} tokens{} against {:?}, {} vectors, best per concept{}, {:?} over {:?} pooling, {:?}, {search}, on {}",
             encoder.name,
@@ -178,8 +182,8 @@ impl Retriever for Search {
             interrupt::check()?;
             let places: Vec<usize> = group.concat();
             let rows: Vec<&Encoded> = places.iter().map(|at| &sequences[*at]).collect();
-            let vectors = self.0.linker.encoder().encode(Side::Mention, &rows)?;
-            for (at, candidates) in places.iter().zip(bundle.index.search(&vectors, k)) {
+            let vectors = self.0.linker.encode_some(&rows)?;
+            for (at, candidates) in places.iter().zip(self.0.linker.search(rows.len(), &vectors, k)) {
                 for mention in &mentions[*at] {
                     found[*mention] = ranked(&candidates);
                 }

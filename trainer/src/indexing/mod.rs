@@ -7,18 +7,23 @@ pub use vectors::{Rows, WorkFolder, rows};
 use crate::device::OpenDevice;
 use bytes::Bytes;
 use pel_shared::bert::BertConfig;
-use pel_shared::bundle::{EncoderInfo, FORMAT_VERSION, KbInfo, Manifest, Parts, ViewOptions, names};
+use pel_shared::bundle::{
+    EncoderInfo, FORMAT_VERSION, FORMAT_WITH_TOKENS, KbInfo, Manifest, Parts, ViewOptions, names,
+};
 use pel_shared::concepts::ConceptTable;
 use pel_shared::container::Check;
 use pel_shared::cpu;
 use pel_shared::detect::Dictionary;
 use pel_shared::encoder::Encoder;
 use pel_shared::error::{Context, Error, Result};
-use pel_shared::index::{HnswOptions, Index, IndexInfo, Precision};
+use pel_shared::index::{
+    HnswOptions, Index, IndexInfo, Precision, TokenCodes, TokenStore, TokenStoreBuilder, TokenStoreInfo,
+};
 use pel_shared::kb::{ConceptId, KnowledgeBase};
 use pel_shared::nil::NilPolicy;
+use pel_shared::score::Scorer;
 use pel_shared::tokens::Tokens;
-use vectors::Encoding;
+use vectors::{Encoding, Vectors};
 
 /// What a bundle is made of.
 pub struct Recipe {
@@ -36,6 +41,8 @@ pub struct Recipe {
     pub view: ViewOptions,
     /// How values are kept.
     pub precision: Precision,
+    /// What is compared: for Sum-of-Max the bundle holds the vectors of all tokens too.
+    pub scorer: Scorer,
     /// A graph for approximate search.
     pub hnsw: Option<HnswOptions>,
     /// When a mention is NIL.
@@ -74,6 +81,7 @@ pub fn build(recipe: Recipe, device: &OpenDevice, work: &WorkFolder) -> Result<B
         files: mut parts,
         view,
         precision,
+        scorer,
         hnsw,
         nil,
         batch_tokens,
@@ -89,8 +97,13 @@ pub fn build(recipe: Recipe, device: &OpenDevice, work: &WorkFolder) -> Result<B
     let reduction = info.reduction;
     let key = format!("{reduction:?} {:?} {}", parts.file_infos(), device.name);
     let encoder = if bf16 { encoder.rounded() } else { encoder };
-    let encoding = Encoding { encoder: &encoder, batch_tokens, bf16 };
-    let vectors = rows.spread(&vectors::vectors(&encoding, &rows.sequences, work, &key)?);
+    let encoding = Encoding { encoder: &encoder, batch_tokens, bf16, scorer };
+    let Vectors { pooled, tokens } = vectors::vectors(&encoding, &rows.sequences, work, &key)?;
+    let token_vectors = match tokens {
+        None => None,
+        Some(tokens) => Some(store(&rows, tokens, encoder.dim(), &mut parts)?),
+    };
+    let vectors = rows.spread(&pooled);
 
     let index_info = IndexInfo {
         rows: rows.concepts.len(),
@@ -115,12 +128,13 @@ pub fn build(recipe: Recipe, device: &OpenDevice, work: &WorkFolder) -> Result<B
         parts.0.insert(names::LICENCES.into(), text.into());
     }
     let manifest = Manifest {
-        format: FORMAT_VERSION,
+        format: if token_vectors.is_some() { FORMAT_WITH_TOKENS } else { FORMAT_VERSION },
         written_by: format!("pel {}", env!("CARGO_PKG_VERSION")),
         encoder: info,
         kb: kb_info,
         view,
         index: index_info,
+        token_vectors,
         nil,
         files: parts.file_infos(),
     };
@@ -128,6 +142,19 @@ pub fn build(recipe: Recipe, device: &OpenDevice, work: &WorkFolder) -> Result<B
         .map_err(|cause| Error::artifact("writing the manifest").caused_by(cause))?;
     parts.0.insert(names::MANIFEST.into(), written.into());
     Ok(Built { parts, manifest, without_rows: rows.without_rows, cut: rows.cut, kept })
+}
+
+/// Puts the token vectors of all rows among the files.
+fn store(rows: &Rows, tokens: Vec<TokenCodes>, dim: usize, parts: &mut Parts) -> Result<TokenStoreInfo> {
+    let mut store = TokenStoreBuilder::new(dim);
+    for (concept, at) in rows.concepts.iter().zip(&rows.sequence_of) {
+        store.push_codes(*concept, &tokens[*at]);
+    }
+    drop(tokens);
+    let bytes = Bytes::from(store.finish()?);
+    let info = TokenStore::from_bytes(&bytes, Check::Trusted)?.info().clone();
+    parts.0.insert(names::TOKEN_VECTORS.into(), bytes);
+    Ok(info)
 }
 
 fn encoder(

@@ -7,7 +7,9 @@ use pel_shared::biencoder::Side;
 use pel_shared::bundle::ViewOptions;
 use pel_shared::encoder::Encoder;
 use pel_shared::error::{Context, Result};
+use pel_shared::index::TokenCodes;
 use pel_shared::kb::{ConceptId, KnowledgeBase};
+use pel_shared::score::Scorer;
 use pel_shared::tokens::{Encoded, Tokens, by_length};
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -127,25 +129,36 @@ pub struct Encoding<'a> {
     pub batch_tokens: usize,
     /// Whether the encoder multiplies in bfloat16.
     pub bf16: bool,
+    /// What is to be compared.
+    pub scorer: Scorer,
+}
+
+/// The vectors of all sequences.
+pub struct Vectors {
+    /// `[sequences, dim]`
+    pub pooled: Vec<f32>,
+    /// For each sequence, where Sum-of-Max compares.
+    pub tokens: Option<Vec<TokenCodes>>,
 }
 
 /// Encodes all sequences, in the order of `sequences`. What is done is kept in the work folder under `key`, which
 /// stands for the model and everything else that the vectors depend on.
 ///
-/// # Shapes
-/// -> `[sequences, dim]`
-///
 /// # Errors
 /// If the device or the work folder fails, or the user stops the work; what was done is kept.
-pub fn vectors(encoding: &Encoding<'_>, sequences: &[Encoded], work: &WorkFolder, key: &str) -> Result<Vec<f32>> {
-    let dim = encoding.encoder.dim();
+pub fn vectors(encoding: &Encoding<'_>, sequences: &[Encoded], work: &WorkFolder, key: &str) -> Result<Vectors> {
+    let (dim, with_tokens) = (encoding.encoder.dim(), encoding.scorer == Scorer::SumOfMax);
     let lengths: Vec<usize> = sequences.iter().map(|sequence| sequence.ids.len()).collect();
     let batches = by_length(&lengths, 256, encoding.batch_tokens);
-    let sizes: Vec<u64> = batches.iter().map(|batch| (batch.len() * dim * 4) as u64).collect();
+    // A sequence's record is its vector, and with tokens their scales and codes.
+    let record = |at: &usize| (dim * 4 + if with_tokens { lengths[*at] * (4 + dim) } else { 0 }) as u64;
+    let sizes: Vec<u64> = batches.iter().map(|batch| batch.iter().map(record).sum()).collect();
     let mut hash = blake3::Hasher::new();
-    hash.update(key.as_bytes())
-        .update(&(encoding.batch_tokens as u64).to_le_bytes())
-        .update(&[u8::from(encoding.bf16)]);
+    hash.update(key.as_bytes()).update(&(encoding.batch_tokens as u64).to_le_bytes()).update(&[u8::from(
+        encoding.bf16,
+    ) + 2 * u8::from(
+        with_tokens,
+    )]);
     for sequence in sequences {
         hash.update(&(sequence.ids.len() as u64).to_le_bytes()).update(bytemuck::cast_slice(&sequence.ids));
     }
@@ -156,19 +169,43 @@ pub fn vectors(encoding: &Encoding<'_>, sequences: &[Encoded], work: &WorkFolder
     for group in batches[done..].chunks(2 * rayon::current_num_threads()) {
         interrupt::check()?;
         let rows: Vec<&Encoded> = group.iter().flatten().map(|at| &sequences[*at]).collect();
-        let found = encoding.encoder.encode(Side::Entity, &rows)?;
-        file.write_all(bytemuck::cast_slice(&found)).map_err(|cause| io_error("writing", &path, cause))?;
+        let found = encoding.encoder.encode_for(encoding.scorer, Side::Entity, &rows)?;
+        let written = match &found.tokens {
+            None => file.write_all(bytemuck::cast_slice(&found.pooled)),
+            Some(tokens) => file.write_all(&records(&found.pooled, tokens, dim)),
+        };
+        written.map_err(|cause| io_error("writing", &path, cause))?;
         progress.advance(rows.len() as u64);
     }
     let failed = |cause| io_error("reading", &path, cause);
     file.flush().map_err(failed)?;
     file.seek(SeekFrom::Start(0)).map_err(failed)?;
-    let mut vectors = vec![0.0f32; sequences.len() * dim];
-    let mut one = vec![0.0f32; dim];
+    let mut all = Vectors {
+        pooled: vec![0.0f32; sequences.len() * dim],
+        tokens: with_tokens.then(|| vec![TokenCodes::default(); sequences.len()]),
+    };
     let mut reader = std::io::BufReader::with_capacity(1 << 20, file);
     for at in batches.iter().flatten() {
-        reader.read_exact(bytemuck::cast_slice_mut(&mut one)).map_err(failed)?;
-        vectors[at * dim..(at + 1) * dim].copy_from_slice(&one);
+        let vector = &mut all.pooled[at * dim..][..dim];
+        reader.read_exact(bytemuck::cast_slice_mut(vector)).map_err(failed)?;
+        if let Some(tokens) = &mut all.tokens {
+            let mut own = TokenCodes { codes: vec![0; lengths[*at] * dim], scales: vec![0.0; lengths[*at]] };
+            reader.read_exact(bytemuck::cast_slice_mut(&mut own.scales)).map_err(failed)?;
+            reader.read_exact(bytemuck::cast_slice_mut(&mut own.codes)).map_err(failed)?;
+            tokens[*at] = own;
+        }
     }
-    Ok(vectors)
+    Ok(all)
+}
+
+/// The bytes of sequences with their tokens.
+fn records(pooled: &[f32], tokens: &[Vec<f32>], dim: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for (vector, tokens) in pooled.chunks_exact(dim).zip(tokens) {
+        let TokenCodes { codes, scales } = TokenCodes::new(dim, tokens);
+        bytes.extend_from_slice(bytemuck::cast_slice(vector));
+        bytes.extend_from_slice(bytemuck::cast_slice(&scales));
+        bytes.extend_from_slice(bytemuck::cast_slice(&codes));
+    }
+    bytes
 }

@@ -15,7 +15,7 @@ use pel_shared::biencoder::Side;
 use pel_shared::container::Check;
 use pel_shared::encoder::Encoder;
 use pel_shared::error::Result;
-use pel_shared::index::{Index, IndexInfo, Precision, TokenStore, TokenStoreBuilder};
+use pel_shared::index::{FIRST_PASS, Index, IndexInfo, Precision, TokenStore, TokenStoreBuilder};
 use pel_shared::kb::ConceptId;
 use pel_shared::score::{Candidate, Scorer};
 use pel_shared::tokens::{Encoded, by_length};
@@ -33,9 +33,6 @@ pub struct Survey {
     /// The tokens of all sequences, which stand for themselves, where Sum-of-Max compares them.
     tokens: Option<TokenStore>,
 }
-
-/// Candidates of the first pass that Sum-of-Max puts into order.
-const FIRST_PASS: usize = 256;
 
 /// Encodes sequences in batches of similar length.
 pub(super) fn encode(encoder: &Encoder, side: Side, rows: &[&Encoded], doing: &'static str) -> Result<Vec<f32>> {

@@ -6,6 +6,7 @@ mod notes;
 mod report;
 mod search;
 mod start;
+mod sum_of_max;
 mod train;
 
 use crate::device::{DeviceArgs, Work};
@@ -98,6 +99,7 @@ pub fn run(args: &BenchArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         None => None,
     };
     let search = search::search(args, &bundle)?;
+    let sum_of_max = sum_of_max::sum_of_max(args, &opened)?;
     let report = Report {
         versions: serde_json::json!({"pel": env!("CARGO_PKG_VERSION"), "burn": "0.22.1"}),
         device: opened.name.clone(),
@@ -110,6 +112,7 @@ pub fn run(args: &BenchArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         kernels,
         notes,
         search,
+        sum_of_max,
         peak_bytes: memory::peak(),
     };
     if json {

@@ -4,6 +4,7 @@ use super::encode::EncodeRow;
 use super::kernels::KernelRow;
 use super::notes::NotesRow;
 use super::search::SearchRow;
+use super::sum_of_max::SumOfMaxRow;
 use super::train::{TrainKind, TrainRow};
 use crate::tables::table;
 use serde::Serialize;
@@ -24,6 +25,9 @@ pub(super) struct Report {
     pub kernels: Vec<KernelRow>,
     pub notes: Option<NotesRow>,
     pub search: Vec<SearchRow>,
+    /// For a bundle with token vectors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sum_of_max: Option<SumOfMaxRow>,
     /// The most memory that this run held.
     pub peak_bytes: Option<u64>,
 }
@@ -61,6 +65,9 @@ impl Report {
             print_notes(notes);
         }
         self.print_search();
+        if let Some(row) = &self.sum_of_max {
+            print_sum_of_max(row);
+        }
         println!("peak memory of this run {}", peak(self.peak_bytes));
     }
 
@@ -114,6 +121,21 @@ fn print_notes(row: &NotesRow) {
         peak(row.link_peak_bytes),
         row.promised_ms / ms,
         100.0 * row.overhead
+    );
+}
+
+fn print_sum_of_max(row: &SumOfMaxRow) {
+    println!(
+        "Sum-of-Max: {:.2} ms for a mention of {:.1} tokens after encoding, {:.2} ms of it the first pass for {}; {} token \
+         vectors, {}; the best concept is that of the exact search for {:.1} % of {} mentions",
+        row.median_ms,
+        row.tokens,
+        row.first_pass_ms,
+        row.first_pass,
+        row.token_vectors,
+        megabytes(row.bytes),
+        100.0 * row.agreement,
+        row.searched_exactly
     );
 }
 

@@ -7,11 +7,11 @@ use crate::indexing::{Built, Recipe, WorkFolder, build};
 use crate::{bundles, kb_file};
 use clap::{Args, ValueEnum};
 use pel_shared::biencoder::{Pooling, Reduction};
-use pel_shared::bundle::{EncoderInfo, KbInfo, View, ViewOptions};
+use pel_shared::bundle::{EncoderInfo, KbInfo, View, ViewOptions, names};
 use pel_shared::error::{Context, Result};
 use pel_shared::index::{HnswOptions, Precision};
 use pel_shared::nil::NilPolicy;
-use pel_shared::score::Score;
+use pel_shared::score::{Score, Scorer};
 use pel_shared::tokens::{EntityTemplate, MentionTemplate};
 use source::Source;
 use std::path::{Path, PathBuf};
@@ -67,6 +67,10 @@ pub struct IndexArgs {
     /// How vectors are compared: cosine, or the dot product of raw vectors [default: as in training, else cosine]
     #[arg(long, value_enum)]
     score: Option<ScoreChoice>,
+    /// What of a mention and a text is compared: one vector of each, or by Sum-of-Max the vectors of all tokens, which the
+    /// bundle then holds too, a byte a value [default: as in training, else dual]
+    #[arg(long, value_enum)]
+    scorer: Option<ScorerChoice>,
     /// How the values of vectors are kept: half a byte each, one byte, or four
     #[arg(long, value_enum, default_value = "int8")]
     precision: PrecisionChoice,
@@ -111,9 +115,9 @@ pub struct IndexArgs {
 
 /// Makes a command-line choice out of a type of `pel-shared`, which knows no command line.
 macro_rules! choice {
-    ($name:ident => $target:ty { $($variant:ident = $text:literal),+ }) => {
+    ($public:vis $name:ident => $target:ty { $($variant:ident = $text:literal),+ }) => {
         #[derive(Clone, Copy, Debug, ValueEnum)]
-        enum $name { $(#[value(name = $text)] $variant),+ }
+        $public enum $name { $(#[value(name = $text)] $variant),+ }
         impl From<$name> for $target {
             fn from(choice: $name) -> Self {
                 match choice { $($name::$variant => Self::$variant),+ }
@@ -127,6 +131,7 @@ choice!(MentionChoice => MentionTemplate { Bare = "bare", Context = "context" })
 choice!(TemplateChoice => EntityTemplate { Description = "description", Types = "types" });
 choice!(PoolingChoice => Pooling { Mean = "mean", Cls = "cls", Mention = "mention" });
 choice!(ScoreChoice => Score { Cosine = "cosine", Dot = "dot" });
+choice!(pub(super) ScorerChoice => Scorer { Dual = "dual", SumOfMax = "sum-of-max" });
 choice!(PrecisionChoice => Precision { Int4 = "int4", Int8 = "int8", F32 = "f32" });
 choice!(WeightsChoice => Precision { Int8 = "int8", F32 = "f32" });
 
@@ -169,9 +174,13 @@ pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         score: args.score.map_or(reduction.score, Into::into),
     };
     let view = args.view(settings.map(|settings| settings.view));
+    let trained = settings.map_or(Scorer::Dual, |settings| settings.scorer);
+    let scorer = args.scorer.map_or(trained, Into::into);
     let nil = match (args.nil_threshold, &bundle) {
         // A threshold says nothing about other views and scores than those that it was chosen for.
-        (None, Some(manifest)) if view == manifest.view && reduction == manifest.encoder.reduction => {
+        (None, Some(manifest))
+            if view == manifest.view && reduction == manifest.encoder.reduction && scorer == trained =>
+        {
             manifest.nil.clone()
         }
         (threshold, _) => {
@@ -210,6 +219,7 @@ pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         files,
         view,
         precision: args.precision.into(),
+        scorer,
         hnsw: args.hnsw.then_some(HnswOptions {
             ef_construction: args.ef_construction,
             ef_search: args.ef_search,
@@ -242,13 +252,16 @@ fn report(args: &IndexArgs, built: &Built, json: bool) -> Result<()> {
         let said = serde_json::json!({
             "out": args.out, "concepts": manifest.kb.concepts, "names": manifest.kb.names, "rows": manifest.index.rows,
             "dim": manifest.index.dim, "bytes": bytes, "recall_at_64_against_f32": kept,
-            "concepts_without_rows": without_rows.len(), "texts_cut": cut,
+            "concepts_without_rows": without_rows.len(), "texts_cut": cut, "token_vectors": manifest.token_vectors,
         });
         println!("{said}");
         return Ok(());
     }
     let (concepts, all, megabytes) = (manifest.kb.concepts, manifest.index.rows, bytes as f64 / 1e6);
     println!("{}: {concepts} concepts, {all} vectors, {megabytes:.1} MB", args.out.display());
+    if let (Some(info), Some(file)) = (&manifest.token_vectors, manifest.files.get(names::TOKEN_VECTORS)) {
+        println!("{} token vectors for Sum-of-Max: {:.1} MB of these", info.tokens, file.bytes as f64 / 1e6);
+    }
     if let Some(kept) = kept {
         println!("recall@64 against exact f32 search: {kept:.4} (256 of its own vectors as queries)");
     }

@@ -4,7 +4,6 @@ use crate::bundles;
 use crate::train::model::{Settings, TOWERS};
 use pel_shared::bundle::{Manifest, Parts, names};
 use pel_shared::error::{Error, Result};
-use pel_shared::score::Scorer;
 use std::path::Path;
 
 const MENTION: [&str; 3] = [names::CONFIG, names::WEIGHTS, names::PROJECTION];
@@ -48,13 +47,6 @@ impl Source {
                 "{encoder}: expected an encoder, found a ranker, which scores pairs alone"
             )));
         }
-        if settings.is_some_and(|settings| settings.scorer == Scorer::SumOfMax) {
-            let encoder = encoder.display();
-            return Err(Error::input(format!(
-                "{encoder}: trained for Sum-of-Max, which needs the vectors of all tokens; a bundle has one vector for a text. \
-                 `pel candidates --run` measures it"
-            )));
-        }
         Ok(Self { files, tied: entity.is_none(), settings, bundle: None })
     }
 
@@ -66,13 +58,9 @@ impl Source {
         let wanted = |name: &str| name == names::TOKENIZER || MENTION.contains(&name) || ENTITY.contains(&name);
         let files = bundle.parts().0.iter().filter(|(name, _)| wanted(name));
         let files = Parts(files.map(|(name, bytes)| (name.clone(), bytes.clone())).collect());
+        let scorer = bundle.scorer();
         let manifest = bundle.manifest;
-        let settings = Settings {
-            view: manifest.view,
-            reduction: manifest.encoder.reduction,
-            ranker: false,
-            scorer: Scorer::Dual,
-        };
+        let settings = Settings { view: manifest.view, reduction: manifest.encoder.reduction, ranker: false, scorer };
         Ok(Self { files, tied: manifest.encoder.tied, settings: Some(settings), bundle: Some(manifest) })
     }
 }

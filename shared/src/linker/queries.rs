@@ -1,0 +1,155 @@
+//! From token sequences to candidates (steps 3 to 5): a search by whole vectors, or by Sum-of-Max among the best of one (T-Biencoder,
+//! eq. 5).
+
+use super::{Added, Linker, Prepared};
+use crate::biencoder::Side;
+use crate::bundle::names;
+use crate::encoder::Encodings;
+use crate::error::{Error, Result};
+use crate::index::{FIRST_PASS, TokenCodes, TokenStore, best_per_concept};
+use crate::kernels;
+use crate::nil::NilPolicy;
+use crate::score::{Candidate, Scorer};
+use crate::tokens::Encoded;
+
+/// Sequences that are encoded at once where their tokens are kept: in floats these are large.
+const AT_ONCE: usize = 256;
+
+/// What mentions are searched with.
+#[derive(Clone, Debug, Default)]
+pub struct Queries {
+    /// `[sequences, dim]`
+    pooled: Vec<f32>,
+    /// For each sequence; empty where whole vectors are compared.
+    tokens: Vec<TokenCodes>,
+}
+
+impl Queries {
+    /// Adds those of further sequences.
+    pub fn extend(&mut self, further: Self) {
+        self.pooled.extend(further.pooled);
+        self.tokens.extend(further.tokens);
+    }
+}
+
+impl Linker {
+    /// How mentions are compared with concepts.
+    pub fn scorer(&self) -> Scorer {
+        self.scorer
+    }
+
+    /// Compares in another way than the bundle says. Its threshold says nothing about other scores, and is forgotten then.
+    ///
+    /// # Errors
+    /// If Sum-of-Max is asked for and the bundle has no token vectors, or there are added concepts, which may have none.
+    pub fn set_scorer(&mut self, scorer: Scorer) -> Result<()> {
+        if self.added.concepts().len() > 0 {
+            return Err(Error::input("the scorer is to be chosen before concepts are added"));
+        }
+        if scorer == Scorer::SumOfMax && self.bundle.token_vectors.is_none() {
+            return Err(Error::input(format!(
+                "the scorer sum-of-max compares the vectors of all tokens: expected `{}` in the bundle, found none; `pel index \
+                 --scorer sum-of-max` writes it",
+                names::TOKEN_VECTORS
+            )));
+        }
+        if scorer != self.bundle.scorer() {
+            self.bundle.manifest.nil = NilPolicy::default();
+        }
+        self.scorer = scorer;
+        if let Some(options) = self.bundle.manifest.index.hnsw {
+            // A graph finds no more rows than it keeps while searching, and a concept has several.
+            let least = if scorer == Scorer::SumOfMax { 2 * FIRST_PASS } else { 0 };
+            self.bundle.index.set_ef_search(options.ef_search.max(least));
+        }
+        Ok(())
+    }
+
+    /// Encodes the sequences (steps 3 and 4).
+    ///
+    /// # Errors
+    /// As [`Encoder::encode`](crate::encoder::Encoder::encode).
+    pub fn encode(&self, prepared: &Prepared) -> Result<Queries> {
+        self.encode_some(&prepared.sequences.iter().collect::<Vec<_>>())
+    }
+
+    /// As [`Linker::encode`], for some of the sequences.
+    ///
+    /// # Errors
+    /// As [`Encoder::encode`](crate::encoder::Encoder::encode).
+    pub fn encode_some(&self, sequences: &[&Encoded]) -> Result<Queries> {
+        let at_once = if self.scorer == Scorer::SumOfMax { AT_ONCE } else { usize::MAX };
+        let mut queries = Queries::default();
+        for some in sequences.chunks(at_once) {
+            queries.extend(self.queries(self.encodings(Side::Mention, some)?));
+        }
+        Ok(queries)
+    }
+
+    /// The vectors that the scorer compares, as the encoder gives them.
+    ///
+    /// # Errors
+    /// As [`Encoder::encode`](crate::encoder::Encoder::encode).
+    pub fn encodings(&self, side: Side, rows: &[&Encoded]) -> Result<Encodings> {
+        self.encoder.encode_for(self.scorer, side, rows)
+    }
+
+    /// What is searched with: whole vectors as they are, tokens rounded to bytes.
+    pub fn queries(&self, mentions: Encodings) -> Queries {
+        let Encodings { pooled, tokens } = mentions;
+        let (dim, tokens) = (self.encoder.dim(), tokens.unwrap_or_default());
+        Queries { pooled, tokens: tokens.iter().map(|tokens| TokenCodes::new(dim, tokens)).collect() }
+    }
+
+    /// The best `k` concepts of each sequence, best first, ties in concept order (step 5).
+    ///
+    /// # Panics
+    /// If the queries are not those of so many sequences, or of another scorer.
+    pub fn search(&self, sequences: usize, queries: &Queries, k: usize) -> Vec<Vec<Candidate>> {
+        let (Queries { pooled, tokens }, dim) = (queries, self.bundle.index.info().dim);
+        assert_eq!(pooled.len(), sequences * dim, "a vector of {dim} values for each of {sequences} sequences");
+        let store = self.bundle.token_vectors.as_ref().filter(|_| self.scorer == Scorer::SumOfMax);
+        let taken = if store.is_some() { k.max(FIRST_PASS) } else { k };
+        let mut first = self.bundle.index.search(pooled, taken);
+        self.added.search(pooled, taken, &mut first);
+        let Some(store) = store else { return first };
+        assert_eq!(tokens.len(), sequences, "the tokens of each of {sequences} sequences");
+        let both: Vec<(&TokenCodes, Vec<Candidate>)> = tokens.iter().zip(first).collect();
+        // Not the whole linker, whose GPU no thread of a page may share.
+        let added = &self.added;
+        let ranked = kernels::for_each_chunk(&both, 1, |_, both| {
+            both.iter().map(|(tokens, first)| by_tokens(store, added, tokens, first, k)).collect::<Vec<_>>()
+        });
+        ranked.into_iter().flatten().collect()
+    }
+
+    /// As [`Linker::search`] without a first pass or a graph, over all concepts of the bundle: its oracle.
+    ///
+    /// # Panics
+    /// As [`Linker::search`].
+    pub fn search_exact(&self, sequences: usize, queries: &Queries, k: usize) -> Vec<Vec<Candidate>> {
+        let (Queries { pooled, tokens }, dim) = (queries, self.bundle.index.info().dim);
+        match self.bundle.token_vectors.as_ref().filter(|_| self.scorer == Scorer::SumOfMax) {
+            None => {
+                assert_eq!(pooled.len(), sequences * dim, "a vector of {dim} values for each of {sequences} sequences");
+                self.bundle.index.search_exact(pooled, k)
+            }
+            Some(store) => {
+                assert_eq!(tokens.len(), sequences, "the tokens of each of {sequences} sequences");
+                let found = kernels::for_each_chunk(tokens, 1, |_, tokens| {
+                    tokens.iter().map(|tokens| store.search(tokens, k)).collect::<Vec<_>>()
+                });
+                found.into_iter().flatten().collect()
+            }
+        }
+    }
+}
+
+/// Puts what the first pass found into the order of Sum-of-Max.
+fn by_tokens(store: &TokenStore, added: &Added, tokens: &TokenCodes, first: &[Candidate], k: usize) -> Vec<Candidate> {
+    let (others, own): (Vec<_>, Vec<_>) =
+        first.iter().map(|candidate| candidate.concept).partition(|concept| added.has(*concept));
+    let mut ranked = store.rank(tokens, own);
+    ranked.extend(added.rank(tokens, others));
+    best_per_concept(ranked, k)
+}

@@ -1,0 +1,295 @@
+//! Sum-of-Max through a bundle: what is written, what is found, what is refused; on every device.
+
+use bytes::Bytes;
+use pel_shared::biencoder::Side;
+use pel_shared::bundle::{Bundle, FORMAT_VERSION, FORMAT_WITH_TOKENS, Parts, View, names};
+use pel_shared::container::Check;
+use pel_shared::detect::{Detected, Origin};
+use pel_shared::encoder::Encodings;
+use pel_shared::import::report::Report;
+use pel_shared::index::{HnswOptions, Precision, TokenStore, TokenStoreBuilder};
+use pel_shared::kb::{Concept, ConceptId};
+use pel_shared::linker::{LinkOptions, Linker};
+use pel_shared::nil::{Decision, NilReason};
+use pel_shared::score::{Candidate, Scorer};
+use pel_shared::text::Span;
+use pel_shared::tokens::{Encoded, MentionTemplate};
+use pel_tests::devices;
+use pel_tests::table::{Table, linker, recipe};
+use pel_trainer::commands::link::link;
+use pel_trainer::device::OpenDevice;
+use pel_trainer::indexing::{Recipe, WorkFolder, build};
+
+const TEXTS: [&str; 4] = ["fever", "severe chest pain", "pyrexia of the toe", "chest pains since this morning"];
+
+fn with_tokens(view: View) -> Recipe {
+    let mut recipe = recipe(&Table::read(), Precision::F32);
+    recipe.scorer = Scorer::SumOfMax;
+    recipe.view.concepts = view;
+    recipe.nil.threshold = None;
+    recipe
+}
+
+fn processor() -> OpenDevice {
+    let (name, device) = devices().remove(0);
+    OpenDevice { device, name }
+}
+
+fn parts(recipe: Recipe) -> Parts {
+    let folder = tempfile::tempdir().expect("a folder");
+    let work = WorkFolder::beside(&folder.path().join("bundle"));
+    build(recipe, &processor(), &work).expect("it fits together").parts
+}
+
+/// The whole of a text as a mention.
+fn whole(text: &str) -> Vec<Detected> {
+    vec![Detected { span: Span::new(0, text.len()), origin: Origin::Given }]
+}
+
+/// Eq. 5 as a loop over floats.
+fn by_loops(mention: &[f32], text: &[f32], dim: usize) -> f32 {
+    let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
+    let nearest = |t: &[f32]| text.chunks_exact(dim).map(|u| dot(t, u)).fold(f32::MIN, f32::max);
+    mention.chunks_exact(dim).map(nearest).sum()
+}
+
+/// For each concept its best row's score, in concept order.
+fn expected(linker: &Linker, mention: &Encoded) -> Vec<Candidate> {
+    let (bundle, encoder) = (linker.bundle(), linker.encoder());
+    let tokens = encoder.encode_tokens(Side::Mention, &[mention]).expect("encoded").remove(0);
+    let score = |at: u32| {
+        let concept = bundle.concepts.get(ConceptId(at)).expect("there");
+        let rows = bundle.manifest.view.rows(&bundle.tokens, &concept).expect("tokenized");
+        let rows = encoder.encode_tokens(Side::Entity, &rows.iter().collect::<Vec<_>>()).expect("encoded");
+        let scores = rows.iter().map(|row| by_loops(&tokens, row, encoder.dim()));
+        Candidate { concept: ConceptId(at), score: scores.fold(f32::MIN, f32::max) }
+    };
+    (0..bundle.concepts.len() as u32).map(score).collect()
+}
+
+#[test]
+fn through_a_bundle_it_is_what_loops_give_and_what_the_exact_search_finds() {
+    for (name, device) in devices() {
+        let device = OpenDevice { device, name };
+        for (view, hnsw) in [(View::Names, None), (View::Both, Some(HnswOptions::default()))] {
+            let linker = linker(Recipe { hnsw, ..with_tokens(view) }, &device);
+            assert_eq!(linker.scorer(), Scorer::SumOfMax);
+            for text in TEXTS {
+                let prepared = linker.prepare(text, whole(text)).expect("it fits");
+                let queries = linker.encode(&prepared).expect("encoded");
+                let sequence = &prepared.sequences()[0];
+                let mut found = linker.search(1, &queries, 99).remove(0);
+                // The first pass has all of the few concepts.
+                assert_eq!(found, linker.search_exact(1, &queries, 99).remove(0), "{text}");
+                assert!(found.is_sorted_by(|a, b| a.rank(b).is_le()), "{text}: {found:?}");
+                found.sort_by_key(|candidate| candidate.concept);
+                let expected = expected(&linker, sequence);
+                assert_eq!(found.len(), expected.len(), "{text}");
+                for (found, expected) in found.iter().zip(&expected) {
+                    assert_eq!(found.concept, expected.concept);
+                    // Both sides of a product are rounded to a byte.
+                    let most = 0.02 * sequence.ids.len() as f32;
+                    assert!((found.score - expected.score).abs() < most, "{text}: {found:?}, by loops {expected:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn one_pass_gives_what_two_would() {
+    for (name, device) in devices() {
+        let linker = linker(with_tokens(View::Names), &OpenDevice { device, name });
+        let rows: Vec<Encoded> = TEXTS
+            .iter()
+            .flat_map(|text| linker.prepare(text, whole(text)).expect("it fits").sequences().to_vec())
+            .collect();
+        let rows: Vec<&Encoded> = rows.iter().collect();
+        let Encodings { pooled, tokens } = linker.encodings(Side::Mention, &rows).expect("encoded");
+        let alone = linker.encoder().encode(Side::Mention, &rows).expect("encoded");
+        assert!(pooled.iter().zip(&alone).all(|(a, b)| (a - b).abs() < 1e-5) && pooled.len() == alone.len());
+        let tokens = tokens.expect("asked for");
+        let lengths: Vec<usize> = tokens.iter().map(|tokens| tokens.len() / linker.encoder().dim()).collect();
+        assert_eq!(lengths, rows.iter().map(|row| row.ids.len()).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn a_bundle_without_token_vectors_is_as_before_and_refuses_sum_of_max() {
+    let plain = parts(recipe(&Table::read(), Precision::F32));
+    let manifest: serde_json::Value = serde_json::from_slice(&plain.0[names::MANIFEST]).expect("JSON");
+    assert_eq!(manifest["format"], FORMAT_VERSION);
+    assert!(manifest.get("token_vectors").is_none() && !plain.0.contains_key(names::TOKEN_VECTORS));
+    // All other files of a bundle with them are the same to the byte.
+    let more = parts(Recipe { scorer: Scorer::SumOfMax, ..recipe(&Table::read(), Precision::F32) });
+    for (name, bytes) in plain.0.iter().filter(|(name, _)| *name != names::MANIFEST) {
+        assert_eq!(Some(bytes), more.0.get(name), "{name}");
+    }
+    let bundle = Bundle::read(more).expect("whole");
+    assert_eq!((bundle.manifest.format, bundle.scorer()), (FORMAT_WITH_TOKENS, Scorer::SumOfMax));
+
+    let mut linker = Linker::new(Bundle::read(plain).expect("whole"), &processor().device).expect("it fits");
+    assert_eq!(linker.scorer(), Scorer::Dual);
+    let said = linker.set_scorer(Scorer::SumOfMax).expect_err("there are none").to_string();
+    assert!(said.contains("token_vectors.bin") && said.contains("pel index --scorer sum-of-max"), "{said}");
+    assert!(linker.bundle().manifest.nil.threshold.is_some());
+    linker.set_scorer(Scorer::Dual).expect("it is so already");
+    assert!(linker.bundle().manifest.nil.threshold.is_some());
+}
+
+#[test]
+fn a_bundle_goes_into_one_file_and_its_tokens_back_out() {
+    let whole = parts(with_tokens(View::Names));
+    let one = Bytes::from(whole.to_one_file().expect("it can be written"));
+    let again = Bundle::read(Parts::from_one_file(&one).expect("whole")).expect("whole");
+    assert_eq!(again.parts().0, whole.0);
+    let info = again.token_vectors.expect("there").info().clone();
+    assert_eq!(Some(info), again.manifest.token_vectors);
+}
+
+#[test]
+fn a_damaged_file_of_tokens_is_refused_by_name() {
+    let whole = parts(with_tokens(View::Names));
+    let refused = |change: &dyn Fn(&mut Parts)| {
+        let mut parts = whole.clone();
+        change(&mut parts);
+        Bundle::read(parts).map(drop).expect_err("damaged").to_string()
+    };
+    let tokens = whole.0[names::TOKEN_VECTORS].clone();
+    let put = |parts: &mut Parts, bytes: Vec<u8>| parts.0.insert(names::TOKEN_VECTORS.into(), bytes.into());
+    let altered = refused(&|parts| {
+        let mut bytes = tokens.to_vec();
+        *bytes.last_mut().expect("bytes") ^= 1;
+        put(parts, bytes);
+    });
+    assert!(altered.contains("`token_vectors.bin` has been altered"), "{altered}");
+    let cut = refused(&|parts| drop(put(parts, tokens[..tokens.len() - 64].to_vec())));
+    assert!(cut.contains("`token_vectors.bin` has been cut"), "{cut}");
+    let gone = refused(&|parts| drop(parts.0.remove(names::TOKEN_VECTORS)));
+    assert!(gone.contains("no `token_vectors.bin`"), "{gone}");
+
+    // Whole, and of another bundle: the manifest says so, or the index does.
+    let other = |rows: usize, dim: usize| {
+        let mut store = TokenStoreBuilder::new(dim);
+        (0..rows).for_each(|at| store.push(ConceptId(at as u32), &vec![1.0; dim]));
+        Bytes::from(store.finish().expect("in order"))
+    };
+    let with = |store: Bytes, described: bool| {
+        refused(&|parts| {
+            let mut manifest: serde_json::Value = serde_json::from_slice(&parts.0[names::MANIFEST]).expect("JSON");
+            parts.0.insert(names::TOKEN_VECTORS.into(), store.clone());
+            manifest["files"] = serde_json::to_value(parts.file_infos()).expect("JSON");
+            if described {
+                let store = TokenStore::from_bytes(&store, Check::Checksums).expect("whole");
+                manifest["token_vectors"] = serde_json::to_value(store.info()).expect("JSON");
+            }
+            parts.0.insert(names::MANIFEST.into(), manifest.to_string().into());
+        })
+    };
+    let rows = Bundle::read(whole.clone()).expect("whole").index.info().rows;
+    let said = with(other(rows, 32), false);
+    assert!(said.contains("token_vectors.bin: expected what the manifest describes"), "{said}");
+    let said = with(other(rows + 1, 32), true);
+    assert!(said.contains(&format!("token_vectors.bin: expected the index's {rows} rows of 32 values")), "{said}");
+    let said = with(other(rows, 32), true);
+    assert!(said.contains("token_vectors.bin: its rows stand for other concepts"), "{said}");
+    let said = with(Bytes::from_static(b"PK\x03\x04 something else"), false);
+    assert!(said.contains("token_vectors.bin: this is no token store"), "{said}");
+
+    let format = refused(&|parts| {
+        let mut manifest: serde_json::Value = serde_json::from_slice(&parts.0[names::MANIFEST]).expect("JSON");
+        manifest["format"] = FORMAT_VERSION.into();
+        parts.0.insert(names::MANIFEST.into(), manifest.to_string().into());
+    });
+    assert!(format.contains("expected `token_vectors` in format version 2 alone"), "{format}");
+}
+
+#[test]
+fn the_sum_decides_what_is_nil_and_a_name_has_the_highest() {
+    let mut recipe = with_tokens(View::Names);
+    recipe.nil.threshold = Some(2.5);
+    let mut linker = linker(recipe, &processor());
+    let one = |linker: &Linker, text: &str, threshold: Option<f32>| {
+        let options = LinkOptions { threshold, ..LinkOptions::default() };
+        link(linker, text, whole(text), &options).expect("linked").remove(0)
+    };
+    // The dictionary forgives the plural; each token of the mention, the first and last special ones, counts 1.
+    let found = one(&linker, "fevers", None);
+    let tokens = linker.prepare("fevers", whole("fevers")).expect("it fits").sequences()[0].ids.len() as f32;
+    assert!(found.named && found.candidates[0].score == tokens, "{found:?}");
+    // No cosine would reach the threshold, and no sum of so few the other.
+    let found = one(&linker, "severe pain of the toe", None);
+    assert!(matches!(found.decision, Decision::Linked { best } if best.score > 2.5), "{found:?}");
+    let found = one(&linker, "severe pain of the toe", Some(99.0));
+    assert!(matches!(found.decision, Decision::Nil { reason: NilReason::BelowThreshold, .. }), "{found:?}");
+    // By whole vectors the bundle's threshold means nothing.
+    linker.set_scorer(Scorer::Dual).expect("always");
+    let found = one(&linker, "severe pain of the toe", None);
+    assert!(matches!(found.decision, Decision::Linked { best } if best.score <= 1.0), "{found:?}");
+}
+
+#[test]
+fn the_tokens_that_met_add_up_to_the_score() {
+    for (name, device) in devices() {
+        let linker = linker(with_tokens(View::Both), &OpenDevice { device, name });
+        let text = "severe chest pain";
+        let prepared = linker.prepare(text, whole(text)).expect("it fits");
+        let mention = &prepared.sequences()[0];
+        let links = linker.finish(&prepared, &linker.encode(&prepared).expect("encoded"), &LinkOptions::default());
+        let texts = linker.texts(&links[0]).expect("whole");
+        let own = linker.encodings(Side::Mention, &[mention]).expect("encoded");
+        let vectors = linker.encodings(Side::Entity, &texts.rows()).expect("encoded");
+        let met = linker.met(&texts, mention, &own, &vectors);
+        assert_eq!(met.len(), links[0].candidates.len());
+        for met in &met {
+            let said: Vec<&str> = met.tokens.iter().map(|token| token.mention.as_str()).collect();
+            let ids: Vec<String> = mention.ids.iter().map(|id| linker.bundle().tokens.token(*id)).collect();
+            assert_eq!(said, ids);
+            let sum: f32 = met.tokens.iter().map(|token| token.similarity).sum();
+            assert!((sum - met.best_text_score).abs() < 1e-4, "{met:?}");
+            assert!((sum - met.score).abs() < 0.02 * said.len() as f32, "{met:?}");
+        }
+    }
+}
+
+#[test]
+fn added_concepts_are_scored_by_their_tokens_too() {
+    for (name, device) in devices() {
+        let mut recipe = with_tokens(View::Both);
+        recipe.view.mention_template = MentionTemplate::Context;
+        recipe.view.mix = 0.5;
+        let mut linker = linker(recipe, &OpenDevice { device, name });
+        let twin = Concept { id: "X1".into(), ..linker.bundle().concepts.get(ConceptId(0)).expect("there") };
+        let (concepts, rows, counts) = linker.rows_of(vec![twin], &mut Report::default()).expect("new");
+        let vectors = linker.encodings(Side::Entity, &rows.iter().collect::<Vec<_>>()).expect("encoded");
+        linker.add(concepts, &counts, &vectors).expect("new");
+        let options = LinkOptions { k: 99, ..LinkOptions::default() };
+        let links = link(&linker, "pyrexia", whole("pyrexia"), &options).expect("linked");
+        let score = |concept: usize| {
+            links[0].candidates.iter().find(|found| found.concept.index() == concept).expect("found").score
+        };
+        assert!((score(0) - score(linker.bundle().concepts.len())).abs() < 1e-3, "{:?}", links[0]);
+        assert!(linker.set_scorer(Scorer::Dual).is_err());
+        assert_eq!(linker.remove(|_| true).expect("taken away"), 1);
+        linker.set_scorer(Scorer::Dual).expect("there is none left");
+    }
+}
+
+#[test]
+fn an_index_that_was_stopped_goes_on_where_it_was() {
+    let (folder, device) = (tempfile::tempdir().expect("a folder"), processor());
+    let out = folder.path().join("bundle");
+    let recipe = || Recipe { batch_tokens: 16, ..with_tokens(View::Both) };
+    let whole = build(recipe(), &device, &WorkFolder::beside(&out)).expect("it fits together").parts;
+    // What a run has left that was stopped in its second batch.
+    let kept = folder.path().join(".bundle.work").join("vectors.f32");
+    let bytes = std::fs::read(&kept).expect("kept until the bundle is saved");
+    std::fs::write(&kept, &bytes[..bytes.len() / 2]).expect("written");
+    let again = build(recipe(), &device, &WorkFolder::beside(&out)).expect("it goes on").parts;
+    assert_eq!(whole.0, again.0);
+    // Without tokens it is other work, and begins anew.
+    let plain = build(Recipe { scorer: Scorer::Dual, ..recipe() }, &device, &WorkFolder::beside(&out));
+    let plain = plain.expect("it fits together").parts;
+    assert_eq!(plain.0[names::INDEX], whole.0[names::INDEX]);
+    assert!(std::fs::metadata(&kept).expect("there").len() < bytes.len() as u64);
+}
