@@ -95,11 +95,21 @@ fn the_tables_of_blink_share_their_stages() {
     let ranker = "--ranker-set optimiser.batch=2 --ranker-set optimiser.steps=2 --ranker-set validation.mentions=0 \
         --ranker-set view.mention_tokens=24 --ranker-set view.entity_tokens=24 --ranker-set data.top=2 --rerank 1,2";
     let ranker = ranker.split_whitespace().collect::<Vec<_>>().join(" ");
-    let all = "blink-1,blink-2,blink-3,blink-4,blink-5,blink-6,blink-8,blink-9,blink-figure-2,blink-figure-3";
-    let done = bench.pel(&line(&format!("--table {all} {ranker}")));
+    let all =
+        "pel-5,blink-1,blink-2,blink-3,blink-4,blink-5,blink-6,blink-7,blink-8,blink-9,blink-figure-2,blink-figure-3";
+    let done = bench.pel(&line(&format!("--table {all} --counts 1,2 --search-rows 40 {ranker}")));
     assert_eq!(done.code, Some(0), "{}", done.err);
     let made = |name: &str| std::fs::metadata(bench.path(name)).and_then(|file| file.modified()).expect("there");
-    for run in ["blink-bi-batch", "blink-bi", "blink-cross", "blink-own", "blink-student"] {
+    for run in [
+        "blink-bi-batch",
+        "blink-bi",
+        "blink-cross",
+        "blink-own",
+        "blink-student",
+        "pb-1-mixed",
+        "pel-cross",
+        "pel-cross-fgsm",
+    ] {
         made(&format!("tables/runs/{run}-seed0.json"));
     }
     assert_eq!(rows(&bench, "blink-1").len(), 2 + 2);
@@ -111,11 +121,16 @@ fn the_tables_of_blink_share_their_stages() {
     assert_eq!(figure[2][1], figure[2][3]);
     assert!(bench.path("tables/plots/blink-figure-3.svg").is_file());
     assert_eq!(rows(&bench, "blink-9")[2].len(), 3);
+    assert_eq!(rows(&bench, "pel-5").len(), 2 + 3);
+    let search = rows(&bench, "blink-7");
+    assert_eq!(search[2..].iter().map(|row| &*row[0]).collect::<Vec<_>>(), ["Ex. Search", "HNSW1", "HNSW2"]);
+    // A graph of forty is searched whole.
+    assert_eq!(search[2][1..5], search[3][1..5]);
 
     // Nothing is done again.
     let before = made("tables/lists/blink-student-seed0-dev.jsonl");
     std::fs::remove_file(bench.path("tables/blink-9.md")).expect("removed");
-    let done = bench.pel(&line(&format!("--table blink-9 {ranker}")));
+    let done = bench.pel(&line(&format!("--table blink-9 --counts 1,2 {ranker}")));
     assert_eq!(done.code, Some(0), "{}", done.err);
     assert_eq!(made("tables/lists/blink-student-seed0-dev.jsonl"), before);
     assert!(bench.path("tables/blink-9.md").is_file());

@@ -50,19 +50,22 @@ pub struct ExperimentArgs {
     /// Measure only every N-th mention
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub every: u32,
-    /// BLINK's tables: list candidates for every N-th mention of the training split only
+    /// Tables with a cross-encoder: list candidates for every N-th mention of the training split only
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub train_every: u32,
-    /// BLINK's tables: the configuration of the cross-encoder
+    /// Tables with a cross-encoder: the configuration of the cross-encoder
     #[arg(long, value_name = "FILE")]
     pub ranker_config: Option<PathBuf>,
-    /// BLINK's tables: sets one option of the cross-encoder's configuration
+    /// Tables with a cross-encoder: sets one option of the cross-encoder's configuration
     #[arg(long = "ranker-set", value_name = "KEY=VALUE")]
     pub ranker_settings: Vec<String>,
-    /// BLINK's tables: how many candidates the cross-encoder sees; of several the best on the validation split counts
+    /// Tables with a cross-encoder: how many candidates the cross-encoder sees; of several the best on the validation split counts
     #[arg(long, value_name = "K", value_delimiter = ',', default_value = "1,2,4,8,16",
         value_parser = clap::value_parser!(u32).range(1..=200))]
     pub rerank: Vec<u32>,
+    /// BLINK's table 7: how many vectors are searched; mixtures of the knowledge base's own make up the number
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    pub search_rows: u32,
     /// BLINK's table 9: the weight of the student's own loss
     #[arg(long, value_name = "SHARE", default_value_t = 0.5)]
     pub own_share: f64,
@@ -81,6 +84,9 @@ pub enum TableId {
     /// NIL by margin; figure 2 (PEL, table 4)
     #[value(name = "pel-4")]
     Pel4,
+    /// Rankers with FGSM and without (PEL, table 5)
+    #[value(name = "pel-5")]
+    Pel5,
     /// Scorers and negatives, with the time of an epoch (T-Biencoder, table 2)
     #[value(name = "t-2")]
     T2,
@@ -117,6 +123,9 @@ pub enum TableId {
     /// Accuracy beside simple methods (BLINK, table 6)
     #[value(name = "blink-6")]
     Blink6,
+    /// Exact search and HNSW (BLINK, table 7)
+    #[value(name = "blink-7")]
+    Blink7,
     /// Examples that the stages decide differently (BLINK, table 8)
     #[value(name = "blink-8")]
     Blink8,
@@ -149,6 +158,7 @@ impl TableId {
             Self::Pel2 => "pel-2",
             Self::Pel3 => "pel-3",
             Self::Pel4 => "pel-4",
+            Self::Pel5 => "pel-5",
             Self::T2 => "t-2",
             Self::T4 => "t-4",
             Self::T5 => "t-5",
@@ -161,6 +171,7 @@ impl TableId {
             Self::Blink4 => "blink-4",
             Self::Blink5 => "blink-5",
             Self::Blink6 => "blink-6",
+            Self::Blink7 => "blink-7",
             Self::Blink8 => "blink-8",
             Self::Blink9 => "blink-9",
             Self::BlinkFigure2 => "blink-figure-2",
@@ -174,6 +185,7 @@ impl TableId {
             Self::Pel2 => "Candidate retrieval (PEL, table 2)",
             Self::Pel3 => "Candidate retrieval under random and mixed negatives (PEL, table 3)",
             Self::Pel4 => "NIL detection (PEL, table 4)",
+            Self::Pel5 => "Accuracy of both stages (PEL, table 5)",
             Self::T2 => "Candidate generation on unseen domains, recall@64 (T-Biencoder, table 2)",
             Self::T4 => "Recall@64 in each domain (T-Biencoder, table 4)",
             Self::T5 => "In-domain and cross-domain negatives, recall@64 (T-Biencoder, table 5)",
@@ -186,6 +198,7 @@ impl TableId {
             Self::Blink4 => "Accuracy (BLINK, table 4)",
             Self::Blink5 => "Candidate retrieval (BLINK, table 5)",
             Self::Blink6 => "Accuracy beside simple methods (BLINK, table 6)",
+            Self::Blink7 => "Exact and approximate search (BLINK, table 7)",
             Self::Blink8 => "What the stages decide differently (BLINK, table 8)",
             Self::Blink9 => "Distillation, accuracy (BLINK, table 9)",
             Self::BlinkFigure2 => "Recall by the number of candidates (BLINK, figure 2)",
@@ -196,7 +209,7 @@ impl TableId {
     /// Whose it is.
     pub fn family(self) -> Family {
         match self {
-            Self::Pel2 | Self::Pel3 | Self::Pel4 => Family::Pel,
+            Self::Pel2 | Self::Pel3 | Self::Pel4 | Self::Pel5 => Family::Pel,
             Self::T2 | Self::T4 | Self::T5 | Self::T6 | Self::T7 | Self::TFigure3 => Family::TBiencoder,
             _ => Family::Blink,
         }

@@ -3,8 +3,8 @@
 use super::cells::{Markdown, cell};
 use super::measured::Value;
 use super::ranks::Ranks;
-use super::stages::{Encoder, Finder, Stages};
-use super::{Bench, TableId};
+use super::stages::{Cross, Encoder, Finder, Stages};
+use super::{Bench, TableId, search};
 use crate::evaluate::System;
 use crate::plots::{Chart, Series};
 use pel_shared::error::Result;
@@ -62,7 +62,7 @@ impl<'a> Blink<'a> {
                 let mut text = Markdown::new(table.title(), &["Method", "U.Acc.", "U.Acc., macro over domains"]);
                 let bi = self.over(|stages| stages.ranks(BI, test))?;
                 text.line(&["Bi-encoder only".to_owned(), recall(&bi, 1), by_domain(&bi, 1)]);
-                let (k, both) = self.best(test)?;
+                let (k, both) = self.best(BI, Cross::BLINK, test)?;
                 text.line(&[format!("Bi-encoder and cross-encoder, K = {k}"), recall(&both, 1), by_domain(&both, 1)]);
                 text
             }
@@ -72,7 +72,7 @@ impl<'a> Blink<'a> {
                 let first = |split: &str| Ok(normalised(&self.over(|stages| stages.ranks(BM25, split))?, k));
                 text.line(&["BM25".to_owned(), first(dev)?, first(test)?]);
                 let second = |split: &str| {
-                    let of = |stages: &Stages<'_>| Ok(stages.reranked(BM25, split, &[k])?.remove(0));
+                    let of = |stages: &Stages<'_>| Ok(stages.reranked(BM25, Cross::BLINK, split, &[k])?.remove(0));
                     Ok(normalised(&self.over(of)?, k))
                 };
                 text.line(&["Cross-encoder".to_owned(), second(dev)?, second(test)?]);
@@ -101,14 +101,28 @@ impl<'a> Blink<'a> {
                 for (name, finder) in rows {
                     text.line(&[name.to_owned(), self.recall(finder, test, 1)?]);
                 }
-                let (k, both) = self.best(test)?;
+                let (k, both) = self.best(BI, Cross::BLINK, test)?;
                 text.line(&[format!("Ours, K = {k}"), recall(&both, 1)]);
+                text
+            }
+            TableId::Blink7 => match self.stages.first() {
+                Some(stages) => return search::table(table, self.bench, stages),
+                None => Markdown::new(table.title(), &[]),
+            },
+            TableId::Pel5 => {
+                let mut text = Markdown::new(table.title(), &["Ranker", "Candidates", "Accuracy"]);
+                let (of, finder) = (Encoder::Proxy, Finder::Trained(Encoder::Proxy));
+                text.line(&["PEL-Pb without a ranker", "-", &self.recall(finder, test, 1)?]);
+                for (name, fgsm) in [("PEL-Pb", false), ("PEL-Pb + FGSM", true)] {
+                    let (k, both) = self.best(finder, Cross { of, fgsm }, test)?;
+                    text.line(&[name.to_owned(), k.to_string(), recall(&both, 1)]);
+                }
                 text
             }
             TableId::Blink8 => self.examples(table, test)?,
             TableId::Blink9 => {
                 let mut text = Markdown::new(table.title(), &["Bi-encoder", "Teacher", "Distilled bi-encoder"]);
-                let teacher = self.best(test)?.1;
+                let teacher = self.best(BI, Cross::BLINK, test)?.1;
                 let of = |encoder| self.recall(Finder::Trained(encoder), test, 1);
                 text.line(&[of(Encoder::Own)?, recall(&teacher, 1), of(Encoder::Student)?]);
                 text
@@ -148,8 +162,8 @@ impl<'a> Blink<'a> {
     }
 
     /// Both stages on a split, with the K that is best on the validation split.
-    fn best(&self, split: &str) -> Result<(usize, Vec<Ranks>)> {
-        let of = |split: &str| self.over(|stages| stages.reranked(BI, split, &self.ks));
+    fn best(&self, finder: Finder, by: Cross, split: &str) -> Result<(usize, Vec<Ranks>)> {
+        let of = |split: &str| self.over(|stages| stages.reranked(finder, by, split, &self.ks));
         let dev = of(&self.validation)?;
         let value = |at: usize| dev.iter().filter_map(|ks| ks[at].recall(1).value).sum::<f64>();
         // The smallest of those that are alike: it costs the least.
@@ -162,7 +176,7 @@ impl<'a> Blink<'a> {
         let head = ["K", "Recall@K of the bi-encoder", "Normalised accuracy of the cross-encoder", "Overall accuracy"];
         let mut text = Markdown::new(table.title(), &head);
         let bi = self.over(|stages| stages.ranks(BI, split))?;
-        let all = self.over(|stages| stages.reranked(BI, split, &self.ks))?;
+        let all = self.over(|stages| stages.reranked(BI, Cross::BLINK, split, &self.ks))?;
         let at = |at: usize| -> Vec<Ranks> { all.iter().map(|ks| ks[at].clone()).collect() };
         for (place, k) in self.ks.iter().enumerate() {
             let both = at(place);
@@ -182,7 +196,7 @@ impl<'a> Blink<'a> {
     fn examples(&self, table: TableId, split: &str) -> Result<Markdown> {
         let mut text = Markdown::new(table.title(), &["Mention", "Bi-encoder", "Cross-encoder"]);
         let Some(stages) = self.stages.first() else { return Ok(text) };
-        let (found, scores) = stages.taught(BI, split, self.most(), self.bench.args.every as usize)?;
+        let (found, scores) = stages.taught(BI, Cross::BLINK, split, self.most(), self.bench.args.every as usize)?;
         let reranked = found.reranked(&scores, self.most());
         let (mut mended, mut spoilt) = (Vec::new(), Vec::new());
         for ((gold, first), second) in found.split.mentions.iter().zip(&found.ranked).zip(&reranked) {

@@ -15,6 +15,7 @@ mod measured;
 mod pel;
 mod pel_tables;
 mod ranks;
+mod search;
 mod stages;
 mod t_biencoder;
 mod t_tables;
@@ -72,6 +73,7 @@ pub fn run(args: &ExperimentArgs, device: &DeviceArgs, json: bool) -> Result<()>
         let bench = Bench { args, family: table.family(), device: &device };
         bench.check_settings()?;
         let text = match bench.family {
+            Family::Pel if table == TableId::Pel5 => blink::Blink::new(&bench)?.table(table)?,
             Family::Pel => {
                 let rows = bench.trained(pel::rows(table, counts))?;
                 pel_tables::draw(table, &args.out, &rows)?;

@@ -5,8 +5,9 @@
 //! OUT/lists/SYSTEM[-seedN]-SPLIT.jsonl    candidates, best first; with a ranker's scores where its name stands too
 //! ```
 
-use super::Bench;
+use super::pel::{LossName, PelRow, Sampling};
 use super::ranks::Ranks;
+use super::{Bench, Row};
 use crate::candidates::{Found, Lists};
 use crate::evaluate::{self, System, TrainingSplit};
 use crate::kb_file;
@@ -36,28 +37,56 @@ pub enum Finder {
 pub enum Encoder {
     /// With negatives of the batch, then with mined ones beside them (BLINK, section 4.1).
     Retriever,
+    /// PEL's: the proxy-based loss, half of the negatives hard (its table 3).
+    Proxy,
     /// The retriever, trained on with the lists that the student has, without the teacher (table 9).
     Own,
     /// The retriever, trained on by a teacher (section 4.3).
     Student,
 }
 
+/// A cross-encoder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cross {
+    /// Whose candidates it has learned from.
+    pub of: Encoder,
+    /// Whether FGSM regularised it (PEL, appendix B).
+    pub fgsm: bool,
+}
+
+impl Cross {
+    /// BLINK's.
+    pub const BLINK: Self = Self { of: Encoder::Retriever, fgsm: false };
+
+    fn slug(self) -> String {
+        let of = if self.of == Encoder::Proxy { "pel" } else { "blink" };
+        format!("{of}-cross{}", if self.fgsm { "-fgsm" } else { "" })
+    }
+}
+
 impl Encoder {
-    fn slug(self) -> &'static str {
+    fn slug(self, bench: &Bench<'_>) -> String {
         match self {
-            Self::Retriever => "blink-bi",
-            Self::Own => "blink-own",
-            Self::Student => "blink-student",
+            Self::Retriever => "blink-bi".into(),
+            Self::Proxy => proxy(bench).slug(),
+            Self::Own => "blink-own".into(),
+            Self::Student => "blink-student".into(),
         }
     }
 }
 
+/// The row of PEL's table 3 whose candidates are ranked; its run is that table's.
+fn proxy(bench: &Bench<'_>) -> PelRow {
+    let count = bench.args.counts.first().copied().unwrap_or(1);
+    PelRow { loss: LossName::Pb, count, sampling: Sampling::Mixed, fgsm: false, delta: None }
+}
+
 impl Finder {
-    fn slug(self, seed: u64) -> String {
+    fn slug(self, bench: &Bench<'_>, seed: u64) -> String {
         match self {
             Self::Lexical(system) => format!("{system:?}").to_lowercase(),
             Self::Untrained => "untrained".into(),
-            Self::Trained(encoder) => format!("{}-seed{seed}", encoder.slug()),
+            Self::Trained(encoder) => format!("{}-seed{seed}", encoder.slug(bench)),
         }
     }
 }
@@ -96,25 +125,33 @@ impl<'a> Stages<'a> {
     ///
     /// # Errors
     /// As training and searching.
-    pub fn reranked(&self, finder: Finder, split: &str, ks: &[usize]) -> Result<Vec<Ranks>> {
-        let (found, scores) = self.taught(finder, split, ks.iter().copied().max().unwrap_or(0), self.every(split))?;
-        let by = self.bench.config(&[], 0)?.data.domains;
-        Ok(ks.iter().map(|k| Ranks::new(&found.split, &found.reranked(&scores, *k), &self.kb, by)).collect())
+    pub fn reranked(&self, finder: Finder, by: Cross, split: &str, ks: &[usize]) -> Result<Vec<Ranks>> {
+        let (found, scores) =
+            self.taught(finder, by, split, ks.iter().copied().max().unwrap_or(0), self.every(split))?;
+        let domains = self.bench.config(&[], 0)?.data.domains;
+        Ok(ks.iter().map(|k| Ranks::new(&found.split, &found.reranked(&scores, *k), &self.kb, domains)).collect())
     }
 
     /// The candidates of a split, and those of them that the ranker orders anew, with its scores.
     ///
     /// # Errors
     /// As training and searching.
-    pub fn taught(&self, finder: Finder, split: &str, k: usize, every: usize) -> Result<(Found, Vec<Vec<f32>>)> {
-        let path = self.list(&format!("{}-ranked{k}", finder.slug(self.seed)), split);
+    pub fn taught(
+        &self,
+        finder: Finder,
+        by: Cross,
+        split: &str,
+        k: usize,
+        every: usize,
+    ) -> Result<(Found, Vec<Vec<f32>>)> {
+        let path = self.list(&format!("{}-{}{k}", finder.slug(self.bench, self.seed), by.slug()), split);
         let mentions = || Found::mentions(&self.bench.args.corpus, split, every, &self.kb);
         if !path.is_file() {
             let found = Found::listed(&self.listed(finder, split)?, mentions()?, k as u32, &self.kb)?;
-            let folder = self.ranker()?;
+            let folder = self.ranker(by)?;
             let ranker = open_ranker(&folder, &self.bench.device.device)?;
             let ranker =
-                if self.ranker_config()?.model.precision == Default::default() { ranker } else { ranker.rounded() };
+                if self.ranker_config(by)?.model.precision == Default::default() { ranker } else { ranker.rounded() };
             let scores = found.ranked_by(&ranker, &self.kb, k).context(|| folder.display().to_string())?;
             found.write(&path, &self.kb, Some(&scores))?;
         }
@@ -137,7 +174,7 @@ impl<'a> Stages<'a> {
 
     /// The file of the candidates of a split, which is made if it is not there.
     fn listed(&self, finder: Finder, split: &str) -> Result<PathBuf> {
-        let path = self.list(&finder.slug(self.seed), split);
+        let path = self.list(&finder.slug(self.bench, self.seed), split);
         if path.is_file() {
             return Ok(path);
         }
@@ -159,6 +196,14 @@ impl<'a> Stages<'a> {
         Ok(path)
     }
 
+    /// A bi-encoder with all concepts encoded by it.
+    ///
+    /// # Errors
+    /// As training.
+    pub fn retriever(&self, encoder: Encoder, config: &Config) -> Result<Snapshot> {
+        self.snapshot(config, Some(&self.bi_encoder(encoder)?))
+    }
+
     fn snapshot(&self, config: &Config, model: Option<&Path>) -> Result<Snapshot> {
         Snapshot::open(config, model, "bi-encoder", self.bench.device)
     }
@@ -166,17 +211,20 @@ impl<'a> Stages<'a> {
     /// The model of a bi-encoder, which is trained if it is not there.
     fn bi_encoder(&self, encoder: Encoder) -> Result<PathBuf> {
         let toml = |path: &Path| toml::Value::String(path.display().to_string());
+        let slug = encoder.slug(self.bench);
         match encoder {
+            Encoder::Proxy => self.run(&slug, &proxy(self.bench).settings()),
             Encoder::Retriever => {
-                let first = self.run(&format!("{}-batch", encoder.slug()), &["negatives.kind=none".into()])?;
-                self.run(encoder.slug(), &[format!("model.encoder={}", toml(&first)), "negatives.kind=hard".into()])
+                let first = self.run(&format!("{slug}-batch"), &["negatives.kind=none".into()])?;
+                self.run(&slug, &[format!("model.encoder={}", toml(&first)), "negatives.kind=hard".into()])
             }
             Encoder::Own | Encoder::Student => {
                 let begin = self.bi_encoder(Encoder::Retriever)?;
-                let (config, finder) = (self.ranker_config()?, Finder::Trained(Encoder::Retriever));
-                self.taught(finder, &config.data.split, config.data.top, self.every(&config.data.split))?;
-                let slug = format!("{}-ranked{}", finder.slug(self.seed), config.data.top);
-                let list = self.list(&slug, &config.data.split);
+                let (config, by) = (self.ranker_config(Cross::BLINK)?, Cross::BLINK);
+                let finder = Finder::Trained(Encoder::Retriever);
+                self.taught(finder, by, &config.data.split, config.data.top, self.every(&config.data.split))?;
+                let list = format!("{}-{}{}", finder.slug(self.bench, self.seed), by.slug(), config.data.top);
+                let list = self.list(&list, &config.data.split);
                 let own = if encoder == Encoder::Own { 1.0 } else { self.bench.args.own_share };
                 let settings = [
                     format!("model.encoder={}", toml(&begin)),
@@ -185,24 +233,25 @@ impl<'a> Stages<'a> {
                     "negatives.kind=none".into(),
                     format!("distillation.own_share={own:?}"),
                 ];
-                self.run(encoder.slug(), &settings)
+                self.run(&slug, &settings)
             }
         }
     }
 
-    /// The cross-encoder, trained on the retriever's candidates of the training split.
-    fn ranker(&self) -> Result<PathBuf> {
-        let config = self.ranker_config()?;
-        let listed = self.listed(Finder::Trained(Encoder::Retriever), &config.data.split)?;
+    /// A cross-encoder, trained on a bi-encoder's candidates of the training split.
+    fn ranker(&self, by: Cross) -> Result<PathBuf> {
+        let config = self.ranker_config(by)?;
+        let listed = self.listed(Finder::Trained(by.of), &config.data.split)?;
         let config = Config { data: crate::train::config::Data { candidates: listed, ..config.data }, ..config };
-        self.train("blink-cross", &config)
+        self.train(&by.slug(), &config)
     }
 
-    fn ranker_config(&self) -> Result<Config> {
+    fn ranker_config(&self, by: Cross) -> Result<Config> {
         let args = self.bench.args;
-        let settings = [self.bench.paths(self.seed), args.ranker_settings.clone()].concat();
-        // A path that stands for the list, which may not be made yet.
-        let settings = [settings, vec!["data.candidates=\"-\"".into()]].concat();
+        // A path that stands for the list, which may not be made yet; λ is 1 as in table 6 of PEL.
+        let lambda = if by.fgsm { "1.0" } else { "0.0" };
+        let own = vec!["data.candidates=\"-\"".into(), format!("fgsm.lambda={lambda}")];
+        let settings = [self.bench.paths(self.seed), args.ranker_settings.clone(), own].concat();
         Config::ranking().read(args.ranker_config.as_deref(), &settings)
     }
 

@@ -115,14 +115,21 @@ impl HeldOut {
         self.mentions.iter().map(|(mention, _)| mention).collect()
     }
 
+    /// Recall at k of the candidates of each mention, of those whose concept the knowledge base has.
+    pub fn recall(&self, found: &[Vec<Candidate>], k: usize) -> Option<f64> {
+        self.recall_of(found, k, |_| true)
+    }
+
+    fn recall_of(&self, found: &[Vec<Candidate>], k: usize, wanted: impl Fn(&Gold) -> bool) -> Option<f64> {
+        let rank = |gold: &Gold, found: &[Candidate]| found.iter().position(|one| Some(one.concept) == gold.concept);
+        let golds = self.mentions.iter().map(|(_, gold)| gold).zip(found);
+        let golds = golds.filter(|(gold, _)| gold.concept.is_some() && wanted(gold));
+        recall_at(golds.map(|(gold, found)| rank(gold, found)), k).value()
+    }
+
     /// What the candidates of each mention, [`CANDIDATES`] at most, say.
     pub fn judge(&self, found: &[Vec<Candidate>]) -> Validated {
-        let golds = || self.mentions.iter().map(|(_, gold)| gold).zip(found);
-        let rank = |gold: &Gold, found: &[Candidate]| found.iter().position(|one| Some(one.concept) == gold.concept);
-        let recall = |k: usize, wanted: fn(&Gold) -> bool| -> Option<f64> {
-            let golds = golds().filter(|(gold, _)| gold.concept.is_some() && wanted(gold));
-            recall_at(golds.map(|(gold, found)| rank(gold, found)), k).value()
-        };
+        let recall = |k: usize, wanted: fn(&Gold) -> bool| self.recall_of(found, k, wanted);
         let zero_shot = |gold: &Gold| gold.seen == Some(false);
         let top = |(gold, found): (&Gold, &Vec<Candidate>)| Top {
             score: found.first().map(|best| best.score),
@@ -134,7 +141,9 @@ impl HeldOut {
             recall_64: recall(CANDIDATES, |_| true),
             zero_shot_1: recall(1, zero_shot),
             zero_shot_64: recall(CANDIDATES, zero_shot),
-            nil_aupr: average_precision(&golds().map(top).collect::<Vec<_>>()),
+            nil_aupr: average_precision(
+                &self.mentions.iter().map(|(_, gold)| gold).zip(found).map(top).collect::<Vec<_>>(),
+            ),
         }
     }
 }

@@ -37,6 +37,11 @@ pub struct HnswOptions {
     pub seed: u64,
 }
 
+impl HnswOptions {
+    /// Neighbours of a node at most, in the lowest layer.
+    pub const NEIGHBOURS: usize = links::WIDTH;
+}
+
 impl Default for HnswOptions {
     fn default() -> Self {
         Self { ef_construction: 100, ef_search: 100, seed: 0 }
