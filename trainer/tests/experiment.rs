@@ -135,3 +135,30 @@ fn the_tables_of_blink_share_their_stages() {
     assert_eq!(made("tables/lists/blink-student-seed0-dev.jsonl"), before);
     assert!(bench.path("tables/blink-9.md").is_file());
 }
+
+#[test]
+fn settings_are_chosen_over_folds_of_the_training_split() {
+    let bench = bench();
+    // A second document like the first, and the mentions of both.
+    for (file, like) in [("documents.jsonl", "documents.jsonl"), ("mentions.train.jsonl", "mentions.dev.jsonl")] {
+        let text = std::fs::read_to_string(bench.path(like)).expect("read");
+        let other = text.replace("\"doc_id\":\"1\"", "\"doc_id\":\"2\"");
+        std::fs::write(bench.path(file), format!("{text}\n{other}")).expect("written");
+    }
+    let folds = "--table blink-folds --folds 2 --grid optimiser.learning_rate=1e-4,1e-3 --set negatives.count=1";
+    let done = bench.pel(&line(folds));
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    let table = rows(&bench, "blink-folds");
+    let heads: Vec<[&str; 2]> = table[2..].iter().map(|row| [&*row[0], &*row[1]]).collect();
+    assert_eq!(heads, [["optimiser.learning_rate=1e-4", "2"], ["optimiser.learning_rate=1e-3", "2"]]);
+    let lines = |name: &str| std::fs::read_to_string(bench.path(name)).expect("written").lines().count();
+    let all = lines("mentions.train.jsonl");
+    for fold in ["0", "1"] {
+        let of = |split: &str| lines(&format!("tables/folds/{fold}/mentions.{split}.jsonl"));
+        assert!(of("dev") > 0 && of("train") + of("dev") == all, "{fold}");
+    }
+    bench.refuses(&[
+        (&line("--table blink-folds --folds 1"), 2, "--folds"),
+        (&line("--table blink-folds --grid optimiser --set negatives.count=1"), 3, "expected KEY=VALUE,VALUE"),
+    ]);
+}

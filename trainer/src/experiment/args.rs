@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Train and measure the rows of the papers' tables, and write the tables
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(after_help = "Examples, at the papers' own sizes:\n  \
     pel experiment --table pel-2,pel-3 --encoder SapBERT --kb kb.jsonl --corpus corpus --out tables\n  \
     pel experiment --table t-2,t-5 --encoder bert-base-uncased --kb kb.jsonl --corpus worlds --seeds 0,1,2 --out t-tables\n  \
@@ -63,6 +63,13 @@ pub struct ExperimentArgs {
     #[arg(long, value_name = "K", value_delimiter = ',', default_value = "1,2,4,8,16",
         value_parser = clap::value_parser!(u32).range(1..=200))]
     pub rerank: Vec<u32>,
+    /// Cross-validation: an option with the values to try; several options are combined [default: BLINK's table 10]
+    #[arg(long, value_name = "KEY=VALUE,VALUE",
+        default_values = ["optimiser.learning_rate=2e-6,5e-6,1e-5,2e-5", "optimiser.batch=128,256"], hide_default_value = true)]
+    pub grid: Vec<String>,
+    /// Cross-validation: the number of folds
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..))]
+    pub folds: u32,
     /// BLINK's table 7: how many vectors are searched; mixtures of the knowledge base's own make up the number
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     pub search_rows: u32,
@@ -132,6 +139,9 @@ pub enum TableId {
     /// Distillation (BLINK, table 9)
     #[value(name = "blink-9")]
     Blink9,
+    /// The choice of hyper-parameters by cross-validation (BLINK, appendix A)
+    #[value(name = "blink-folds")]
+    BlinkFolds,
     /// Recall by the number of candidates (BLINK, figure 2)
     #[value(name = "blink-figure-2")]
     BlinkFigure2,
@@ -174,6 +184,7 @@ impl TableId {
             Self::Blink7 => "blink-7",
             Self::Blink8 => "blink-8",
             Self::Blink9 => "blink-9",
+            Self::BlinkFolds => "blink-folds",
             Self::BlinkFigure2 => "blink-figure-2",
             Self::BlinkFigure3 => "blink-figure-3",
         }
@@ -201,6 +212,7 @@ impl TableId {
             Self::Blink7 => "Exact and approximate search (BLINK, table 7)",
             Self::Blink8 => "What the stages decide differently (BLINK, table 8)",
             Self::Blink9 => "Distillation, accuracy (BLINK, table 9)",
+            Self::BlinkFolds => "Cross-validation (BLINK, appendix A)",
             Self::BlinkFigure2 => "Recall by the number of candidates (BLINK, figure 2)",
             Self::BlinkFigure3 => "Accuracy by the number of candidates (BLINK, figure 3)",
         }

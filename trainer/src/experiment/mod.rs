@@ -11,6 +11,7 @@
 mod args;
 mod blink;
 mod cells;
+mod folds;
 mod measured;
 mod pel;
 mod pel_tables;
@@ -85,6 +86,7 @@ pub fn run(args: &ExperimentArgs, device: &DeviceArgs, json: bool) -> Result<()>
                 let validation = bench.config(&[], 0)?.validation.split;
                 t_tables::markdown(table, &bench.baselines()?, &rows, [&validation, &args.split])
             }
+            Family::Blink if table == TableId::BlinkFolds => folds::table(table, &bench)?,
             Family::Blink => blink::Blink::new(&bench)?.table(table)?,
         };
         let path = args.out.join(format!("{}.md", table.slug()));
@@ -98,6 +100,7 @@ pub fn run(args: &ExperimentArgs, device: &DeviceArgs, json: bool) -> Result<()>
 }
 
 /// The tables of one paper, in one folder.
+#[derive(Clone, Copy)]
 struct Bench<'a> {
     args: &'a ExperimentArgs,
     family: Family,

@@ -9,7 +9,7 @@ use super::pel::{LossName, PelRow, Sampling};
 use super::ranks::Ranks;
 use super::{Bench, Row};
 use crate::candidates::{Found, Lists};
-use crate::evaluate::{self, System, TrainingSplit};
+use crate::evaluate::{self, Retriever, System, TrainingSplit};
 use crate::kb_file;
 use crate::train::config::Config;
 use crate::train::model::open_ranker;
@@ -179,21 +179,31 @@ impl<'a> Stages<'a> {
             return Ok(path);
         }
         let (args, config) = (self.bench.args, self.bench.config(&[], self.seed)?);
-        let mentions = Found::mentions(&args.corpus, split, self.every(split), &self.kb)?;
-        let top = LISTED[usize::from(split != config.data.split)] as usize;
-        let found = match finder {
+        match finder {
             Finder::Lexical(system) => {
                 let training = TrainingSplit::read(&args.corpus, &config.data.split)?;
-                Found::search(&evaluate::lexical(system, &self.kb, Some(&training))?, mentions, top)?
+                self.write(finder, split, &evaluate::lexical(system, &self.kb, Some(&training))?)?;
             }
-            Finder::Untrained => Found::search(&self.snapshot(&config, None)?, mentions, top)?,
+            Finder::Untrained => self.write(finder, split, &self.snapshot(&config, None)?)?,
             Finder::Trained(encoder) => {
-                let model = self.bi_encoder(encoder)?;
-                Found::search(&self.snapshot(&config, Some(&model))?, mentions, top)?
+                // To encode all concepts takes longer than to search, so all splits are searched at once.
+                let snapshot = self.retriever(encoder, &config)?;
+                for split in [&config.data.split, &config.validation.split, &args.split] {
+                    self.write(finder, split, &snapshot)?;
+                }
             }
-        };
-        found.write(&path, &self.kb, None)?;
+        }
         Ok(path)
+    }
+
+    fn write(&self, finder: Finder, split: &str, retriever: &dyn Retriever) -> Result<()> {
+        let path = self.list(&finder.slug(self.bench, self.seed), split);
+        if path.is_file() {
+            return Ok(());
+        }
+        let top = LISTED[usize::from(self.bench.config(&[], 0)?.data.split != split)] as usize;
+        let mentions = Found::mentions(&self.bench.args.corpus, split, self.every(split), &self.kb)?;
+        Found::search(retriever, mentions, top)?.write(&path, &self.kb, None)
     }
 
     /// A bi-encoder with all concepts encoded by it.

@@ -70,7 +70,7 @@ pub enum Format {
     Wikilinks(WikilinksArgs),
     /// Queries, answers, documents and knowledge base of an entity linking task, as TAC-KBP 2010 has them
     ///
-    /// A query names a mention and its document; with <beg> and <end> (the first and the last character of the file as it is) it
+    /// A query names a mention and its document; with `beg` and `end` (the first and the last character of the file as it is) it
     /// stands there, else where its name stands first. A line of answers has the query, its entity or NIL, and maybe a type.
     /// Writes kb.jsonl, documents.jsonl (those that queries name), a file of mentions for each split, and import.json.
     Tac(TacArgs),
