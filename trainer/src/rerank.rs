@@ -74,6 +74,22 @@ impl<'a> Reranker<'a> {
     }
 }
 
+/// A ranker's scores of the first `k` candidates of each mention of a split.
+///
+/// # Errors
+/// If a mention cannot be encoded, the device fails, or the user stops the work.
+pub fn scores(reranker: &Reranker<'_>, split: &Split, ranked: &[Ranked], k: usize) -> Result<Vec<Vec<f32>>> {
+    let first = |ranked: &Ranked| ranked.iter().take(k).map(|(concept, _)| *concept).collect();
+    let lists: Vec<Vec<ConceptId>> = ranked.iter().map(first).collect();
+    let queries: Vec<Query<'_>> = split.queries().collect();
+    let mut progress = Progress::new("ranking", queries.len() as u64, "mentions");
+    let mut done = |mentions: usize| {
+        progress.advance(mentions as u64);
+        Ok(())
+    };
+    reranker.scores(&queries, &lists, &mut done)
+}
+
 /// What a retriever found for the mentions of a split, and a ranker's scores of the first candidates of each.
 pub struct Scored {
     ranked: Vec<Ranked>,
@@ -84,7 +100,7 @@ impl Scored {
     /// Searches, then scores the first `k` candidates; `top` of them are kept at least.
     ///
     /// # Errors
-    /// If a mention cannot be encoded, the device fails, or the user stops the work.
+    /// As searching and [`scores`].
     pub fn new(
         retriever: &dyn Retriever,
         reranker: &Reranker<'_>,
@@ -93,15 +109,7 @@ impl Scored {
         top: usize,
     ) -> Result<Self> {
         let ranked = evaluate::search(retriever, split, top.max(k), "searching")?;
-        let first = |ranked: &Ranked| ranked.iter().take(k).map(|(concept, _)| *concept).collect();
-        let lists: Vec<Vec<ConceptId>> = ranked.iter().map(first).collect();
-        let queries: Vec<Query<'_>> = split.queries().collect();
-        let mut progress = Progress::new("ranking", queries.len() as u64, "mentions");
-        let mut done = |mentions: usize| {
-            progress.advance(mentions as u64);
-            Ok(())
-        };
-        let scores = reranker.scores(&queries, &lists, &mut done)?;
+        let scores = scores(reranker, split, &ranked, k)?;
         Ok(Self { ranked, scores })
     }
 }

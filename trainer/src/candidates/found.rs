@@ -1,10 +1,9 @@
 //! What a retriever finds for the mentions of a split, written as lists.
 
 use super::{Line, Lists};
-use crate::evaluate::{self, Query, Retriever, Split};
+use crate::evaluate::{self, Retriever, Split};
 use crate::files::{io_error, write_whole};
-use crate::progress::Progress;
-use crate::rerank::{Reranker, rerank};
+use crate::rerank::{Reranker, rerank, scores};
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::{ConceptId, KnowledgeBase};
 use pel_shared::lexical::Ranked;
@@ -76,15 +75,7 @@ impl Found {
     /// # Errors
     /// If a mention cannot be encoded, the device fails, or the user stops the work.
     pub fn ranked_by(&self, ranker: &Ranker, kb: &KnowledgeBase, k: usize) -> Result<Vec<Vec<f32>>> {
-        let first = |ranked: &Ranked| ranked.iter().take(k).map(|(concept, _)| *concept).collect();
-        let lists: Vec<Vec<ConceptId>> = self.ranked.iter().map(first).collect();
-        let queries: Vec<Query<'_>> = self.split.queries().collect();
-        let mut progress = Progress::new("ranking", queries.len() as u64, "mentions");
-        let mut done = |mentions: usize| {
-            progress.advance(mentions as u64);
-            Ok(())
-        };
-        Reranker::new(ranker, kb).scores(&queries, &lists, &mut done)
+        scores(&Reranker::new(ranker, kb), &self.split, &self.ranked, k)
     }
 
     /// The lists with their first `k` candidates in the order of a ranker's scores.

@@ -11,7 +11,7 @@ mod zeshel;
 
 use crate::files::io_error;
 use crate::import::output::write_line;
-use crate::import::{Output, table};
+use crate::import::{self, Output};
 use clap::{Args, ValueEnum};
 use pel_shared::error::{Error, Result};
 use pel_shared::import::report::Report;
@@ -73,16 +73,7 @@ struct Record<'a> {
 /// # Errors
 /// As [`export`].
 pub fn run(args: &ExportCorpusArgs, json: bool) -> Result<()> {
-    let report = export(args)?;
-    if json {
-        let text =
-            serde_json::to_string_pretty(&report).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
-        println!("{text}");
-    } else {
-        println!("{}", table(&report));
-        println!("written to {}", args.out.display());
-    }
-    Ok(())
+    import::print(&export(args)?, &args.out, json)
 }
 
 /// Runs `pel export-corpus` without printing. Its files appear in the output folder together, or none does.

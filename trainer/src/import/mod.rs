@@ -48,14 +48,20 @@ struct Record<'a> {
 /// # Errors
 /// As [`import`].
 pub fn run(args: &ImportArgs, json: bool) -> Result<()> {
-    let report = import(args)?;
+    print(&import(args)?, args.out(), json)
+}
+
+/// Prints what was kept, noted and skipped, as a table with the folder that was written, or as JSON.
+///
+/// # Errors
+/// If it cannot be written as JSON.
+pub fn print(report: &Report, out: &Path, json: bool) -> Result<()> {
     if json {
-        let text =
-            serde_json::to_string_pretty(&report).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
+        let text = serde_json::to_string_pretty(report).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
         println!("{text}");
     } else {
-        println!("{}", table(&report));
-        println!("written to {}", args.out().display());
+        println!("{}", table(report));
+        println!("written to {}", out.display());
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use super::super::config::{Config, Domain, DomainOf, LossKind, NegativeKind, Sch
 use super::super::log;
 use super::super::model::open_ranker;
 use super::steps::Start;
-use super::{cpu, killed_and_resumed, run, world};
+use super::{cpu, killed_and_resumed, refused, run, world};
 use crate::evaluate::{Query, Retriever, Split};
 use crate::rerank::Reranker;
 use crate::train::Snapshot;
@@ -150,13 +150,7 @@ fn negatives_stay_inside_the_domain_of_the_right_concept() {
 fn what_cannot_be_ranked_or_taught_is_said() {
     let root = tempfile::tempdir().expect("a folder");
     let config = ranking(root.path());
-    let refused = |change: &dyn Fn(&mut Config), said: &[&str]| {
-        let mut config = config.clone();
-        change(&mut config);
-        let out = tempfile::tempdir().expect("a folder");
-        let error = run(&config, out.path()).expect_err(said[0]).to_string();
-        assert!(said.iter().all(|said| error.contains(said)), "expected {said:?}: {error}");
-    };
+    let refused = |change: &dyn Fn(&mut Config), said: &[&str]| refused(&config, change, said);
     let file = |name: &str, line: &str| {
         let path = root.path().join(name);
         std::fs::write(&path, line).expect("written");

@@ -258,17 +258,20 @@ fn gradient_checkpointing_changes_nothing_but_memory() {
     assert!(outcome(&root.path().join("kept")) == outcome(&root.path().join("again")));
 }
 
+/// Asserts that a configuration is refused after a change, with all of these words.
+fn refused(config: &Config, change: &dyn Fn(&mut Config), said: &[&str]) {
+    let mut config = config.clone();
+    change(&mut config);
+    let out = tempfile::tempdir().expect("a folder");
+    let error = run(&config, out.path()).expect_err(said[0]).to_string();
+    assert!(said.iter().all(|said| error.contains(said)), "expected {said:?}: {error}");
+}
+
 #[test]
 fn what_cannot_train_is_said() {
     let root = tempfile::tempdir().expect("a folder");
     let config = world(root.path());
-    let refused = |change: &dyn Fn(&mut Config), said: &[&str]| {
-        let mut config = config.clone();
-        change(&mut config);
-        let out = tempfile::tempdir().expect("a folder");
-        let error = run(&config, out.path()).expect_err(said[0]).to_string();
-        assert!(said.iter().all(|said| error.contains(said)), "expected {said:?}: {error}");
-    };
+    let refused = |change: &dyn Fn(&mut Config), said: &[&str]| refused(&config, change, said);
     std::fs::write(root.path().join("mentions.empty.jsonl"), "").expect("written");
     refused(&|config| config.data.split = "empty".into(), &["split empty has no mention to learn from"]);
     refused(&|config| config.validation.split = "empty".into(), &["split empty has no mention"]);
