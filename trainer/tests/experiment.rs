@@ -127,6 +127,10 @@ fn the_tables_of_blink_share_their_stages() {
     // A graph of forty is searched whole.
     assert_eq!(search[2][1..5], search[3][1..5]);
 
+    // Another ranker would not be the one that the folder has.
+    let other = line(&format!("--table blink-9 --counts 1,2 {ranker} --ranker-set optimiser.batch=3"));
+    bench.refuses(&[(&other, 3, "settings-ranker.json")]);
+
     // Nothing is done again.
     let before = made("tables/lists/blink-student-seed0-dev.jsonl");
     std::fs::remove_file(bench.path("tables/blink-9.md")).expect("removed");
@@ -154,7 +158,7 @@ fn settings_are_chosen_over_folds_of_the_training_split() {
     let lines = |name: &str| std::fs::read_to_string(bench.path(name)).expect("written").lines().count();
     let all = lines("mentions.train.jsonl");
     for fold in ["0", "1"] {
-        let of = |split: &str| lines(&format!("tables/folds/{fold}/mentions.{split}.jsonl"));
+        let of = |split: &str| lines(&format!("tables/folds/2/{fold}/mentions.{split}.jsonl"));
         assert!(of("dev") > 0 && of("train") + of("dev") == all, "{fold}");
     }
     bench.refuses(&[

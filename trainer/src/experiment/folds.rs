@@ -1,7 +1,7 @@
 //! The choice of hyper-parameters by cross-validation over the training split (BLINK, appendix A).
 //!
 //! ```text
-//! OUT/folds/N/     a corpus: the N-th part of the training split's documents is `dev`, the others are `train`
+//! OUT/folds/COUNT/N/     a corpus: the N-th part of the training split's documents is `dev`, the others are `train`
 //! ```
 
 use super::cells::{Markdown, over_seeds};
@@ -18,6 +18,7 @@ const DEV: &str = "dev";
 /// A point of the grid on a fold.
 struct FoldRow {
     fold: usize,
+    folds: usize,
     settings: Vec<String>,
 }
 
@@ -29,7 +30,7 @@ impl Row for FoldRow {
     fn slug(&self) -> String {
         let words =
             |character: char| if character.is_ascii_alphanumeric() || character == '.' { character } else { '-' };
-        format!("fold{}-{}", self.fold, self.settings.join("-").chars().map(words).collect::<String>())
+        format!("fold{}of{}-{}", self.fold, self.folds, self.settings.join("-").chars().map(words).collect::<String>())
     }
 
     fn settings(&self) -> Vec<String> {
@@ -50,7 +51,7 @@ pub fn table(table: TableId, bench: &Bench<'_>) -> Result<String> {
         let args = ExperimentArgs { corpus, split: DEV.into(), every: 1, ..bench.args.clone() };
         let own = Bench { args: &args, ..*bench };
         for (settings, found) in grid.iter().zip(&mut found) {
-            let row = FoldRow { fold, settings: settings.clone() };
+            let row = FoldRow { fold, folds: bench.args.folds as usize, settings: settings.clone() };
             found.extend(own.trained(vec![row])?.into_iter().flat_map(|(_, measured)| measured));
         }
     }
@@ -94,7 +95,7 @@ fn points(grid: &[String]) -> Result<Vec<Vec<String>>> {
 /// The corpora of the folds, which are written unless they are there. A document goes to the fold of its place in the file.
 fn folds(bench: &Bench<'_>, split: &str) -> Result<Vec<PathBuf>> {
     let (args, count) = (bench.args, bench.args.folds as usize);
-    let folders: Vec<PathBuf> = (0..count).map(|fold| args.out.join("folds").join(fold.to_string())).collect();
+    let folders: Vec<PathBuf> = (0..count).map(|fold| args.out.join(format!("folds/{count}/{fold}"))).collect();
     if folders.iter().all(|folder| folder.join("documents.jsonl").is_file()) {
         return Ok(folders);
     }
@@ -128,8 +129,8 @@ mod tests {
         let grid = |lines: &[&str]| points(&lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>());
         let all = grid(&["a.b=1,2", "c=x"]).expect("a grid");
         assert_eq!(all, [["a.b=1", "c=x"], ["a.b=2", "c=x"]]);
-        let row = FoldRow { fold: 3, settings: all[1].clone() };
-        assert_eq!(row.slug(), "fold3-a.b-2-c-x");
+        let row = FoldRow { fold: 3, folds: 10, settings: all[1].clone() };
+        assert_eq!(row.slug(), "fold3of10-a.b-2-c-x");
         for wrong in ["a", "=1", "a="] {
             assert!(grid(&[wrong]).is_err(), "{wrong}");
         }

@@ -29,6 +29,7 @@ use crate::files::{io_error, read_text, write_whole};
 use crate::interrupt;
 use crate::split::HELD_OUT;
 use crate::train::config::{Config, DomainOf};
+use crate::train::log::{read, seconds};
 use crate::train::{Snapshot, domain_of, train};
 use measured::{Measured, SplitRecall};
 use pel_shared::bert::BertConfig;
@@ -71,7 +72,7 @@ pub fn run(args: &ExperimentArgs, device: &DeviceArgs, json: bool) -> Result<()>
     tables.sort_unstable();
     tables.dedup();
     for table in tables {
-        let bench = Bench { args, family: table.family(), device: &device };
+        let bench = Bench { table, args, family: table.family(), device: &device };
         bench.check_settings()?;
         let text = match bench.family {
             Family::Pel if table == TableId::Pel5 => blink::Blink::new(&bench)?.table(table)?,
@@ -99,9 +100,18 @@ pub fn run(args: &ExperimentArgs, device: &DeviceArgs, json: bool) -> Result<()>
     Ok(())
 }
 
-/// The tables of one paper, in one folder.
+/// What all cross-encoders and students of a folder share.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Ranking {
+    ranker: Config,
+    train_every: u32,
+    own_share: f64,
+}
+
+/// A table of one paper, in a folder with others.
 #[derive(Clone, Copy)]
 struct Bench<'a> {
+    table: TableId,
     args: &'a ExperimentArgs,
     family: Family,
     device: &'a OpenDevice,
@@ -116,15 +126,13 @@ impl Bench<'_> {
             Family::Blink => "settings-blink.json",
         };
         let path = self.args.out.join(name);
-        let settings =
-            || Ok(Settings { config: self.config(&[], 0)?, split: self.args.split.clone(), every: self.args.every });
-        match kept(&path, settings)? == settings()? {
-            true => Ok(()),
-            false => Err(Error::input(format!(
-                "{}: the rows there have other settings than these; take another --out, or the same settings",
-                path.display()
-            ))),
+        same(&path, Settings { config: self.config(&[], 0)?, split: self.args.split.clone(), every: self.args.every })?;
+        if self.family == Family::Blink || self.table == TableId::Pel5 {
+            let ranker = stages::ranker_config(self, 0)?;
+            let (train_every, own_share) = (self.args.train_every, self.args.own_share);
+            same(&self.args.out.join("settings-ranker.json"), Ranking { ranker, train_every, own_share })?;
         }
+        Ok(())
     }
 
     /// How many layers the encoder has.
@@ -183,11 +191,13 @@ impl Bench<'_> {
             let run = args.out.join("runs").join(&slug);
             let trained = train(&config, &run, self.device).context(|| slug.clone())?;
             let snapshot = Snapshot::open(&config, Some(&trained.model), &row.name(), self.device)?;
+            // Of all calls that it took, not of this one alone.
+            let (in_steps, in_mining) = seconds(&read(&run.join("metrics.jsonl"))?, config.optimiser.batch);
             Ok(Measured {
                 seed: Some(seed),
                 steps: Some(trained.steps),
-                step_seconds: Some(trained.step_seconds),
-                mining_seconds: Some(trained.mining_seconds),
+                step_seconds: Some(in_steps),
+                mining_seconds: Some(in_mining),
                 epochs: Some((trained.steps * config.optimiser.batch) as f64 / trained.examples.max(1) as f64),
                 ..self.evaluated(&config, &snapshot, row.name())?
             })
@@ -286,6 +296,20 @@ fn of_every_seed(args: &ExperimentArgs, row: &impl Row) -> Result<Vec<Measured>>
     seeds.sort_unstable();
     let read = |seed| kept(&folder.join(format!("{prefix}{seed}.json")), || Err(Error::input("it has gone")));
     seeds.into_iter().map(read).collect()
+}
+
+/// Refuses settings that are not those of the folder; a new one keeps them.
+fn same<T: Serialize + for<'de> Deserialize<'de> + PartialEq>(path: &Path, settings: T) -> Result<()> {
+    if !path.is_file() {
+        return keep(path, &settings);
+    }
+    match kept::<T>(path, || Err(Error::input("it has gone")))? == settings {
+        true => Ok(()),
+        false => Err(Error::input(format!(
+            "{}: the rows there have other settings than these; take another --out, or the same settings",
+            path.display()
+        ))),
+    }
 }
 
 /// Reads what an earlier call has worked out, or works it out and keeps it.

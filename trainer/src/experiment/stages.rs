@@ -257,12 +257,10 @@ impl<'a> Stages<'a> {
     }
 
     fn ranker_config(&self, by: Cross) -> Result<Config> {
-        let args = self.bench.args;
-        // A path that stands for the list, which may not be made yet; λ is 1 as in table 6 of PEL.
-        let lambda = if by.fgsm { "1.0" } else { "0.0" };
-        let own = vec!["data.candidates=\"-\"".into(), format!("fgsm.lambda={lambda}")];
-        let settings = [self.bench.paths(self.seed), args.ranker_settings.clone(), own].concat();
-        Config::ranking().read(args.ranker_config.as_deref(), &settings)
+        let mut config = ranker_config(self.bench, self.seed)?;
+        // As in table 6 of PEL.
+        config.fgsm.lambda = if by.fgsm { 1.0 } else { 0.0 };
+        Ok(config)
     }
 
     fn run(&self, slug: &str, settings: &[String]) -> Result<PathBuf> {
@@ -294,6 +292,16 @@ impl<'a> Stages<'a> {
         let training = self.bench.config(&[], 0).is_ok_and(|config| config.data.split == split);
         if training { self.bench.args.train_every as usize } else { self.bench.args.every as usize }
     }
+}
+
+/// What all cross-encoders share. A path stands for the list, which may not be made yet.
+///
+/// # Errors
+/// If the configuration cannot be read.
+pub fn ranker_config(bench: &Bench<'_>, seed: u64) -> Result<Config> {
+    let list = vec!["data.candidates=\"-\"".to_owned()];
+    let settings = [bench.paths(seed), bench.args.ranker_settings.clone(), list].concat();
+    Config::ranking().read(bench.args.ranker_config.as_deref(), &settings)
 }
 
 /// What all bi-encoders have unless the configuration says otherwise: cross-entropy over the dot product, negatives of the batch

@@ -5,6 +5,7 @@ use crate::files::{for_each_line, io_error, write_whole};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use pel_shared::error::{Error, Result};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -167,6 +168,23 @@ fn words(event: &Event) -> String {
             found.mentions
         ),
     }
+}
+
+/// The seconds of a run in its steps of so many examples and in mining, those before it was stopped among them.
+pub fn seconds(events: &[Event], batch: usize) -> (f64, f64) {
+    let (mut steps, mut mining) = (BTreeMap::new(), BTreeMap::new());
+    for event in events {
+        match event {
+            Event::Step { step, pairs_per_s, .. } => {
+                steps.insert(*step, batch as f64 / pairs_per_s);
+            }
+            Event::Mining { step, seconds, .. } => {
+                mining.insert(*step, *seconds);
+            }
+            Event::Validation { .. } => {}
+        }
+    }
+    (steps.values().sum(), mining.values().sum())
 }
 
 /// Reads `metrics.jsonl`; a last line that was cut short is left out.
