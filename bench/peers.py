@@ -2,16 +2,19 @@
 """Measures pel and its peers on the same work in the same run, and prints the ratios beside their targets.
 
     peers.py --pel target/release/pel --bundle BUNDLE --int8-bundle BUNDLE --model FOLDER --web-package FOLDER --threads 2
+    peers.py --only rank --pel target/release/pel --bundle BUNDLE --ranker rank/model --threads 2
     peers.py --model FOLDER --vectors vectors.f32 --threads 2                          the peers alone
 
     encode   MiniLM in four sizes of batch: PyTorch, ONNX Runtime fp32 and int8
+    rank     a mention with 16 candidates by a ranker, 128 tokens a pair: ONNX Runtime fp32
     train    forward and backward of a batch, and whole steps with the optimiser, in floats and in bfloat16: PyTorch
     search   exactly, f32 and int8: FAISS's IndexFlatIP
     hnsw     at recall@10 = 0.95: hnswlib
     web      WebAssembly on one thread in Node: ONNX Runtime Web fp32 and int8
     notes    a cold start, and `pel link` over a folder of notes beside what the encoder's figures promise
 
-`--model` is the Hugging Face folder from which the bundles were made. Needs requirements.txt, and node for `web`.
+`--model` is the Hugging Face folder from which the bundles were made, `--ranker` what `pel train --stage rank` wrote. Needs
+requirements.txt, and node for `web`.
 
 Every engine gets the same number of threads, the same shapes of token ids (full rows, no padding), mean pooling and
 normalisation included, and the same vectors and queries. Each round measures every engine once on every case, so that a
@@ -36,6 +39,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default=",".join(PARTS), help=f"parts to measure, with commas (default {','.join(PARTS)})")
     parser.add_argument("--model", type=pathlib.Path, help="encoder folder; without it encoding is not measured")
+    parser.add_argument("--ranker", type=pathlib.Path, help="ranker folder; without it ranking is not measured")
     ours = parser.add_argument_group("pel")
     ours.add_argument("--pel", type=pathlib.Path, help="the binary: `PEL bench --json ...` runs once per round")
     ours.add_argument("--bundle", type=pathlib.Path, help="the bundle that it uses")
@@ -83,7 +87,7 @@ def main():
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[name] = str(options.threads)
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    if options.model and {"encode", "train", "web"} & set(options.only):
+    if options.model and {"encode", "train", "web"} & set(options.only) or options.ranker and "rank" in options.only:
         encode.use_threads(options.threads)
     with tempfile.TemporaryDirectory() as scratch:
         run = Run(options, pathlib.Path(scratch))

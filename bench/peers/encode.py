@@ -6,6 +6,7 @@ import sys
 import warnings
 
 SHAPES = [(1, 32), (1, 128), (16, 64), (32, 128)]
+INPUTS = ["input_ids", "attention_mask"]
 # Peer -> the precision of ours that does the same, and the ratio to stay below.
 PEERS = {"torch": ("f32", 1.2), "ort-fp32": ("f32", 1.2), "ort-int8": ("int8", 1.3)}
 
@@ -43,6 +44,33 @@ def use_threads(threads):
     torch.set_num_interop_threads(1)
 
 
+def to_onnx(module, inputs, output, path):
+    """Writes a module that takes matrices `[batch, seq]` of whole numbers and gives a row or value for each of the batch."""
+    import torch
+
+    example = tuple(torch.ones(2, 8, dtype=torch.long) for _ in inputs)
+    axes = {name: {0: "batch", 1: "seq"} for name in inputs} | {output: {0: "batch"}}
+    part = path.with_suffix(".part")
+    with warnings.catch_warnings():
+        # The exporter by tracing is the one that needs no further package, and it wants plain attention; whoever uses the file
+        # checks what it wrote.
+        warnings.simplefilter("ignore")
+        torch.onnx.export(module, example, str(part), input_names=inputs, output_names=[output], dynamic_axes=axes, opset_version=17,
+                          dynamo=False)
+    part.rename(path)
+
+
+def session(options, path, inputs):
+    """The file in ONNX Runtime, as a function of the inputs in their order."""
+    import onnxruntime
+
+    settings = onnxruntime.SessionOptions()
+    settings.intra_op_num_threads = options.threads
+    settings.inter_op_num_threads = 1
+    held = onnxruntime.InferenceSession(str(path), settings, providers=["CPUExecutionProvider"])
+    return lambda *values: held.run(None, dict(zip(inputs, values)))[0]
+
+
 def exported(folder, cache):
     """Paths of the fp32 and the dynamically quantised int8 ONNX file; written once per model file and versions."""
     import onnxruntime
@@ -54,17 +82,7 @@ def exported(folder, cache):
     cache.mkdir(parents=True, exist_ok=True)
     fp32, int8 = (cache / f"{stamp.hexdigest()[:16]}.{kind}.onnx" for kind in ("fp32", "int8"))
     if not fp32.exists():
-        example = (torch.ones(2, 8, dtype=torch.long), torch.ones(2, 8, dtype=torch.long))
-        axes = {"input_ids": {0: "batch", 1: "seq"}, "attention_mask": {0: "batch", 1: "seq"}, "vector": {0: "batch"}}
-        part = fp32.with_suffix(".part")
-        with warnings.catch_warnings():
-            # The exporter by tracing is the one that needs no further package, and it wants plain attention;
-            # encoders() checks what it wrote.
-            warnings.simplefilter("ignore")
-            torch.onnx.export(sentence_encoder(folder, "eager"), example, str(part),
-                              input_names=["input_ids", "attention_mask"], output_names=["vector"], dynamic_axes=axes,
-                              opset_version=17, dynamo=False)
-        part.rename(fp32)
+        to_onnx(sentence_encoder(folder, "eager"), INPUTS, "vector", fp32)
     if not int8.exists():
         part = int8.with_suffix(".part")
         quantize_dynamic(str(fp32), str(part), weight_type=QuantType.QInt8)
@@ -75,7 +93,6 @@ def exported(folder, cache):
 def encoders(options):
     """Name -> function from (ids, mask) to vectors, and how far each lies from PyTorch (least cosine)."""
     import numpy
-    import onnxruntime
     import torch
 
     # PyTorch's own choice of attention, which is its fastest.
@@ -86,15 +103,8 @@ def encoders(options):
         with torch.inference_mode():
             return encoder(torch.from_numpy(ids), torch.from_numpy(mask)).numpy()
 
-    def session(path):
-        settings = onnxruntime.SessionOptions()
-        settings.intra_op_num_threads = options.threads
-        settings.inter_op_num_threads = 1
-        held = onnxruntime.InferenceSession(str(path), settings, providers=["CPUExecutionProvider"])
-        return lambda ids, mask: held.run(None, {"input_ids": ids, "attention_mask": mask})[0]
-
-    engines = {"torch": eager, "ort-fp32": session(fp32), "ort-int8": session(int8)}
-    highest = config(options)["vocab_size"]
+    engines = {"torch": eager, "ort-fp32": session(options, fp32, INPUTS), "ort-int8": session(options, int8, INPUTS)}
+    highest = config(options.model)["vocab_size"]
     ids = numpy.random.default_rng(7).integers(1000 if highest > 2000 else 20, highest, (4, 24))
     mask = numpy.ones_like(ids)
     mask[1:, 16:] = 0
@@ -105,19 +115,19 @@ def encoders(options):
     return engines, closeness
 
 
-def config(options):
-    return json.loads((options.model / "config.json").read_text(encoding="utf-8"))
+def config(folder):
+    return json.loads((folder / "config.json").read_text(encoding="utf-8"))
 
 
-def token_ids(options, batch, seq):
+def token_ids(folder, batch, seq):
     """Full rows of token ids, `[batch, seq]`, with their mask; the same ones each time."""
     import numpy
 
-    highest = config(options)["vocab_size"]
+    highest = config(folder)["vocab_size"]
     ids = numpy.random.default_rng([batch, seq]).integers(min(1000, highest // 2), highest, (batch, seq))
     return ids, numpy.ones_like(ids)
 
 
 def encode_cases(options):
-    longest = config(options)["max_position_embeddings"]
-    return [(shape, *token_ids(options, *shape)) for shape in SHAPES if shape[1] <= longest]
+    longest = config(options.model)["max_position_embeddings"]
+    return [(shape, *token_ids(options.model, *shape)) for shape in SHAPES if shape[1] <= longest]

@@ -2,6 +2,7 @@
 
     threads, cold_start_ms, link_peak_bytes
     encode  [{precision: f32 or int8, batch, seq, median_ms}]
+    rank    [{precision: f32, bf16 or int8, batch, seq, median_ms, scores: of the pairs, in their order}]
     train   [{kind: backward or step, precision, batch, seq, median_ms, pairs_per_s, operations, peak_share, allocations, peak_bytes}]
     search  [{kind, rows, dim, k, ef, batch, queries_per_s, recall, bytes, found: a file in the folder of --export-found}]
     notes   {notes, mentions, sequences, tokens, link_ms, promised_ms, overhead}
@@ -16,6 +17,7 @@ import sys
 
 NEEDED = {
     "encode": ("batch", "seq", "median_ms"),
+    "rank": ("precision", "batch", "seq", "median_ms", "scores"),
     "train": ("kind", "precision", "median_ms"),
     "search": ("kind", "rows", "k", "batch", "queries_per_s", "recall", "bytes"),
 }
@@ -51,6 +53,11 @@ def parsed(text, origin):
 def encode_ms(runs):
     """(precision, batch, seq) -> ms, the median over runs."""
     return medians((((row.get("precision", "f32"), row["batch"], row["seq"]), row["median_ms"]) for row in rows(runs, "encode")))
+
+
+def rank_ms(runs):
+    """(precision, batch, seq) -> ms, the median over runs."""
+    return medians((((row["precision"], row["batch"], row["seq"]), row["median_ms"]) for row in rows(runs, "rank")))
 
 
 def train_ms(runs):

@@ -3,12 +3,12 @@
 import statistics
 import sys
 
-from peers import encode, pel, search, train, web
+from peers import encode, pel, rank, search, train, web
 from peers.notes import make_notes
 from peers.report import Check, Comparison
 from peers.timing import timed
 
-PARTS = ["encode", "train", "search", "hnsw", "web", "notes"]
+PARTS = ["encode", "rank", "train", "search", "hnsw", "web", "notes"]
 
 
 class Run:
@@ -23,6 +23,8 @@ class Run:
         self.notes, self.facts, self.checks = [], {}, []
         if options.model:
             self.ready_encoders()
+        if options.ranker and "rank" in options.only:
+            self.ready_ranker()
         if {"search", "hnsw"} & set(options.only) and (options.pel or options.vectors):
             self.ready_search()
         else:
@@ -34,7 +36,7 @@ class Run:
         elif "encode" not in options.only:
             self.pel_arguments += ["--no-encode"]
         if not self.peers and not options.pel and not self.web_files:
-            sys.exit("nothing to measure: give --model, --vectors or --pel")
+            sys.exit("nothing to measure: give --model, --ranker, --vectors or --pel")
 
     def ready_encoders(self):
         options = self.options
@@ -53,6 +55,15 @@ class Run:
                 self.web_files = encode.exported(options.model, options.cache)
             else:
                 self.notes.append("node or npm is missing: WebAssembly was not measured")
+
+    def ready_ranker(self):
+        options, path = self.options, self.scratch / "pairs.u32"
+        ranker, pairs = rank.ranker(options), rank.pairs(options.ranker)
+        ids = pairs[0]
+        ids.astype("<u4").tofile(path)
+        self.peers["rank", rank.PEER, *ids.shape] = (lambda: ranker(*pairs), 1)
+        self.pel_arguments += ["--ranker", options.ranker, "--pairs-from", path]
+        self.facts["ranker"] = rank.described(options.ranker) | {"scores": ranker(*pairs).tolist()}
 
     def ready_search(self):
         import faiss
@@ -129,8 +140,8 @@ class Run:
             self.web_runs.append(web.run_web(options, *self.web_files))
 
     def comparisons(self):
-        ours_encode, ours_train, ours_search = (
-            pel.encode_ms(self.pel_runs), pel.train_ms(self.pel_runs), pel.search_ms(self.pel_runs))
+        ours_encode, ours_rank, ours_train, ours_search = (
+            of(self.pel_runs) for of in (pel.encode_ms, pel.rank_ms, pel.train_ms, pel.search_ms))
         found = []
         for (part, name, *case), times in self.times.items():
             theirs = statistics.median(times)
@@ -138,6 +149,8 @@ class Run:
                 precision, target = encode.PEERS[name]
                 size = f"{case[0]} x {case[1]}"
                 found.append(Comparison(f"encode {precision}, {size}", "ms", ours_encode.get((precision, *case)), name, theirs, target))
+            elif part == "rank":
+                found.append(Comparison(f"rank f32, {case[0]} x {case[1]}", "ms", ours_rank.get(("f32", *case)), name, theirs, rank.TARGET))
             elif part == "train":
                 if tuple(case) in ours_train:
                     found.append(Comparison(f"training, {case[0]}, {case[1]}, {train.SHAPE[0]} x {train.SHAPE[1]}", "ms",
@@ -159,7 +172,7 @@ class Run:
                 if (peer, batch, seq) in ms and (ours, batch, seq) in ms]
 
     def all_checks(self):
-        checks = list(self.checks)
+        checks = self.checks + self.ranker_checks()
         if "hnswlib" in self.facts:
             facts = self.facts["hnswlib"]
             self.notes.append(f"hnswlib: ef {facts['ef']}, recall@{facts['k']} {facts['recall']:.4f}, {facts['bytes'] / 1e6:.0f} MB")
@@ -173,6 +186,18 @@ class Run:
             checks.append(Check(f"`pel link` over {row['notes']} notes, {row['tokens']} tokens to encode, s", row["link_ms"] / 1000))
             checks.append(Check("the encoder's figures promise, s", row["promised_ms"] / 1000))
             checks.append(Check("overhead, %", 100 * (row["link_ms"] / row["promised_ms"] - 1)))
+        return checks
+
+    def ranker_checks(self):
+        """How far scores lie from the peer's, at most in any round, and the times that have no peer."""
+        checks = []
+        for (precision, batch, seq), ms in pel.rank_ms(self.pel_runs).items() if "ranker" in self.facts else []:
+            scores = [row["scores"] for row in pel.rows(self.pel_runs, "rank") if row["precision"] == precision]
+            apart = max(rank.apart(one, self.facts["ranker"]["scores"]) for one in scores)
+            like = precision == "f32"
+            checks.append(Check(f"rank {precision}, scores from those of {rank.PEER}", apart, rank.CLOSE if like else None))
+            if not like:
+                checks.append(Check(f"rank {precision}, {batch} x {seq}, ms", ms))
         return checks
 
     def training_notes(self):

@@ -17,9 +17,9 @@ def training(options):
     """(kind, precision) -> a function that does it once; nothing if the encoder takes no such row."""
     import torch
 
-    if SHAPE[1] > config(options)["max_position_embeddings"]:
+    if SHAPE[1] > config(options.model)["max_position_embeddings"]:
         return {}
-    ids, mask = (torch.from_numpy(values) for values in token_ids(options, *SHAPE))
+    ids, mask = (torch.from_numpy(values) for values in token_ids(options.model, *SHAPE))
     others = ids.flip(0).roll(1, 1)
 
     def backward(precision):

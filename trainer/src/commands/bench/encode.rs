@@ -16,7 +16,7 @@ const SHAPES: [(usize, usize); 4] = [(1, 32), (1, 128), (16, 64), (32, 128)];
 /// The time of one batch.
 #[derive(Serialize)]
 pub(super) struct EncodeRow {
-    /// How the encoder's weights are kept.
+    /// How the weights are kept.
     pub precision: String,
     pub batch: usize,
     pub seq: usize,

@@ -1,8 +1,9 @@
-//! `pel bench`: what the encoder, the index, a cold start and a folder of notes cost on this machine.
+//! `pel bench`: what the encoder, a ranker, the index, a cold start and a folder of notes cost on this machine.
 
 mod encode;
 mod kernels;
 mod notes;
+mod rank;
 mod report;
 mod search;
 mod start;
@@ -17,7 +18,7 @@ use report::Report;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Measure encoding, searching, linking, memory and cold start on this machine
+/// Measure encoding, ranking, searching, linking, memory and cold start on this machine
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  pel bench --bundle bundle\n\nbench/peers.py runs this command beside PyTorch, ONNX Runtime, \
@@ -30,6 +31,12 @@ pub struct BenchArgs {
     /// Also measure the encoder of this bundle, for example the same one in int8
     #[arg(long, value_name = "BUNDLE")]
     int8_bundle: Option<PathBuf>,
+    /// Also measure this ranker, the model of `pel train --stage rank`: 16 pairs of 128 tokens, a mention with its candidates
+    #[arg(long, value_name = "MODEL")]
+    ranker: Option<PathBuf>,
+    /// Take the token ids of its pairs from a file instead (raw little-endian u32)
+    #[arg(long, value_name = "FILE", requires = "ranker")]
+    pairs_from: Option<PathBuf>,
     /// Vectors to search: the bundle's own, and beyond them mixtures of two of them [default: as many as the bundle has]
     #[arg(long)]
     rows: Option<usize>,
@@ -83,7 +90,7 @@ pub struct BenchArgs {
 /// Runs `pel bench`.
 ///
 /// # Errors
-/// If the bundle cannot be read, the device fails or a file cannot be read or written.
+/// If the bundle or the ranker cannot be read, the device fails or a file cannot be read or written.
 pub fn run(args: &BenchArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     if args.k == 0 || args.hnsw_k == 0 || args.queries == 0 {
         return Err(Error::input("expected at least one neighbour and one query"));
@@ -92,6 +99,7 @@ pub fn run(args: &BenchArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let bundle = bundles::open(&args.bundle)?;
     let opened = device.open(Work::Long)?;
     let encode = if args.no_encode { Vec::new() } else { encode::encode(args, &bundle, &opened)? };
+    let rank = rank::rank(args, &opened)?;
     let kernels = if args.kernels { kernels::kernels(args.seconds)? } else { Vec::new() };
     let train = if args.train { train::train(args, &bundle, &opened)? } else { Vec::new() };
     let notes = match &args.notes {
@@ -108,6 +116,7 @@ pub fn run(args: &BenchArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         cold_start_ms,
         link_peak_bytes,
         encode,
+        rank,
         train,
         kernels,
         notes,

@@ -3,6 +3,7 @@
 use super::encode::EncodeRow;
 use super::kernels::KernelRow;
 use super::notes::NotesRow;
+use super::rank::RankRow;
 use super::search::SearchRow;
 use super::sum_of_max::SumOfMaxRow;
 use super::train::{TrainKind, TrainRow};
@@ -21,6 +22,7 @@ pub(super) struct Report {
     /// The most memory that such a run held.
     pub link_peak_bytes: Option<u64>,
     pub encode: Vec<EncodeRow>,
+    pub rank: Vec<RankRow>,
     pub train: Vec<TrainRow>,
     pub kernels: Vec<KernelRow>,
     pub notes: Option<NotesRow>,
@@ -37,7 +39,8 @@ impl Report {
     pub fn print(&self) {
         println!("{}, bundle {}", self.device, megabytes(self.bundle_bytes));
         println!("cold start of `pel link` {:.0} ms, peak memory {}", self.cold_start_ms, peak(self.link_peak_bytes));
-        self.print_encode();
+        print_passes("Encode", "Texts/s", &self.encode);
+        print_passes("Rank", "Pairs/s", self.rank.iter().map(|row| &row.time));
         if !self.kernels.is_empty() {
             let mut table = table(["Kernel, one thread", "Instructions", "µs", "Gain"]);
             for row in &self.kernels {
@@ -71,23 +74,6 @@ impl Report {
         println!("peak memory of this run {}", peak(self.peak_bytes));
     }
 
-    fn print_encode(&self) {
-        if self.encode.is_empty() {
-            return;
-        }
-        let mut table = table(["Encode", "Precision", "ms", "Texts/s", "Tokens/s"]);
-        for row in &self.encode {
-            table.add_row([
-                format!("{} x {}", row.batch, row.seq),
-                row.precision.to_owned(),
-                format!("{:.1}", row.median_ms),
-                format!("{:.0}", row.tokens_per_s() / row.seq as f64),
-                format!("{:.0}", row.tokens_per_s()),
-            ]);
-        }
-        println!("{table}");
-    }
-
     fn print_search(&self) {
         if self.search.is_empty() {
             return;
@@ -106,6 +92,25 @@ impl Report {
         }
         println!("{table}");
     }
+}
+
+/// What reads texts, with what a text is to it.
+fn print_passes<'a>(what: &str, rate: &str, rows: impl IntoIterator<Item = &'a EncodeRow>) {
+    let mut rows = rows.into_iter().peekable();
+    if rows.peek().is_none() {
+        return;
+    }
+    let mut table = table([what, "Precision", "ms", rate, "Tokens/s"]);
+    for row in rows {
+        table.add_row([
+            format!("{} x {}", row.batch, row.seq),
+            row.precision.to_owned(),
+            format!("{:.1}", row.median_ms),
+            format!("{:.0}", row.tokens_per_s() / row.seq as f64),
+            format!("{:.0}", row.tokens_per_s()),
+        ]);
+    }
+    println!("{table}");
 }
 
 fn print_notes(row: &NotesRow) {
