@@ -9,6 +9,10 @@ const SMALL: &str = "--split dev --set data.split=train --set optimiser.batch=2 
     --set validation.mentions=0 --set model.tied=true --set view.concepts=names --set view.mention=bare --device cpu \
     --corpus @ --kb @kb.jsonl --out @tables";
 
+/// What makes a ranker's training take a moment.
+const RANKER: &str = "--ranker-set optimiser.batch=2 --ranker-set optimiser.steps=2 --ranker-set validation.mentions=0 \
+    --ranker-set view.mention_tokens=24 --ranker-set view.entity_tokens=24 --ranker-set data.top=2 --rerank 1,2";
+
 /// A corpus whose training split has what the others have.
 fn bench() -> Bench {
     let bench = Bench::new();
@@ -17,8 +21,8 @@ fn bench() -> Bench {
 }
 
 fn line(more: &str) -> String {
-    let small = SMALL.split_whitespace().collect::<Vec<_>>().join(" ");
-    format!("experiment {small} --encoder {} {more}", tiny().display())
+    let line = format!("experiment {SMALL} --encoder {} {more}", tiny().display());
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The rows of a table, its head among them.
@@ -92,12 +96,9 @@ fn the_tables_of_t_biencoder_are_measured_on_every_split() {
 #[test]
 fn the_tables_of_blink_share_their_stages() {
     let bench = bench();
-    let ranker = "--ranker-set optimiser.batch=2 --ranker-set optimiser.steps=2 --ranker-set validation.mentions=0 \
-        --ranker-set view.mention_tokens=24 --ranker-set view.entity_tokens=24 --ranker-set data.top=2 --rerank 1,2";
-    let ranker = ranker.split_whitespace().collect::<Vec<_>>().join(" ");
     let all =
         "pel-5,blink-1,blink-2,blink-3,blink-4,blink-5,blink-6,blink-7,blink-8,blink-9,blink-figure-2,blink-figure-3";
-    let done = bench.pel(&line(&format!("--table {all} --counts 1,2 --search-rows 40 {ranker}")));
+    let done = bench.pel(&line(&format!("--table {all} --counts 1,2 --search-rows 40 {RANKER}")));
     assert_eq!(done.code, Some(0), "{}", done.err);
     let made = |name: &str| std::fs::metadata(bench.path(name)).and_then(|file| file.modified()).expect("there");
     for run in [
@@ -128,16 +129,121 @@ fn the_tables_of_blink_share_their_stages() {
     assert_eq!(search[2][1..5], search[3][1..5]);
 
     // Another ranker would not be the one that the folder has.
-    let other = line(&format!("--table blink-9 --counts 1,2 {ranker} --ranker-set optimiser.batch=3"));
+    let other = line(&format!("--table blink-9 --counts 1,2 {RANKER} --ranker-set optimiser.batch=3"));
     bench.refuses(&[(&other, 3, "settings-ranker.json")]);
 
     // Nothing is done again.
     let before = made("tables/lists/blink-student-seed0-dev.jsonl");
     std::fs::remove_file(bench.path("tables/blink-9.md")).expect("removed");
-    let done = bench.pel(&line(&format!("--table blink-9 --counts 1,2 {ranker}")));
+    let done = bench.pel(&line(&format!("--table blink-9 --counts 1,2 {RANKER}")));
     assert_eq!(done.code, Some(0), "{}", done.err);
     assert_eq!(made("tables/lists/blink-student-seed0-dev.jsonl"), before);
     assert!(bench.path("tables/blink-9.md").is_file());
+}
+
+/// Models of another corpus, in `wiki` and `wiki-rank`, with other towers, windows and scores than those of the tables.
+fn pretrain(bench: &Bench) {
+    let train = format!(
+        "--encoder {} --corpus @ --kb @kb.jsonl --device cpu --steps 2 --set data.split=dev --set optimiser.batch=2 \
+         --set validation.mentions=0 --set view.mention_tokens=24 --set view.entity_tokens=24",
+        tiny().display()
+    );
+    for line in [
+        format!("train {train} --set negatives.kind=random --set negatives.count=1 --out @wiki"),
+        "candidates --run @wiki --corpus @ --split dev --top 3 --device cpu --out @wiki.jsonl".to_owned(),
+        format!("train {train} --stage rank --candidates @wiki.jsonl --out @wiki-rank"),
+    ] {
+        let done = bench.pel(&line);
+        assert_eq!(done.code, Some(0), "{line}: {}", done.err);
+    }
+}
+
+#[test]
+fn models_of_another_corpus_and_another_knowledge_base_have_rows_of_their_own() {
+    let bench = bench();
+    pretrain(&bench);
+    let write = |name: &str, text: &str| std::fs::write(bench.path(name), text).expect("written");
+    // Of the two concepts of dev it lacks one; the other has another place.
+    write("other.jsonl", "{\"id\":\"X1\",\"name\":\"cough\"}\n{\"id\":\"D1\",\"name\":\"fever\"}\n");
+    let line = |more: &str| line(&format!("--table blink-4,blink-6 {RANKER} --ranker-set data.top=3 {more}"));
+    let read = |name: &str| std::fs::read_to_string(bench.path(&format!("tables/{name}"))).expect("written");
+    // The number of candidates is chosen on the way.
+    let name = |row: &Vec<String>| row[0].split(", K = ").next().map(str::to_owned).expect("a name");
+    let names = |table: &str| rows(&bench, table)[2..].iter().map(name).collect::<Vec<_>>();
+
+    // Without the options the tables are small, and say what is missing; nothing else is kept.
+    let done = bench.pel(&line(""));
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    let small = ["Most frequent", "Cosine similarity (untrained)", "Ours (bi-encoder only)", "Ours"];
+    for table in ["blink-4", "blink-6"] {
+        assert_eq!(rows(&bench, table)[0], ["Method", "Accuracy"]);
+        assert_eq!(names(table), small);
+        assert!(read(&format!("{table}.md")).contains("`--pretrained` and `--pretrained-ranker` give"), "{table}");
+    }
+    assert!(read("blink-4.md").contains("`--other-kb` gives") && !read("blink-6.md").contains("--other-kb"));
+    let in_domain = rows(&bench, "blink-6");
+    let lists = ["blink-bi-seed0-dev", "blink-bi-seed0-blink-cross2-dev"].map(|list| format!("lists/{list}.jsonl"));
+    let before = lists.each_ref().map(|list| read(list));
+    for name in ["settings-pretrained.json", "settings-other-kb.json"] {
+        assert!(!bench.path(&format!("tables/{name}")).exists(), "{name}");
+    }
+
+    // Another knowledge base needs no other models.
+    let done = bench.pel(&line("--other-kb @other.jsonl"));
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    assert_eq!(names("blink-4"), [&small[..], &["Ours (other knowledge base)"]].concat());
+    assert_eq!(rows(&bench, "blink-6"), in_domain);
+
+    let models = "--pretrained @wiki/model --pretrained-ranker @wiki-rank/model";
+    let done = bench.pel(&line(&format!("{models} --other-kb @other.jsonl")));
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    let others = ["Ours (other knowledge base)", "Ours (other knowledge base, without fine-tuning)"];
+    assert_eq!(names("blink-4"), [small.as_slice(), &others].concat());
+    for row in &rows(&bench, "blink-4")[6..] {
+        let accuracy: f64 = row[1].split(' ').next().and_then(|value| value.parse().ok()).expect("a number");
+        assert!(accuracy <= 50.0, "the mention whose concept is not there is missed: {row:?}");
+    }
+    assert!(read("blink-4.md").contains("count as missed: 1 of 2"), "{}", read("blink-4.md"));
+    let table = rows(&bench, "blink-6");
+    let trainings: Vec<[&str; 2]> =
+        table[4..].iter().map(|row| [if row[0] == small[2] { "bi" } else { "both" }, &*row[1]]).collect();
+    let of = ["in-domain", "other corpus", "other corpus and in-domain"];
+    assert_eq!(trainings, of.map(|training| [["bi", training], ["both", training]]).concat());
+    // What was there is the same: the runs of the models that are fine-tuned have names of their own.
+    for (row, before) in table[2..6].iter().zip(&in_domain[2..]) {
+        assert_eq!((&row[0], &row[2]), (&before[0], &before[1]));
+    }
+    assert_eq!(lists.each_ref().map(|list| read(list)), before);
+    for (run, begun) in [
+        ("blink-bi-batch", None),
+        ("blink-cross", None),
+        ("blink-finetuned-bi-batch", Some("wiki/model")),
+        ("blink-finetuned-cross", Some("wiki-rank/model")),
+    ] {
+        let config = read(&format!("runs/{run}-seed0/config.toml"));
+        let found = ["wiki/model", "wiki-rank/model"].into_iter().find(|model| config.contains(*model));
+        assert_eq!(found, begun, "{run}: {config}");
+    }
+
+    std::fs::rename(bench.path("wiki"), bench.path("moved")).expect("renamed");
+    std::fs::copy(bench.path("other.jsonl"), bench.path("third.jsonl")).expect("copied");
+    write("foreign.jsonl", "{\"id\":\"X1\",\"name\":\"cough\"}\n");
+    let models = |bi: &str, ranker: &str| line(&format!("--pretrained @{bi} --pretrained-ranker @{ranker}"));
+    bench.refuses(&[
+        (&line("--pretrained @moved/model"), 2, "--pretrained-ranker"),
+        (&line("--pretrained-ranker @wiki-rank/model"), 2, "--pretrained <MODEL>"),
+        (&models("wiki-rank/model", "wiki-rank/model"), 3, "expected the model of `pel train`, found a ranker"),
+        (
+            &models("moved/model", "moved/model"),
+            3,
+            "expected the model of `pel train --stage rank`, found a bi-encoder",
+        ),
+        (&models("moved", "wiki-rank/model"), 3, "found no pel.json"),
+        (&models("moved/model", "wiki-rank/model"), 3, "settings-pretrained.json"),
+        (&line("--other-kb @third.jsonl"), 3, "settings-other-kb.json"),
+        (&line("--other-kb @foreign.jsonl"), 3, "expected concepts with identifiers of"),
+        (&line("--other-kb @nothing.jsonl"), 6, "nothing.jsonl"),
+    ]);
 }
 
 #[test]

@@ -70,6 +70,15 @@ pub struct ExperimentArgs {
     /// Cross-validation: the number of folds
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..))]
     pub folds: u32,
+    /// BLINK's tables 4 and 6: a bi-encoder of another corpus (a model of `pel train`), to compare with and to fine-tune
+    #[arg(long, value_name = "MODEL", requires = "pretrained_ranker")]
+    pub pretrained: Option<PathBuf>,
+    /// BLINK's tables 4 and 6: the cross-encoder of that corpus (a model of `pel train --stage rank`)
+    #[arg(long, value_name = "MODEL", requires = "pretrained")]
+    pub pretrained_ranker: Option<PathBuf>,
+    /// BLINK's table 4: another concept table, to search for the same mentions; the paper has all of Wikipedia
+    #[arg(long, value_name = "FILE")]
+    pub other_kb: Option<PathBuf>,
     /// BLINK's table 7: how many vectors are searched; mixtures of the knowledge base's own make up the number
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     pub search_rows: u32,
@@ -121,13 +130,13 @@ pub enum TableId {
     /// The cross-encoder on BM25's candidates (BLINK, table 3)
     #[value(name = "blink-3")]
     Blink3,
-    /// Accuracy of both stages (BLINK, table 4)
+    /// Accuracy of both stages, also over another knowledge base (BLINK, table 4)
     #[value(name = "blink-4")]
     Blink4,
     /// Recall@100 (BLINK, table 5)
     #[value(name = "blink-5")]
     Blink5,
-    /// Accuracy beside simple methods (BLINK, table 6)
+    /// Accuracy beside simple methods, by what was trained on (BLINK, table 6)
     #[value(name = "blink-6")]
     Blink6,
     /// Exact search and HNSW (BLINK, table 7)

@@ -2,9 +2,10 @@
 
 use super::cells::{Markdown, cell};
 use super::measured::Value;
+use super::models::{Cross, Encoder, Finder};
 use super::ranks::Ranks;
-use super::stages::{Cross, Encoder, Finder, Stages};
-use super::{Bench, TableId, search};
+use super::stages::Stages;
+use super::{Bench, TableId, accuracy, search};
 use crate::evaluate::System;
 use crate::plots::{Chart, Series};
 use pel_shared::error::Result;
@@ -23,8 +24,10 @@ const CONTEXT: usize = 60;
 
 /// The tables of one folder.
 pub struct Blink<'a> {
-    bench: &'a Bench<'a>,
-    stages: Vec<Stages<'a>>,
+    /// What the command line says.
+    pub bench: &'a Bench<'a>,
+    /// The stages with each seed.
+    pub stages: Vec<Stages<'a>>,
     validation: String,
     ks: Vec<usize>,
 }
@@ -91,20 +94,8 @@ impl<'a> Blink<'a> {
                 }
                 text
             }
-            TableId::Blink4 | TableId::Blink6 => {
-                let mut text = Markdown::new(table.title(), &["Method", "Accuracy"]);
-                let rows = [
-                    ("Most frequent", Finder::Lexical(System::Majority)),
-                    ("Cosine similarity (untrained)", Finder::Untrained),
-                    ("Ours (bi-encoder only)", BI),
-                ];
-                for (name, finder) in rows {
-                    text.line(&[name.to_owned(), self.recall(finder, test, 1)?]);
-                }
-                let (k, both) = self.best(BI, Cross::BLINK, test)?;
-                text.line(&[format!("Ours, K = {k}"), recall(&both, 1)]);
-                text
-            }
+            TableId::Blink4 => accuracy::by_kb(self)?,
+            TableId::Blink6 => accuracy::by_training(self)?,
             TableId::Blink7 => match self.stages.first() {
                 Some(stages) => return search::table(table, self.bench, stages),
                 None => Markdown::new(table.title(), &[]),
@@ -153,7 +144,11 @@ impl<'a> Blink<'a> {
         self.stages.iter().map(of).collect()
     }
 
-    fn recall(&self, finder: Finder, split: &str, k: usize) -> Result<String> {
+    /// Recall at k on a split, as a cell; at 1 it is the accuracy.
+    ///
+    /// # Errors
+    /// As training and searching.
+    pub fn recall(&self, finder: Finder, split: &str, k: usize) -> Result<String> {
         Ok(recall(&self.over(|stages| stages.ranks(finder, split))?, k))
     }
 
@@ -162,7 +157,10 @@ impl<'a> Blink<'a> {
     }
 
     /// Both stages on a split, with the K that is best on the validation split.
-    fn best(&self, finder: Finder, by: Cross, split: &str) -> Result<(usize, Vec<Ranks>)> {
+    ///
+    /// # Errors
+    /// As training and searching.
+    pub fn best(&self, finder: Finder, by: Cross, split: &str) -> Result<(usize, Vec<Ranks>)> {
         let of = |split: &str| self.over(|stages| stages.reranked(finder, by, split, &self.ks));
         let dev = of(&self.validation)?;
         let value = |at: usize| dev.iter().filter_map(|ks| ks[at].recall(1).value).sum::<f64>();
@@ -233,7 +231,8 @@ impl<'a> Blink<'a> {
     }
 }
 
-fn recall(ranks: &[Ranks], k: usize) -> String {
+/// Recall at k, as a cell.
+pub fn recall(ranks: &[Ranks], k: usize) -> String {
     cell(&ranks.iter().map(|ranks| ranks.recall(k)).collect::<Vec<_>>())
 }
 

@@ -8,15 +8,20 @@
 //! OUT/plots/               the figures
 //! ```
 
+mod accuracy;
 mod args;
 mod blink;
 mod cells;
 mod folds;
 mod measured;
+mod models;
+mod other_kb;
 mod pel;
 mod pel_tables;
+mod pretrained;
 mod ranks;
 mod search;
+mod settings;
 mod stages;
 mod t_biencoder;
 mod t_tables;
@@ -51,14 +56,6 @@ pub trait Row {
     fn settings(&self) -> Vec<String>;
 }
 
-/// What the rows of a folder share; a file of an earlier version has the defaults of what was not there yet.
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
-struct Settings {
-    config: Config,
-    split: String,
-    every: u32,
-}
-
 /// Runs `pel experiment`.
 ///
 /// # Errors
@@ -71,9 +68,10 @@ pub fn run(args: &ExperimentArgs, device: &DeviceArgs, json: bool) -> Result<()>
     let mut tables = args.table.clone();
     tables.sort_unstable();
     tables.dedup();
+    let other_kb = other_kb::read(args)?;
     for table in tables {
-        let bench = Bench { table, args, family: table.family(), device: &device };
-        bench.check_settings()?;
+        let bench = Bench { table, args, family: table.family(), device: &device, other_kb: other_kb.as_ref() };
+        settings::check(&bench)?;
         let text = match bench.family {
             Family::Pel if table == TableId::Pel5 => blink::Blink::new(&bench)?.table(table)?,
             Family::Pel => {
@@ -100,14 +98,6 @@ pub fn run(args: &ExperimentArgs, device: &DeviceArgs, json: bool) -> Result<()>
     Ok(())
 }
 
-/// What all cross-encoders and students of a folder share.
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
-struct Ranking {
-    ranker: Config,
-    train_every: u32,
-    own_share: f64,
-}
-
 /// A table of one paper, in a folder with others.
 #[derive(Clone, Copy)]
 struct Bench<'a> {
@@ -115,26 +105,11 @@ struct Bench<'a> {
     args: &'a ExperimentArgs,
     family: Family,
     device: &'a OpenDevice,
+    /// What BLINK's table 4 searches beside the knowledge base.
+    other_kb: Option<&'a KnowledgeBase>,
 }
 
 impl Bench<'_> {
-    /// Refuses to put rows of different settings into one table.
-    fn check_settings(&self) -> Result<()> {
-        let name = match self.family {
-            Family::Pel => "settings.json",
-            Family::TBiencoder => "settings-t-biencoder.json",
-            Family::Blink => "settings-blink.json",
-        };
-        let path = self.args.out.join(name);
-        same(&path, Settings { config: self.config(&[], 0)?, split: self.args.split.clone(), every: self.args.every })?;
-        if self.family == Family::Blink || self.table == TableId::Pel5 {
-            let ranker = stages::ranker_config(self, 0)?;
-            let (train_every, own_share) = (self.args.train_every, self.args.own_share);
-            same(&self.args.out.join("settings-ranker.json"), Ranking { ranker, train_every, own_share })?;
-        }
-        Ok(())
-    }
-
     /// How many layers the encoder has.
     fn depth(&self) -> Result<usize> {
         let path = self.args.encoder.join("config.json");
@@ -296,20 +271,6 @@ fn of_every_seed(args: &ExperimentArgs, row: &impl Row) -> Result<Vec<Measured>>
     seeds.sort_unstable();
     let read = |seed| kept(&folder.join(format!("{prefix}{seed}.json")), || Err(Error::input("it has gone")));
     seeds.into_iter().map(read).collect()
-}
-
-/// Refuses settings that are not those of the folder; a new one keeps them.
-fn same<T: Serialize + for<'de> Deserialize<'de> + PartialEq>(path: &Path, settings: T) -> Result<()> {
-    if !path.is_file() {
-        return keep(path, &settings);
-    }
-    match kept::<T>(path, || Err(Error::input("it has gone")))? == settings {
-        true => Ok(()),
-        false => Err(Error::input(format!(
-            "{}: the rows there have other settings than these; take another --out, or the same settings",
-            path.display()
-        ))),
-    }
 }
 
 /// Reads what an earlier call has worked out, or works it out and keeps it.

@@ -20,13 +20,14 @@ pub struct Ranks {
 }
 
 impl Ranks {
-    /// Of the candidates of each mention of a split.
+    /// Of the candidates of each mention of a split; one without a concept is missed.
     pub fn new(split: &Split, ranked: &[Ranked], kb: &KnowledgeBase, by: DomainOf) -> Self {
         let mut domains: BTreeMap<&str, usize> = BTreeMap::new();
-        let of = split.mentions.iter().zip(ranked).filter_map(|(gold, ranked)| {
-            let (id, next) = (gold.concept?, domains.len());
-            let domain = *domains.entry(domain_of(kb.get(id)?, by)).or_insert(next);
-            Some((gold.document, domain, rank_of(id, ranked)))
+        let of = split.mentions.iter().zip(ranked).map(|(gold, ranked)| {
+            let (concept, next) = (gold.concept.and_then(|id| kb.get(id)), domains.len());
+            let domain = concept.map_or("", |concept| domain_of(concept, by));
+            let domain = *domains.entry(domain).or_insert(next);
+            (gold.document, domain, gold.concept.and_then(|id| rank_of(id, ranked)))
         });
         let of = of.collect();
         Self { of, domains: domains.len() }

@@ -1,7 +1,8 @@
 //! BLINK's table 7: exact search and HNSW, with accuracy, recall and time, over as many vectors as are asked for.
 
 use super::cells::Markdown;
-use super::stages::{Encoder, Stages};
+use super::models::Encoder;
+use super::stages::Stages;
 use super::{Bench, TableId};
 use crate::interrupt;
 use crate::train::HeldOut;

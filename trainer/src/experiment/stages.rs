@@ -1,95 +1,25 @@
 //! BLINK's two stages: a bi-encoder, the lists of its candidates, a cross-encoder over them, and students of that one.
 //!
 //! ```text
-//! OUT/runs/STAGE-seedN/               a training
-//! OUT/lists/SYSTEM[-seedN]-SPLIT.jsonl    candidates, best first; with a ranker's scores where its name stands too
+//! OUT/runs/STAGE-seedN/                            a training
+//! OUT/lists/SYSTEM[-seedN][-other-kb]-SPLIT.jsonl  candidates, best first; with a ranker's scores where its name stands too
 //! ```
 
-use super::pel::{LossName, PelRow, Sampling};
+use super::models::{Cross, Encoder, Finder, proxy};
 use super::ranks::Ranks;
-use super::{Bench, Row};
+use super::{Bench, Row, other_kb, pretrained};
 use crate::candidates::{Found, Lists};
-use crate::evaluate::{self, Retriever, System, TrainingSplit};
+use crate::evaluate::{self, Retriever, Split, TrainingSplit};
 use crate::kb_file;
 use crate::train::config::Config;
 use crate::train::model::open_ranker;
 use crate::train::{MODEL, Snapshot, train};
-use pel_shared::error::{Context, Result};
+use pel_shared::error::{Context, Error, Result};
 use pel_shared::kb::KnowledgeBase;
 use std::path::{Path, PathBuf};
 
 /// Candidates that are listed for a mention of the training split, and for others: table 1 looks at 64, figure 2 at 200.
 const LISTED: [u32; 2] = [64, 200];
-
-/// What finds candidates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Finder {
-    /// Without training.
-    Lexical(System),
-    /// The encoder as it is.
-    Untrained,
-    /// A trained bi-encoder.
-    Trained(Encoder),
-}
-
-/// A trained bi-encoder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Encoder {
-    /// With negatives of the batch, then with mined ones beside them (BLINK, section 4.1).
-    Retriever,
-    /// PEL's: the proxy-based loss, half of the negatives hard (its table 3).
-    Proxy,
-    /// The retriever, trained on with the lists that the student has, without the teacher (table 9).
-    Own,
-    /// The retriever, trained on by a teacher (section 4.3).
-    Student,
-}
-
-/// A cross-encoder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cross {
-    /// Whose candidates it has learned from.
-    pub of: Encoder,
-    /// Whether FGSM regularised it (PEL, appendix B).
-    pub fgsm: bool,
-}
-
-impl Cross {
-    /// BLINK's.
-    pub const BLINK: Self = Self { of: Encoder::Retriever, fgsm: false };
-
-    fn slug(self) -> String {
-        let of = if self.of == Encoder::Proxy { "pel" } else { "blink" };
-        format!("{of}-cross{}", if self.fgsm { "-fgsm" } else { "" })
-    }
-}
-
-impl Encoder {
-    fn slug(self, bench: &Bench<'_>) -> String {
-        match self {
-            Self::Retriever => "blink-bi".into(),
-            Self::Proxy => proxy(bench).slug(),
-            Self::Own => "blink-own".into(),
-            Self::Student => "blink-student".into(),
-        }
-    }
-}
-
-/// The row of PEL's table 3 whose candidates are ranked; its run is that table's.
-fn proxy(bench: &Bench<'_>) -> PelRow {
-    let count = bench.args.counts.first().copied().unwrap_or(1);
-    PelRow { loss: LossName::Pb, count, sampling: Sampling::Mixed, fgsm: false, delta: None }
-}
-
-impl Finder {
-    fn slug(self, bench: &Bench<'_>, seed: u64) -> String {
-        match self {
-            Self::Lexical(system) => format!("{system:?}").to_lowercase(),
-            Self::Untrained => "untrained".into(),
-            Self::Trained(encoder) => format!("{}-seed{seed}", encoder.slug(bench)),
-        }
-    }
-}
 
 /// The stages with one seed.
 pub struct Stages<'a> {
@@ -112,13 +42,39 @@ impl<'a> Stages<'a> {
         &self.kb
     }
 
+    /// The concepts that a finder searches.
+    fn kb_of(&self, finder: Finder) -> Result<&KnowledgeBase> {
+        match finder {
+            Finder::Elsewhere(_) => self.bench.other_kb.ok_or_else(|| Error::input("expected --other-kb")),
+            Finder::Lexical(_) | Finder::Untrained | Finder::Trained(_) => Ok(&self.kb),
+        }
+    }
+
+    /// Mentions of a split whose concept the knowledge base has, with the concepts of the one that a finder searches.
+    fn mentions(&self, finder: Finder, split: &str, every: usize) -> Result<Split> {
+        let mut read = Found::mentions(&self.bench.args.corpus, split, every, &self.kb)?;
+        if let Finder::Elsewhere(_) = finder {
+            other_kb::place(&mut read, &self.kb, self.kb_of(finder)?);
+        }
+        Ok(read)
+    }
+
+    /// How many mentions of a split are measured, and how many of them have a concept that the other knowledge base lacks.
+    ///
+    /// # Errors
+    /// If there is no other one, or the split cannot be read.
+    pub fn lacking(&self, split: &str) -> Result<[usize; 2]> {
+        let mentions = self.mentions(Finder::Elsewhere(Encoder::Retriever), split, self.every(split))?.mentions;
+        Ok([mentions.len(), mentions.iter().filter(|gold| gold.concept.is_none()).count()])
+    }
+
     /// Where the gold concepts stand among the candidates of a split.
     ///
     /// # Errors
     /// As training and searching.
     pub fn ranks(&self, finder: Finder, split: &str) -> Result<Ranks> {
         let found = self.found(finder, split)?;
-        Ok(Ranks::new(&found.split, &found.ranked, &self.kb, self.bench.config(&[], 0)?.data.domains))
+        Ok(Ranks::new(&found.split, &found.ranked, self.kb_of(finder)?, self.bench.config(&[], 0)?.data.domains))
     }
 
     /// As [`Stages::ranks`], after the ranker has put the first `k` candidates into order, for each `k`.
@@ -128,8 +84,8 @@ impl<'a> Stages<'a> {
     pub fn reranked(&self, finder: Finder, by: Cross, split: &str, ks: &[usize]) -> Result<Vec<Ranks>> {
         let (found, scores) =
             self.taught(finder, by, split, ks.iter().copied().max().unwrap_or(0), self.every(split))?;
-        let domains = self.bench.config(&[], 0)?.data.domains;
-        Ok(ks.iter().map(|k| Ranks::new(&found.split, &found.reranked(&scores, *k), &self.kb, domains)).collect())
+        let (kb, domains) = (self.kb_of(finder)?, self.bench.config(&[], 0)?.data.domains);
+        Ok(ks.iter().map(|k| Ranks::new(&found.split, &found.reranked(&scores, *k), kb, domains)).collect())
     }
 
     /// The candidates of a split, and those of them that the ranker orders anew, with its scores.
@@ -145,18 +101,18 @@ impl<'a> Stages<'a> {
         every: usize,
     ) -> Result<(Found, Vec<Vec<f32>>)> {
         let path = self.list(&format!("{}-{}{k}", finder.slug(self.bench, self.seed), by.slug()), split);
-        let mentions = || Found::mentions(&self.bench.args.corpus, split, every, &self.kb);
+        let (kb, mentions) = (self.kb_of(finder)?, || self.mentions(finder, split, every));
         if !path.is_file() {
-            let found = Found::listed(&self.listed(finder, split)?, mentions()?, k as u32, &self.kb)?;
+            let found = Found::listed(&self.listed(finder, split)?, mentions()?, k as u32, kb)?;
             let folder = self.ranker(by)?;
             let ranker = open_ranker(&folder, &self.bench.device.device)?;
             let ranker =
                 if self.ranker_config(by)?.model.precision == Default::default() { ranker } else { ranker.rounded() };
-            let scores = found.ranked_by(&ranker, &self.kb, k).context(|| folder.display().to_string())?;
-            found.write(&path, &self.kb, Some(&scores))?;
+            let scores = found.ranked_by(&ranker, kb, k).context(|| folder.display().to_string())?;
+            found.write(&path, kb, Some(&scores))?;
         }
-        let lists = Lists::read(&path, &self.kb)?;
-        let found = Found::listed(&path, mentions()?, k as u32, &self.kb)?;
+        let lists = Lists::read(&path, kb)?;
+        let found = Found::listed(&path, mentions()?, k as u32, kb)?;
         let of = |gold| lists.of_gold(&found.split, gold).map_or_else(Vec::new, |list| list.teacher.clone());
         let scores = found.split.mentions.iter().map(of).collect();
         Ok((found, scores))
@@ -168,8 +124,7 @@ impl<'a> Stages<'a> {
     /// As training and searching.
     pub fn found(&self, finder: Finder, split: &str) -> Result<Found> {
         let path = self.listed(finder, split)?;
-        let mentions = Found::mentions(&self.bench.args.corpus, split, self.every(split), &self.kb)?;
-        Found::listed(&path, mentions, LISTED[1], &self.kb)
+        Found::listed(&path, self.mentions(finder, split, self.every(split))?, LISTED[1], self.kb_of(finder)?)
     }
 
     /// The file of the candidates of a split, which is made if it is not there.
@@ -178,17 +133,23 @@ impl<'a> Stages<'a> {
         if path.is_file() {
             return Ok(path);
         }
-        let (args, config) = (self.bench.args, self.bench.config(&[], self.seed)?);
+        let (args, mut config) = (self.bench.args, self.bench.config(&[], self.seed)?);
+        if let (Finder::Elsewhere(_), Some(kb)) = (finder, &args.other_kb) {
+            config.data.kb.clone_from(kb);
+        }
         match finder {
             Finder::Lexical(system) => {
                 let training = TrainingSplit::read(&args.corpus, &config.data.split)?;
                 self.write(finder, split, &evaluate::lexical(system, &self.kb, Some(&training))?)?;
             }
             Finder::Untrained => self.write(finder, split, &self.snapshot(&config, None)?)?,
-            Finder::Trained(encoder) => {
-                // To encode all concepts takes longer than to search, so all splits are searched at once.
+            Finder::Trained(encoder) | Finder::Elsewhere(encoder) => {
+                // To encode all concepts takes longer than to search, so all splits are searched at once; the training split only
+                // where a ranker may learn from it.
                 let snapshot = self.retriever(encoder, &config)?;
-                for split in [&config.data.split, &config.validation.split, &args.split] {
+                let teaches = finder == Finder::Trained(encoder) && encoder != Encoder::Pretrained;
+                let training = teaches.then_some(&config.data.split);
+                for split in training.into_iter().chain([&config.validation.split, &args.split]) {
                     self.write(finder, split, &snapshot)?;
                 }
             }
@@ -202,8 +163,8 @@ impl<'a> Stages<'a> {
             return Ok(());
         }
         let top = LISTED[usize::from(self.bench.config(&[], 0)?.data.split != split)] as usize;
-        let mentions = Found::mentions(&self.bench.args.corpus, split, self.every(split), &self.kb)?;
-        Found::search(retriever, mentions, top)?.write(&path, &self.kb, None)
+        let mentions = self.mentions(finder, split, self.every(split))?;
+        Found::search(retriever, mentions, top)?.write(&path, self.kb_of(finder)?, None)
     }
 
     /// A bi-encoder with all concepts encoded by it.
@@ -211,7 +172,11 @@ impl<'a> Stages<'a> {
     /// # Errors
     /// As training.
     pub fn retriever(&self, encoder: Encoder, config: &Config) -> Result<Snapshot> {
-        self.snapshot(config, Some(&self.bi_encoder(encoder)?))
+        let model = self.bi_encoder(encoder)?;
+        match encoder {
+            Encoder::Pretrained => self.snapshot(&pretrained::as_trained(&model, config)?, Some(&model)),
+            _ => self.snapshot(config, Some(&model)),
+        }
     }
 
     fn snapshot(&self, config: &Config, model: Option<&Path>) -> Result<Snapshot> {
@@ -224,8 +189,17 @@ impl<'a> Stages<'a> {
         let slug = encoder.slug(self.bench);
         match encoder {
             Encoder::Proxy => self.run(&slug, &proxy(self.bench).settings()),
-            Encoder::Retriever => {
-                let first = self.run(&format!("{slug}-batch"), &["negatives.kind=none".into()])?;
+            Encoder::Pretrained => {
+                let [bi_encoder, _] = pretrained::models(self.bench)?;
+                Ok(bi_encoder.to_owned())
+            }
+            Encoder::Retriever | Encoder::Finetuned => {
+                let mut settings = vec!["negatives.kind=none".to_owned()];
+                if encoder == Encoder::Finetuned {
+                    let [begin, _] = pretrained::models(self.bench)?;
+                    settings.push(format!("model.encoder={}", toml(begin)));
+                }
+                let first = self.run(&format!("{slug}-batch"), &settings)?;
                 self.run(&slug, &[format!("model.encoder={}", toml(&first)), "negatives.kind=hard".into()])
             }
             Encoder::Own | Encoder::Student => {
@@ -248,8 +222,12 @@ impl<'a> Stages<'a> {
         }
     }
 
-    /// A cross-encoder, trained on a bi-encoder's candidates of the training split.
+    /// A cross-encoder, trained on a bi-encoder's candidates of the training split unless another corpus has trained it.
     fn ranker(&self, by: Cross) -> Result<PathBuf> {
+        if by.of == Encoder::Pretrained {
+            let [_, ranker] = pretrained::models(self.bench)?;
+            return Ok(ranker.to_owned());
+        }
         let config = self.ranker_config(by)?;
         let listed = self.listed(Finder::Trained(by.of), &config.data.split)?;
         let config = Config { data: crate::train::config::Data { candidates: listed, ..config.data }, ..config };
@@ -260,6 +238,10 @@ impl<'a> Stages<'a> {
         let mut config = ranker_config(self.bench, self.seed)?;
         // As in table 6 of PEL.
         config.fgsm.lambda = if by.fgsm { 1.0 } else { 0.0 };
+        if by.of == Encoder::Finetuned {
+            let [_, ranker] = pretrained::models(self.bench)?;
+            config.model.encoder = ranker.to_owned();
+        }
         Ok(config)
     }
 

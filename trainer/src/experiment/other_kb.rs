@@ -1,0 +1,68 @@
+//! Another knowledge base to search in than that of the training (BLINK, table 4: "full Wiki"). A concept that both have is told
+//! by its identifier.
+
+use super::{ExperimentArgs, TableId};
+use crate::evaluate::Split;
+use crate::kb_file;
+use pel_shared::error::{Error, Result};
+use pel_shared::kb::KnowledgeBase;
+
+/// Reads the other knowledge base if a table searches it.
+///
+/// # Errors
+/// If a concept table cannot be read, or the two have no concept in common: then every mention would be missed.
+pub fn read(args: &ExperimentArgs) -> Result<Option<KnowledgeBase>> {
+    let searched = args.table.contains(&TableId::Blink4);
+    let Some(path) = args.other_kb.as_deref().filter(|_| searched) else { return Ok(None) };
+    let (own, other) = (kb_file::read(&args.kb)?.kb, kb_file::read(path)?.kb);
+    if !own.iter().any(|(_, concept)| other.find(&concept.id).is_some()) {
+        let (own, path) = (args.kb.display(), path.display());
+        return Err(Error::input(format!(
+            "--other-kb: {path}: expected concepts with identifiers of {own}, found none"
+        )));
+    }
+    Ok(Some(other))
+}
+
+/// Gives mentions the concepts that another knowledge base has for them; none where it lacks the concept.
+pub fn place(split: &mut Split, own: &KnowledgeBase, other: &KnowledgeBase) {
+    for gold in &mut split.mentions {
+        gold.concept = gold.concept.and_then(|concept| other.find(&own.get(concept)?.id));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evaluate::{Gold, SplitCounts};
+    use crate::experiment::ranks::Ranks;
+    use crate::train::config::DomainOf;
+    use pel_shared::kb::{Concept, ConceptId};
+    use pel_shared::text::Span;
+
+    #[test]
+    fn a_mention_whose_concept_the_other_lacks_is_missed() {
+        let kb = |ids: [&str; 2]| {
+            let mut kb = KnowledgeBase::new();
+            for id in ids {
+                kb.push(Concept { id: id.into(), name: id.into(), ..Concept::default() }).expect("new");
+            }
+            kb
+        };
+        let (own, other) = (kb(["D2", "D1"]), kb(["D9", "D2"]));
+        let gold = |concept| Gold {
+            document: 0,
+            span: Span { start: 0, end: 1 },
+            concept: Some(ConceptId(concept)),
+            seen: None,
+            held_out: false,
+        };
+        let mentions = vec![gold(0), gold(1)];
+        let mut split = Split { documents: Vec::new(), mentions, counts: SplitCounts::default() };
+        place(&mut split, &own, &other);
+        assert_eq!([split.mentions[0].concept, split.mentions[1].concept], [Some(ConceptId(1)), None]);
+        // The second has the candidate at the place of its concept in its own knowledge base, where another concept is.
+        let ranked = [vec![(ConceptId(1), 1.0)], vec![(ConceptId(1), 1.0)]];
+        assert_eq!(Ranks::new(&split, &ranked, &other, DomainOf::Source).recall(1).value, Some(0.5));
+    }
+}

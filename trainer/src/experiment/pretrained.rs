@@ -1,0 +1,58 @@
+//! Models that another corpus has trained (BLINK, sections 5.2.2 and 5.2.3): what is trained here is compared with them, and begins
+//! with them.
+
+use super::Bench;
+use crate::train::config::Config;
+use crate::train::model::{Settings, TOWERS};
+use pel_shared::error::{Context, Error, Result};
+use std::path::Path;
+
+/// The folders of the bi-encoder and of the ranker.
+///
+/// # Errors
+/// If they are not given.
+pub fn models<'a>(bench: &Bench<'a>) -> Result<[&'a Path; 2]> {
+    let args = bench.args;
+    match (args.pretrained.as_deref(), args.pretrained_ranker.as_deref()) {
+        (Some(bi_encoder), Some(ranker)) => Ok([bi_encoder, ranker]),
+        _ => Err(Error::input("expected the models of another corpus: --pretrained and --pretrained-ranker")),
+    }
+}
+
+/// As [`models`], before anything is trained that would meet the wrong ones at its end.
+///
+/// # Errors
+/// If they are not given, or one is no model of `pel train`, or of the other stage.
+pub fn checked<'a>(bench: &Bench<'a>) -> Result<[&'a Path; 2]> {
+    let [bi_encoder, ranker] = models(bench)?;
+    settings(bi_encoder, false).context(|| "--pretrained".into())?;
+    settings(ranker, true).context(|| "--pretrained-ranker".into())?;
+    Ok([bi_encoder, ranker])
+}
+
+/// The configuration by which a bi-encoder is used as it was trained: its own windows, towers and scores.
+///
+/// # Errors
+/// If it is no bi-encoder of `pel train`.
+pub fn as_trained(folder: &Path, config: &Config) -> Result<Config> {
+    let Settings { view, reduction, scorer, .. } = settings(folder, false)?;
+    let mut own = config.clone();
+    own.view = view.into();
+    own.model.tied = !folder.join(TOWERS[0]).is_dir();
+    own.model.score = Some(reduction.score);
+    own.model.pooling = reduction.pooling;
+    own.model.scorer = scorer;
+    Ok(own)
+}
+
+/// How a model wants to be used, if it is of the stage.
+fn settings(folder: &Path, ranker: bool) -> Result<Settings> {
+    let found = match Settings::of(folder)? {
+        Some(settings) if settings.ranker == ranker => return Ok(settings),
+        Some(_) if ranker => "a bi-encoder",
+        Some(_) => "a ranker",
+        None => "no pel.json",
+    };
+    let stage = if ranker { " --stage rank" } else { "" };
+    Err(Error::input(format!("{}: expected the model of `pel train{stage}`, found {found}", folder.display())))
+}
