@@ -4,7 +4,7 @@ import { conceptFacts, explanation } from "./facts.js";
 import { colourOf } from "./colours.js";
 import { byId, keepFocus, make } from "./dom.js";
 import { decisionOf } from "./state.js";
-import { nilWords, originWords, score } from "./words.js";
+import { nilWords, originWords, score, thresholdOf } from "./words.js";
 
 /** Pixels between the panel and what it must not cover. */
 const MARGIN = 24;
@@ -62,7 +62,7 @@ export function createDetails(actions) {
   function draw() {
     const { note, link } = shown;
     const decided = decisionOf(note, link);
-    const threshold = actions.threshold();
+    const threshold = thresholdOf(actions.threshold(), link);
     byId("details-heading").textContent = link.text;
     const body = make("div", {},
       decision(link, threshold),
@@ -108,10 +108,10 @@ export function createDetails(actions) {
   }
 
   function rows(candidates, kind) {
-    const threshold = actions.threshold();
+    const { link } = shown;
+    const threshold = thresholdOf(actions.threshold(), link);
     const highest = Math.max(1, threshold ?? 0, ...candidates.map((one) => one.score));
     return candidates.map((candidate) => {
-      const { link } = shown;
       const chosen = link.decision === "linked" && link.concept?.id === candidate.id;
       const button = row(candidate, threshold, highest, () => actions.choose(shown.link, candidate));
       button.setAttribute("aria-pressed", String(chosen));

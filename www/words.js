@@ -19,7 +19,7 @@ export const counted = (number, one, many = `${one}s`) => `${whole(number)} ${nu
  * Why a mention has no concept.
  *
  * @param {import("./pkg/pel.js").Link} link
- * @param {number | null} threshold
+ * @param {number | null} threshold of this mention
  */
 export function nilWords(link, threshold) {
   const best = link.candidates[0];
@@ -28,7 +28,7 @@ export function nilWords(link, threshold) {
     case "below_threshold":
       if (!best) return "No candidate reaches the threshold.";
       return `The nearest candidate, ${best.name}, scores ${score(best.score)}: below the threshold` +
-        (threshold === null ? "." : ` of ${score(threshold)}.`);
+        (threshold === null ? "." : ` of ${score(threshold)}${link.lift ? " for this mention" : ""}.`);
     case "no_candidate":
       return "The knowledge base has no candidate for it.";
     case "empty_mention":
@@ -39,6 +39,14 @@ export function nilWords(link, threshold) {
       return `No concept fits.${nearest}`;
   }
 }
+
+/**
+ * The best score from which on a mention is linked: what the bundle adds to scores is taken off the threshold instead.
+ *
+ * @param {number | null} threshold
+ * @param {import("./pkg/pel.js").Link} link
+ */
+export const thresholdOf = (threshold, link) => (threshold === null ? null : threshold - (link.lift ?? 0));
 
 /** How a mention was found. @param {import("./pkg/pel.js").Link["origin"]} origin */
 export function originWords(origin) {

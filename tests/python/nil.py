@@ -1,4 +1,5 @@
-"""Writes tests/goldens/nil.json: precision-recall curves of NIL by scikit-learn, which `pel_shared::metrics` equals.
+"""Writes tests/goldens/nil.json: precision-recall curves of NIL by scikit-learn, which `pel_shared::metrics` equals, and weights of
+logistic regressions, which `pel_shared::nil::Lift` equals.
 
 NIL is the positive class, its score is the top score negated. Scikit-learn lists a curve from the largest threshold on
 NIL's score down after a first point (1, 0); here it is turned so that recall rises, without that point.
@@ -10,6 +11,8 @@ import json
 import random
 from pathlib import Path
 
+import numpy
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, precision_recall_curve
 
 cases = []
@@ -30,5 +33,23 @@ for seed, size, grid in [(1, 12, 4), (2, 40, 8), (3, 60, 1 << 20), (4, 5, 1)]:
             "recall": [float(value) for value in recall[:-1][::-1]],
         }
     )
+
+lifts = []
+for seed, size in [(5, 30), (6, 400)]:
+    generator = random.Random(seed)
+    signs, known = [], []
+    for _ in range(size):
+        brief = generator.random() < 0.25
+        score, margin, overlap = (generator.randrange(1 << 12) / (1 << 12) for _ in range(3))
+        signs.append((score, margin, brief, overlap))
+        known.append(score + 0.5 * margin - 0.5 * brief + 0.25 * overlap + generator.gauss(0, 0.4) > 0.75)
+    rows = numpy.array(signs, dtype=numpy.float64)
+    deviation = rows.std(axis=0)
+    model = LogisticRegression(C=1.0, tol=1e-10, max_iter=10_000).fit((rows - rows.mean(axis=0)) / deviation, known)
+    weights = model.coef_[0] / deviation
+    lift = weights[1:] / weights[0]
+    average = -float((rows[:, 1:] @ lift).mean())
+    lifts.append({"signs": signs, "known": known, "lift": [float(worth) for worth in lift] + [average]})
+
 out = Path(__file__).parent.parent / "goldens" / "nil.json"
-out.write_text(json.dumps({"cases": cases}, separators=(",", ":")).replace('},{', '},\n{') + "\n", encoding="utf-8")
+out.write_text(json.dumps({"cases": cases, "lift": lifts}, separators=(",", ":")).replace('},{', '},\n{') + "\n", encoding="utf-8")

@@ -201,7 +201,7 @@ fn a_damaged_file_of_tokens_is_refused_by_name() {
         manifest["format"] = FORMAT_VERSION.into();
         parts.0.insert(names::MANIFEST.into(), manifest.to_string().into());
     });
-    assert!(format.contains("expected `token_vectors` in format version 2 alone"), "{format}");
+    assert!(format.contains("expected format version 2 for what it holds"), "{format}");
 }
 
 #[test]

@@ -139,6 +139,52 @@ fn a_threshold_is_taken_over_with_its_curve_by_a_bundle_of_the_same_views() {
 }
 
 #[test]
+fn signs_beside_the_score_are_weighed_and_decide() {
+    let bench = Bench::new();
+    let nil = |bundle: &str| manifest(&bench.path(bundle))["nil"].clone();
+    let done = bench.pel("calibrate @bundle --corpus @ --by lifted-score --device cpu");
+    assert!(done.code == Some(0) && done.out.contains("to which are added"), "{}{}", done.out, done.err);
+    let lifted = manifest(&bench.path("bundle"));
+    assert_eq!((&lifted["format"], lifted["nil"]["lift"].as_object().map(|of| of.len())), (&3.into(), Some(4)));
+    assert!(lifted["nil"]["calibrated_on"].as_str().is_some_and(|on| on.contains("by lifted scores")), "{lifted}");
+    let evaluated =
+        "evaluate --bundle @bundle --corpus @ --split dev --train-split none --systems link,dense --device cpu";
+    let said = bench.pel(evaluated);
+    assert!(said.code == Some(0) && said.out.contains("NIL by the lifted score"), "{}{}", said.out, said.err);
+
+    // What is added decides: with a weight of its own the same mention is NIL, and linked without it.
+    let folder = bench.path("bundle").join("manifest.json");
+    let decided = |overlap: f64| -> serde_json::Value {
+        let mut manifest = lifted.clone();
+        manifest["nil"]["lift"] = serde_json::json!({"margin": 0.0, "brief": 0.0, "overlap": overlap, "base": 0.0});
+        manifest["nil"]["threshold"] = 0.5.into();
+        std::fs::write(&folder, manifest.to_string()).expect("written");
+        std::fs::write(bench.path("note.txt"), "feverish").expect("written");
+        std::fs::write(bench.path("spans.jsonl"), "{\"start\":0,\"end\":8}\n").expect("written");
+        let line = "link @note.txt --bundle @bundle --spans @spans.jsonl --spans-only --names-only --format jsonl --device cpu";
+        let said = bench.pel(line);
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        serde_json::from_str(said.out.trim()).expect("one mention")
+    };
+    let (linked, rejected) = (decided(100.0), decided(-100.0));
+    assert_eq!((&linked["decision"], &rejected["decision"]), (&"linked".into(), &"nil".into()), "{linked} {rejected}");
+    assert!(linked["lift"].as_f64() > Some(1.0) && linked["candidates"] == rejected["candidates"], "{linked}");
+    let why = bench.pel("explain --bundle @bundle --text feverish --mention feverish --device cpu");
+    assert!(why.code == Some(0) && why.out.contains("its margin, length and spelling add -"), "{}{}", why.out, why.err);
+
+    // A format that has no room for the signs is refused.
+    let mut older = lifted.clone();
+    older["format"] = 1.into();
+    std::fs::write(&folder, older.to_string()).expect("written");
+    bench.refuses(&[("inspect @bundle", 4, "expected format version 3 for what it holds")]);
+    std::fs::write(&folder, lifted.to_string()).expect("written");
+
+    assert_eq!(bench.pel("calibrate @bundle --corpus @ --by score --device cpu").code, Some(0));
+    assert_eq!((&manifest(&bench.path("bundle"))["format"], nil("bundle").get("lift")), (&1.into(), None));
+    bench.refuses(&[("calibrate @bundle --corpus @ --by length", 2, "lifted-score")]);
+}
+
+#[test]
 fn what_cannot_be_calibrated_on_leaves_the_bundle_alone() {
     let bench = Bench::new();
     let before = manifest(&bench.path("bundle"));

@@ -84,6 +84,8 @@ export interface Link extends Span {
   concept: Candidate | null;
   /** Best first. */
   candidates: Candidate[];
+  /** What the bundle's policy adds to the best score before it is compared with the threshold; 0 where scores stand alone. */
+  lift: number;
   /** What did not fit into the encoder's window. */
   cut: { mention: boolean; context: boolean };
 }
@@ -102,6 +104,8 @@ export interface Explanation {
   tokens: string[];
   decision: "linked" | "nil";
   threshold: number | null;
+  /** What is added to the best score before it is compared. */
+  lift: number;
   /** How far the best is before the second. */
   margin: number | null;
   candidates: (Candidate & {
@@ -161,6 +165,8 @@ export interface Manifest {
   token_vectors?: { rows: number; tokens: number; dim: number };
   nil: {
     threshold: number | null;
+    /** What is added to the best score: for its distance to the second, for brief mentions, for shared spelling, for all. */
+    lift?: { margin: number; brief: number; overlap: number; base: number };
     calibrated_on: string | null;
     /** Precision and recall of NIL by threshold, ascending; missing in bundles that were not calibrated. */
     curve?: { threshold: number; precision: number; recall: number }[];

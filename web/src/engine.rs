@@ -185,6 +185,7 @@ impl Engine {
             tokens: ids.iter().map(|id| bundle.tokens.token(*id)).collect(),
             decision: if matches!(link.decision, Decision::Linked { .. }) { "linked" } else { "nil" },
             threshold: threshold.or(bundle.manifest.nil.threshold),
+            lift: link.lift,
             margin: link.margin(),
             candidates: met.zip(&link.candidates).map(named).collect::<Result<_, _>>()?,
         };

@@ -57,6 +57,8 @@ pub struct JsLink {
     concept: Option<Named>,
     candidates: Vec<Named>,
     #[serde(default)]
+    lift: f32,
+    #[serde(default)]
     cut: Cut,
 }
 
@@ -70,14 +72,14 @@ enum JsDecision {
 impl JsLink {
     /// A record of a text.
     pub fn of(record: Record, text: &str, offsets: &Offsets<'_>) -> Self {
-        let Record { span, origin, read_as, decision, candidates, cut } = record;
+        let Record { span, origin, read_as, decision, candidates, lift, cut } = record;
         let (start, end) = (offsets.utf16(span.start), offsets.utf16(span.end));
         let text = text.get(span.start..span.end).unwrap_or_default().to_owned();
         let (decision, nil_reason, concept) = match decision {
             Ok(concept) => (JsDecision::Linked, None, Some(concept)),
             Err(reason) => (JsDecision::Nil, Some(reason), None),
         };
-        Self { start, end, text, origin, decision, nil_reason, read_as, concept, candidates, cut }
+        Self { start, end, text, origin, decision, nil_reason, read_as, concept, candidates, lift, cut }
     }
 
     /// The record, as a page gives it back.
@@ -90,8 +92,8 @@ impl JsLink {
             }
             (JsDecision::Nil, _) => Err(self.nil_reason.unwrap_or(NilReason::Reader)),
         };
-        let Self { origin, read_as, candidates, cut, .. } = self;
-        Ok(Record { span, origin, read_as, decision, candidates, cut })
+        let Self { origin, read_as, candidates, lift, cut, .. } = self;
+        Ok(Record { span, origin, read_as, decision, candidates, lift, cut })
     }
 }
 
@@ -110,6 +112,7 @@ pub struct JsExplanation<'a> {
     pub tokens: Vec<String>,
     pub decision: &'static str,
     pub threshold: Option<f32>,
+    pub lift: f32,
     pub margin: Option<f32>,
     pub candidates: Vec<JsMet>,
 }

@@ -17,11 +17,14 @@ pub const FORMAT_VERSION: u32 = 1;
 /// The format of a bundle with token vectors, which a build that knows no Sum-of-Max must not read.
 pub const FORMAT_WITH_TOKENS: u32 = 2;
 
+/// The format of a bundle whose policy adds to scores, with token vectors or without: its threshold is not one of scores alone.
+pub const FORMAT_WITH_LIFT: u32 = 3;
+
 /// The manifest. Unknown fields are refused: a newer writer raises the format version.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
-    /// [`FORMAT_VERSION`], or [`FORMAT_WITH_TOKENS`] where there are token vectors.
+    /// [`Manifest::least_format`].
     pub format: u32,
     /// The program and version that wrote the bundle.
     pub written_by: String,
@@ -214,18 +217,28 @@ impl Manifest {
         }
         let refuse = |cause: serde_json::Error| Error::artifact("manifest.json").caused_by(cause);
         let Version { format } = serde_json::from_slice(json).map_err(refuse)?;
-        if ![FORMAT_VERSION, FORMAT_WITH_TOKENS].contains(&format) {
+        if !(FORMAT_VERSION..=FORMAT_WITH_LIFT).contains(&format) {
             return Err(Error::artifact(format!(
-                "manifest.json: the bundle has format version {format}, this build reads {FORMAT_VERSION} and \
-                 {FORMAT_WITH_TOKENS}"
+                "manifest.json: the bundle has format version {format}, this build reads {FORMAT_VERSION} to {FORMAT_WITH_LIFT}"
             )));
         }
         let manifest: Self = serde_json::from_slice(json).map_err(refuse)?;
-        match manifest.token_vectors.is_some() == (format == FORMAT_WITH_TOKENS) {
+        let expected = manifest.least_format();
+        match expected == format {
             true => Ok(manifest),
             false => Err(Error::artifact(format!(
-                "manifest.json: expected `token_vectors` in format version {FORMAT_WITH_TOKENS} alone, found version {format}"
+                "manifest.json: expected format version {expected} for what it holds (`token_vectors` {FORMAT_WITH_TOKENS}, \
+                 `nil.lift` {FORMAT_WITH_LIFT}), found version {format}"
             ))),
+        }
+    }
+
+    /// The oldest format that has room for what the manifest holds.
+    pub fn least_format(&self) -> u32 {
+        match (&self.nil.lift, &self.token_vectors) {
+            (Some(_), _) => FORMAT_WITH_LIFT,
+            (None, Some(_)) => FORMAT_WITH_TOKENS,
+            (None, None) => FORMAT_VERSION,
         }
     }
 }

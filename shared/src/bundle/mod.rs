@@ -5,7 +5,8 @@
 mod manifest;
 
 pub use manifest::{
-    EncoderInfo, FORMAT_VERSION, FORMAT_WITH_TOKENS, FileInfo, KbInfo, Manifest, View, ViewOptions, cut_words,
+    EncoderInfo, FORMAT_VERSION, FORMAT_WITH_LIFT, FORMAT_WITH_TOKENS, FileInfo, KbInfo, Manifest, View, ViewOptions,
+    cut_words,
 };
 
 use crate::abbreviations::Abbreviations;

@@ -12,7 +12,7 @@ pub use bm25::{Bm25, Bm25Config};
 pub use majority::MajoritySurface;
 pub use names::{ExactNames, Normal};
 pub use postings::Scratch;
-pub use tfidf::CharTfidf;
+pub use tfidf::{CharTfidf, overlap};
 
 use crate::kb::ConceptId;
 

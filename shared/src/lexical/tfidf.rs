@@ -77,6 +77,16 @@ impl CharTfidf {
     }
 }
 
+/// The share of character 3-grams that two texts have in common, in any case of letters: twice the shared over all, 0 to 1 (Dice).
+pub fn overlap(a: &str, b: &str) -> f32 {
+    let [a, b] = [a, b].map(|text| count(&text.to_lowercase()));
+    let shared = a.iter().filter(|(gram, _)| b.binary_search_by_key(gram, |(other, _)| *other).is_ok()).count();
+    match a.len() + b.len() {
+        0 => 0.0,
+        all => 2.0 * shared as f32 / all as f32,
+    }
+}
+
 /// The 3-grams of lower-cased text.
 fn count(lower: &str) -> Counts {
     // Python's white space holds four separators that Unicode's property does not.

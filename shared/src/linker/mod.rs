@@ -28,7 +28,7 @@ use crate::encoder::Encoder;
 use crate::error::Result;
 use crate::index::best_per_concept;
 use crate::kb::{Concept, ConceptId};
-use crate::nil::{Decision, NilPolicy, NilReason};
+use crate::nil::{Decision, NilPolicy, NilReason, Signs};
 use crate::score::{Candidate, Score, Scorer};
 use crate::text::Span;
 use crate::tokens::{Cut, MentionTemplate};
@@ -72,6 +72,8 @@ pub struct Link {
     pub decision: Decision,
     /// The best candidates, best first.
     pub candidates: Vec<Candidate>,
+    /// What the bundle's policy adds to the best score before it compares it with the threshold; 0 where scores stand alone.
+    pub lift: f32,
     /// The ranker's scores of the first of them, if it has put them into order.
     pub ranker_scores: Vec<f32>,
     /// Whether the mention is a name of the best one, up to spelling.
@@ -168,11 +170,8 @@ impl Linker {
             let encoded = view.mention(&self.bundle.tokens, &mention)?;
             let sequence = encoded.map(|encoded| numbered.number(encoded));
             let named = self.named_concepts(&mention.text);
-            let read_as = match mention.text {
-                Cow::Owned(read_as) => Some(read_as),
-                Cow::Borrowed(_) => None,
-            };
-            prepared.push(PreparedMention { detected, sequence, named, read_as });
+            let rewritten = matches!(mention.text, Cow::Owned(_));
+            prepared.push(PreparedMention { detected, sequence, named, text: mention.text.into_owned(), rewritten });
         }
         Ok(Prepared { mentions: prepared, sequences: numbered.in_order() })
     }
@@ -211,7 +210,9 @@ impl Linker {
     /// If the queries are not those of the sequences.
     pub fn finish(&self, prepared: &Prepared, queries: &Queries, options: &LinkOptions) -> Vec<Link> {
         let k = options.k.max(1);
-        let candidates = self.search(prepared.sequences.len(), queries, k);
+        // The best is compared with the second, even if one alone is asked for.
+        let searched = k.max(2);
+        let candidates = self.search(prepared.sequences.len(), queries, searched);
         let link = |mention: &PreparedMention| {
             let (span, origin) = (mention.detected.span, mention.detected.origin);
             let (mut all, cut) = match mention.sequence {
@@ -222,16 +223,33 @@ impl Linker {
                 let score = self.highest(prepared.sequences[at].ids.len());
                 all.extend(mention.named.iter().map(|concept| Candidate { concept: *concept, score }));
             }
-            let candidates = best_per_concept(all, k);
+            let mut candidates = best_per_concept(all, searched);
+            let lift = self.lift(&mention.text, &candidates);
+            candidates.truncate(k);
             let named = candidates.first().is_some_and(|best| mention.named.contains(&best.concept));
             let decision = match mention.sequence {
-                Some(_) => self.decide(&candidates, named, options.threshold),
+                Some(_) => self.decide(&candidates, lift, named, options.threshold),
                 None => Decision::Nil { reason: NilReason::EmptyMention, best: None },
             };
-            let (read_as, ranker_scores) = (mention.read_as.clone(), Vec::new());
-            Link { span, origin, decision, candidates, ranker_scores, named, read_as, cut }
+            let read_as = mention.rewritten.then(|| mention.text.clone());
+            Link { span, origin, decision, candidates, lift, ranker_scores: Vec::new(), named, read_as, cut }
         };
         prepared.mentions.iter().map(link).collect()
+    }
+
+    /// What tells whether there is a concept for a mention, beside the score; nothing without a candidate.
+    ///
+    /// # Errors
+    /// If the best concept's record is damaged.
+    pub fn signs(&self, mention: &str, candidates: &[Candidate]) -> Result<Option<Signs>> {
+        let Some(best) = candidates.first() else { return Ok(None) };
+        Ok(Signs::new(mention, candidates, self.concept(best.concept)?.names()))
+    }
+
+    fn lift(&self, mention: &str, candidates: &[Candidate]) -> f32 {
+        let Some(lift) = &self.bundle.manifest.nil.lift else { return 0.0 };
+        // A damaged record is said where the concept's name is shown.
+        self.signs(mention, candidates).ok().flatten().map_or(0.0, |signs| lift.of(&signs))
     }
 
     /// Decides a link anew, by the bundle's policy or another threshold; one whose candidates a ranker has put into order, by the
@@ -241,7 +259,7 @@ impl Linker {
             return;
         }
         let by_score = best_per_concept(link.candidates.clone(), link.candidates.len());
-        link.decision = self.decide(&by_score, link.named, threshold);
+        link.decision = self.decide(&by_score, link.lift, link.named, threshold);
         if let (Decision::Linked { best } | Decision::Nil { best: Some(best), .. }, Some(first)) =
             (&mut link.decision, link.candidates.first())
         {
@@ -249,12 +267,12 @@ impl Linker {
         }
     }
 
-    fn decide(&self, candidates: &[Candidate], named: bool, threshold: Option<f32>) -> Decision {
+    fn decide(&self, candidates: &[Candidate], lift: f32, named: bool, threshold: Option<f32>) -> Decision {
         let policy = &self.bundle.manifest.nil;
         match threshold {
             // Who sets a threshold means it.
-            Some(_) => NilPolicy { threshold, ..NilPolicy::default() }.decide(candidates),
-            None => policy.decide_named(candidates, named),
+            Some(_) => NilPolicy { threshold, ..NilPolicy::default() }.decide(candidates, lift),
+            None => policy.decide_named(candidates, lift, named),
         }
     }
 }

@@ -18,8 +18,10 @@ pub(super) struct PreparedMention {
     pub sequence: Option<usize>,
     /// The concepts that have its text as a name, up to spelling.
     pub named: Vec<ConceptId>,
-    /// What it was read as, if that is not what stands there.
-    pub read_as: Option<String>,
+    /// Its text as it was read.
+    pub text: String,
+    /// Whether that is not what stands there.
+    pub rewritten: bool,
 }
 
 /// Some mentions of a [`Prepared`].
@@ -113,7 +115,7 @@ mod tests {
 
     fn mention(start: usize, sequence: Option<usize>) -> PreparedMention {
         let detected = Detected { span: Span::new(start, start + 1), origin: Origin::Given };
-        PreparedMention { detected, sequence, named: Vec::new(), read_as: None }
+        PreparedMention { detected, sequence, named: Vec::new(), text: String::new(), rewritten: false }
     }
 
     #[test]

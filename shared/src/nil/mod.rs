@@ -1,5 +1,9 @@
 //! NIL: the knowledge base has no concept for a mention. An answer, not an absence.
 
+mod lift;
+
+pub use lift::{Lift, Signs};
+
 use crate::metrics::CurvePoint;
 use crate::score::Candidate;
 use serde::{Deserialize, Serialize};
@@ -9,6 +13,9 @@ use serde::{Deserialize, Serialize};
 pub struct NilPolicy {
     /// The lowest top score that is linked, on the index's own scale; without one, every mention with a candidate is.
     pub threshold: Option<f32>,
+    /// What is added to the top score before it is compared; without it, as in the papers, the score stands alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lift: Option<Lift>,
     /// What the threshold was chosen on, in words.
     pub calibrated_on: Option<String>,
     /// Precision and recall of NIL there by threshold, thinned, recall rising; empty if it was not chosen so.
@@ -61,22 +68,23 @@ impl NilReason {
 }
 
 impl NilPolicy {
-    /// Decides on candidates that are sorted best first. A score equal to the threshold is linked.
-    pub fn decide(&self, candidates: &[Candidate]) -> Decision {
+    /// Decides on candidates that are sorted best first, where `lift` is added to the best score. A sum equal to the threshold is
+    /// linked.
+    pub fn decide(&self, candidates: &[Candidate], lift: f32) -> Decision {
         let threshold = self.threshold.unwrap_or(f32::NEG_INFINITY);
         match candidates.first().copied() {
             None => Decision::Nil { reason: NilReason::NoCandidate, best: None },
-            Some(best) if best.score >= threshold => Decision::Linked { best },
+            Some(best) if best.score + lift >= threshold => Decision::Linked { best },
             Some(best) => Decision::Nil { reason: NilReason::BelowThreshold, best: Some(best) },
         }
     }
 
     /// As [`NilPolicy::decide`], but the best candidate is linked at any score if the mention is one of its names (`named`): a
     /// threshold tells unknown words from known ones, and this one is known.
-    pub fn decide_named(&self, candidates: &[Candidate], named: bool) -> Decision {
+    pub fn decide_named(&self, candidates: &[Candidate], lift: f32, named: bool) -> Decision {
         match candidates.first().copied() {
             Some(best) if named => Decision::Linked { best },
-            _ => self.decide(candidates),
+            _ => self.decide(candidates, lift),
         }
     }
 }
@@ -90,13 +98,15 @@ mod tests {
     fn a_mention_is_linked_from_the_threshold_on() {
         let policy = NilPolicy { threshold: Some(0.5), ..NilPolicy::default() };
         let candidate = |score| Candidate { concept: ConceptId(3), score };
-        assert_eq!(policy.decide(&[candidate(0.5)]), Decision::Linked { best: candidate(0.5) });
+        assert_eq!(policy.decide(&[candidate(0.5)], 0.0), Decision::Linked { best: candidate(0.5) });
         let nil = Decision::Nil { reason: NilReason::BelowThreshold, best: Some(candidate(0.49)) };
-        assert_eq!(policy.decide(&[candidate(0.49)]), nil);
-        assert_eq!(policy.decide(&[]), Decision::Nil { reason: NilReason::NoCandidate, best: None });
-        assert!(matches!(policy.decide(&[candidate(f32::NAN)]), Decision::Nil { .. }));
-        assert!(matches!(NilPolicy::default().decide(&[candidate(-9.0)]), Decision::Linked { .. }));
-        assert_eq!(policy.decide_named(&[candidate(0.1)], true), Decision::Linked { best: candidate(0.1) });
-        assert!(matches!(policy.decide_named(&[candidate(0.1)], false), Decision::Nil { .. }));
+        assert_eq!(policy.decide(&[candidate(0.49)], 0.0), nil);
+        assert_eq!(policy.decide(&[], 0.0), Decision::Nil { reason: NilReason::NoCandidate, best: None });
+        assert!(matches!(policy.decide(&[candidate(f32::NAN)], 0.0), Decision::Nil { .. }));
+        assert!(matches!(NilPolicy::default().decide(&[candidate(-9.0)], 0.0), Decision::Linked { .. }));
+        assert_eq!(policy.decide(&[candidate(0.375)], 0.125), Decision::Linked { best: candidate(0.375) });
+        assert!(matches!(policy.decide(&[candidate(0.5)], -0.125), Decision::Nil { .. }));
+        assert_eq!(policy.decide_named(&[candidate(0.1)], 0.0, true), Decision::Linked { best: candidate(0.1) });
+        assert!(matches!(policy.decide_named(&[candidate(0.1)], 0.0, false), Decision::Nil { .. }));
     }
 }

@@ -29,7 +29,14 @@ pub struct Line<'a> {
     nil_reason: Option<NilReason>,
     concept: Option<&'a Named>,
     candidates: &'a [Named],
+    #[serde(skip_serializing_if = "none")]
+    lift: f32,
     cut: Cut,
+}
+
+/// Whether scores stand alone.
+fn none(lift: &f32) -> bool {
+    *lift == 0.0
 }
 
 fn line<'a>(note: &'a Note<'_>, offsets: &Offsets<'_>, record: &'a Record, doc: Option<&'a str>) -> Line<'a> {
@@ -49,6 +56,7 @@ fn line<'a>(note: &'a Note<'_>, offsets: &Offsets<'_>, record: &'a Record, doc: 
         nil_reason: record.decision.as_ref().err().copied(),
         concept: record.decision.as_ref().ok(),
         candidates: &record.candidates,
+        lift: record.lift,
         cut: record.cut,
     }
 }

@@ -51,6 +51,8 @@ pub struct Record {
     pub decision: std::result::Result<Named, NilReason>,
     /// The best candidates, best first.
     pub candidates: Vec<Named>,
+    /// What was added to the best score before it was compared with the threshold; 0 where scores stand alone.
+    pub lift: f32,
     /// What did not fit into the encoder's window.
     pub cut: Cut,
 }
@@ -132,6 +134,7 @@ impl Linker {
             read_as: link.read_as.clone(),
             decision,
             candidates,
+            lift: link.lift,
             cut: link.cut,
         })
     }

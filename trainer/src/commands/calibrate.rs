@@ -2,14 +2,16 @@
 
 use crate::bundles;
 use crate::device::DeviceArgs;
-use crate::evaluate::{Calibration, Dense, NilOf, Rule, Split, dense, set_policy};
+use crate::evaluate::dense::{self, Instead};
+use crate::evaluate::{Calibration, Dense, NilOf, Rule, Split, set_policy};
 use crate::files::{io_error, write_whole};
 use crate::kb_file::KbFile;
 use crate::tables::table;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use pel_shared::bundle::Manifest;
 use pel_shared::error::{Error, Result};
 use pel_shared::metrics::{CurvePoint, Interval};
+use pel_shared::nil::{Lift, NilPolicy};
 use std::path::{Path, PathBuf};
 
 /// Choose the score below which a mention is NIL, on annotated mentions, and put it into a bundle
@@ -28,7 +30,7 @@ pub struct CalibrateArgs {
     #[arg(long, value_name = "DIR", required_unless_present = "from")]
     corpus: Option<PathBuf>,
     /// Take threshold and curve over from another bundle, of the same views and scores, and choose nothing
-    #[arg(long, value_name = "BUNDLE", conflicts_with_all = ["corpus", "precision", "curve", "out", "mix", "dry_run"])]
+    #[arg(long, value_name = "BUNDLE", conflicts_with_all = ["corpus", "precision", "curve", "out", "by", "mix", "dry_run"])]
     from: Option<PathBuf>,
     /// The split to choose on
     #[arg(long, default_value = "dev")]
@@ -46,6 +48,9 @@ pub struct CalibrateArgs {
     /// Write what was chosen and its figures into this file, as JSON
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// What is compared with the threshold [default: lifted-score if the split has 1,000 mentions of either kind, else score]
+    #[arg(long, value_enum)]
+    by: Option<By>,
     /// Choose first which share of a concept's score is its template's, by recall@1; for bundles with both views
     #[arg(long)]
     mix: bool,
@@ -56,6 +61,19 @@ pub struct CalibrateArgs {
     #[arg(long)]
     dry_run: bool,
 }
+
+/// What is compared with the threshold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum By {
+    /// The best score alone, as in the papers
+    Score,
+    /// The best score and what three signs add to it, weighed on the split: how far it is before the second, whether the mention is
+    /// shorter than five characters, how much of its spelling the best concept's names share
+    LiftedScore,
+}
+
+/// Fewer mentions of a kind say too little about signs.
+const FEW: usize = 1_000;
 
 /// The shares of templates that are tried.
 const MIXES: [f32; 8] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7];
@@ -93,7 +111,8 @@ pub fn run(args: &CalibrateArgs, device: &DeviceArgs, json: bool) -> Result<()> 
     };
     let read =
         |concepts: &KbFile| Split::read(corpus, &args.split, args.every as usize, &concepts.kb, None)?.not_empty();
-    let mut opened = dense::open(&args.bundle, device, None)?;
+    let opened = dense::open(&args.bundle, device, &Instead::default())?;
+    let before = opened.road.threshold();
     let mix = match args.mix {
         false => None,
         true => {
@@ -103,14 +122,16 @@ pub fn run(args: &CalibrateArgs, device: &DeviceArgs, json: bool) -> Result<()> 
             if !json {
                 println!("{text}");
             }
-            opened = dense::open(&args.bundle, device, Some(best))?;
             Some(best)
         }
     };
-    let Dense { concepts, road, .. } = opened;
-    let split = read(&concepts)?;
+    let split = read(&opened.concepts)?;
+    let alone = Instead { mix, nil: Some(NilPolicy::default()) };
+    let lift = lift(args, device, &alone, &split)?;
+    let Dense { road, .. } =
+        dense::open(&args.bundle, device, &Instead { nil: Some(NilPolicy { lift, ..NilPolicy::default() }), ..alone })?;
     let rule = args.precision.map_or(Rule::BestF1, Rule::LinkPrecision);
-    let found = Calibration::choose(road.as_ref(), corpus, &split, args.nil, rule)?;
+    let found = Calibration { lift, ..Calibration::choose(road.as_ref(), corpus, &split, args.nil, rule)? };
     if let Some(path) = &args.curve {
         write_curve(path, &found.curve)?;
     }
@@ -124,9 +145,26 @@ pub fn run(args: &CalibrateArgs, device: &DeviceArgs, json: bool) -> Result<()> 
     }
     match json {
         true => println!("{record}"),
-        false => println!("{}", text(&found, road.threshold(), args)),
+        false => println!("{}", text(&found, before, args)),
     }
     Ok(())
+}
+
+/// What the signs of the split add to scores; nothing where scores are to stand alone.
+fn lift(args: &CalibrateArgs, device: &DeviceArgs, instead: &Instead, split: &Split) -> Result<Option<Lift>> {
+    let known = split.mentions.iter().filter(|gold| gold.concept.is_some()).count();
+    let nil = split.mentions.iter().filter(|gold| gold.concept.is_none() && args.nil.takes(gold)).count();
+    let enough = known.min(nil) >= FEW;
+    if !args.by.map_or(enough, |by| by == By::LiftedScore) || known == 0 || nil == 0 {
+        return Ok(None);
+    }
+    match Lift::fit(&dense::signs(&args.bundle, device, instead, split, args.nil)?) {
+        None if args.by.is_some() => Err(Error::input(format!(
+            "--by lifted-score: on the split {} a higher score does not speak for a concept",
+            split.counts.split
+        ))),
+        lift => Ok(lift),
+    }
 }
 
 /// Puts the policy of one bundle into another.
@@ -154,7 +192,7 @@ fn take_over(from: &Path, into: &Path, json: bool) -> Result<()> {
 }
 
 fn text(found: &Calibration, before: Option<f32>, args: &CalibrateArgs) -> String {
-    let Calibration { split, figures, blake3, rule, protocol, .. } = found;
+    let Calibration { split, figures, blake3, rule, protocol, lift, .. } = found;
     let kind = if figures.nil == NilOf::All { String::new() } else { format!(" ({} only)", figures.nil.words()) };
     let nils = figures.counts.found + figures.counts.missed;
     let rule = match rule {
@@ -162,6 +200,13 @@ fn text(found: &Calibration, before: Option<f32>, args: &CalibrateArgs) -> Strin
         Rule::LinkPrecision(wished) => format!("the most links of which at least {:.1} % are right", 100.0 * wished),
     };
     let before = before.map_or("none".to_owned(), |before| before.to_string());
+    let lifted = lift.map_or(String::new(), |Lift { margin, brief, overlap, base }| {
+        format!(
+            "\nof the best score, to which are added {margin:+.4} times its distance to the second, {brief:+.4} for a mention of \
+             fewer than five characters, {overlap:+.4} times the spelling shared with a name of the best, and {base:+.4}: nothing \
+             for the average mention"
+        )
+    });
     let links = figures.links;
     let end = match args.dry_run {
         true => "The bundle was left as it was.".to_owned(),
@@ -175,7 +220,7 @@ fn text(found: &Calibration, before: Option<f32>, args: &CalibrateArgs) -> Strin
     let all = |at: usize| figures.all_classes.get(at).map_or("-".to_owned(), |at| with(at.recall, at.interval));
     format!(
         "Chosen on {} mentions of the split {split}, {nils} of them NIL{kind} (blake3 {blake3})\n{protocol}\n\n\
-         Threshold {} ({rule}; before: {before})\n\n\
+         Threshold {} ({rule}; before: {before}){lifted}\n\n\
          On these mentions, in % [95 % interval, bootstrap over documents, the threshold given]:\n  \
          NIL precision          {}\n  NIL recall             {}\n  NIL F1                 {}\n  \
          NIL auPR               {} (without skill {:.1})\n  \

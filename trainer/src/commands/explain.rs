@@ -72,7 +72,7 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     if json {
         let said = serde_json::json!({
             "span": span, "mention": &text[span.start..span.end], "tokens": tokens, "cut": link.cut,
-            "decision": link.decision, "threshold": threshold, "candidates": met,
+            "decision": link.decision, "threshold": threshold, "lift": link.lift, "candidates": met,
         });
         println!("{said}");
         return Ok(());
@@ -129,8 +129,13 @@ fn print_tokens(met: &[Met]) {
 }
 
 fn decision(link: &Link, met: &[Met], threshold: Option<f32>) -> String {
-    let limit =
-        threshold.map_or("there is no threshold".to_owned(), |threshold| format!("the threshold is {threshold}"));
+    let limit = match (threshold, link.lift) {
+        (None, _) => "there is no threshold".to_owned(),
+        (Some(threshold), 0.0) => format!("the threshold is {threshold}"),
+        (Some(threshold), lift) => {
+            format!("to which its margin, length and spelling add {lift:.4}; the threshold is {threshold}")
+        }
+    };
     let margin = match met {
         [first, second, ..] => format!("; {:.4} before the runner-up", first.score - second.score),
         _ => String::new(),

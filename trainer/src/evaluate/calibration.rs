@@ -8,7 +8,7 @@ use crate::files::{io_error, write_whole};
 use pel_shared::bundle::{Manifest, ViewOptions, names};
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::metrics::{CurvePoint, best_f1, nil_curve, thinned, widest_at_precision};
-use pel_shared::nil::NilPolicy;
+use pel_shared::nil::{Lift, NilPolicy};
 use serde::Serialize;
 use std::path::Path;
 
@@ -35,6 +35,9 @@ pub struct Calibration {
     pub rule: Rule,
     /// What was compared with what.
     pub protocol: String,
+    /// What is added to scores before they are compared with the threshold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lift: Option<Lift>,
     /// The threshold and its figures on that split, where they are better than they will be elsewhere.
     pub figures: NilFigures,
     /// The whole precision-recall curve of NIL.
@@ -43,7 +46,8 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    /// Chooses a threshold for a retriever on a split of the corpus in a folder, whose mentions it answers for that.
+    /// Chooses a threshold for a retriever, whose scores have been lifted already, on a split of the corpus in a folder, whose mentions
+    /// it answers for that.
     ///
     /// # Errors
     /// If the split has no NIL mention of the kind, no threshold reaches the precision, or a mention cannot be encoded.
@@ -75,6 +79,7 @@ impl Calibration {
             blake3: split.counts.blake3.clone(),
             rule,
             protocol: retriever.protocol(),
+            lift: None,
             figures: NilFigures::new(&outcomes, &chosen, &[1, TOP]),
             curve: nil_curve(&tops),
         })
@@ -82,7 +87,7 @@ impl Calibration {
 
     /// The policy for a bundle: the threshold, and in words what it was chosen on.
     pub fn policy(&self) -> NilPolicy {
-        let Self { corpus, split, blake3, rule, figures, .. } = self;
+        let Self { corpus, split, blake3, rule, figures, lift, .. } = self;
         let NilFigures { nil, mentions, counts, threshold, .. } = figures;
         let nils = counts.found + counts.missed;
         let kind = if *nil == NilOf::All { String::new() } else { format!(" ({} only)", nil.words()) };
@@ -90,14 +95,16 @@ impl Calibration {
             Rule::BestF1 => "best F1 of NIL".to_owned(),
             Rule::LinkPrecision(wished) => format!("most links with at least {:.1} % right", 100.0 * wished),
         };
+        let by = if lift.is_some() { "lifted scores" } else { "scores" };
         let [precision, recall, f1, au_pr] =
             [figures.precision, figures.recall, figures.f1, figures.au_pr].map(percent);
         let right = percent(figures.links_right);
         let words = format!(
-            "corpus {corpus}, split {split}: {mentions} mentions, {nils} NIL{kind}, blake3 {blake3}; {rule}; there NIL has \
+            "corpus {corpus}, split {split}: {mentions} mentions, {nils} NIL{kind}, blake3 {blake3}; {rule} by {by}; there NIL has \
              precision {precision}, recall {recall}, F1 {f1}, auPR {au_pr} %, and {right} % of the links are right"
         );
-        NilPolicy { threshold: Some(*threshold), calibrated_on: Some(words), curve: thinned(&self.curve, CURVE) }
+        let curve = thinned(&self.curve, CURVE);
+        NilPolicy { threshold: Some(*threshold), lift: *lift, calibrated_on: Some(words), curve }
     }
 }
 
@@ -135,7 +142,8 @@ pub fn set_policy(path: &Path, policy: NilPolicy, mix: Option<f32>) -> Result<()
     let mut parts = bundles::parts(path).context(|| path.display().to_string())?;
     let manifest = Manifest::from_bytes(parts.get(names::MANIFEST)?).context(|| path.display().to_string())?;
     let view = ViewOptions { mix: mix.unwrap_or(manifest.view.mix), ..manifest.view };
-    let manifest = Manifest { nil: policy, view, ..manifest };
+    let mut manifest = Manifest { nil: policy, view, ..manifest };
+    manifest.format = manifest.least_format();
     let json = serde_json::to_vec_pretty(&manifest).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
     if path.is_dir() {
         let target = path.join(names::MANIFEST);

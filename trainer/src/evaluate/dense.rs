@@ -1,6 +1,6 @@
 //! A bundle as a system under measurement: its encoder and index alone, and the whole road of `pel link`.
 
-use super::{Dense, Query, Retriever, Split};
+use super::{Dense, NilOf, Query, Retriever, Split};
 use crate::bundles;
 use crate::device::{DeviceArgs, OpenDevice, Work};
 use crate::interrupt;
@@ -12,6 +12,7 @@ use pel_shared::error::{Context, Result};
 use pel_shared::index::FIRST_PASS;
 use pel_shared::lexical::Ranked;
 use pel_shared::linker::{LinkOptions, Linker, Prepared};
+use pel_shared::nil::{NilPolicy, Signs};
 use pel_shared::score::{Candidate, Scorer};
 use pel_shared::tokens::{Encoded, by_length};
 use std::collections::HashMap;
@@ -35,32 +36,79 @@ struct Search(Rc<Opened>);
 /// The whole road of `pel link`: also the concepts whose name the dictionary recognises in the mention.
 struct Road(Rc<Opened>);
 
-/// Opens a bundle for an evaluation, with another mix of views than its own if one is given.
+/// What is tried instead of what a bundle says.
+#[derive(Clone, Debug, Default)]
+pub struct Instead {
+    /// The mix of views.
+    pub mix: Option<f32>,
+    /// When a mention is NIL.
+    pub nil: Option<NilPolicy>,
+}
+
+/// Opens a bundle for an evaluation.
 ///
 /// # Errors
 /// If the bundle cannot be read, has no such mix, or the device cannot be started.
-pub fn open(path: &Path, device: &DeviceArgs, mix: Option<f32>) -> Result<Dense> {
+pub fn open(path: &Path, device: &DeviceArgs, instead: &Instead) -> Result<Dense> {
     // A damaged bundle is said before a GPU is started.
     let bundle = bundles::open(path)?;
-    on(path, bundle, device.open(Work::Long)?, mix)
+    on(path, bundle, device.open(Work::Long)?, instead)
 }
 
 /// As [`open`], on a device that is open already.
 ///
 /// # Errors
 /// As [`open`].
-pub fn open_on(path: &Path, device: OpenDevice, mix: Option<f32>) -> Result<Dense> {
-    on(path, bundles::open(path)?, device, mix)
+pub fn open_on(path: &Path, device: OpenDevice, instead: &Instead) -> Result<Dense> {
+    on(path, bundles::open(path)?, device, instead)
 }
 
-fn on(path: &Path, bundle: Bundle, device: OpenDevice, mix: Option<f32>) -> Result<Dense> {
-    let context = || path.display().to_string();
-    let mut linker = Linker::new(bundle, &device.device).context(context)?;
-    mix.map_or(Ok(()), |mix| linker.set_mix(mix)).context(context)?;
+fn on(path: &Path, bundle: Bundle, device: OpenDevice, instead: &Instead) -> Result<Dense> {
+    let linker = linker(path, bundle, &device, instead)?;
     let bundle = linker.bundle();
     let concepts = KbFile { kb: bundle.concepts.to_knowledge_base()?, blake3: bundle.manifest.kb.blake3.clone() };
     let opened = Rc::new(Opened { linker, device });
     Ok(Dense { concepts, search: Box::new(Search(opened.clone())), road: Box::new(Road(opened)) })
+}
+
+fn linker(path: &Path, mut bundle: Bundle, device: &OpenDevice, instead: &Instead) -> Result<Linker> {
+    let context = || path.display().to_string();
+    instead.nil.iter().for_each(|nil| bundle.manifest.nil = nil.clone());
+    let mut linker = Linker::new(bundle, &device.device).context(context)?;
+    instead.mix.map_or(Ok(()), |mix| linker.set_mix(mix)).context(context)?;
+    Ok(linker)
+}
+
+/// What the mentions of a split show beside their scores, as `pel link` links, and whether the concept of each is known; mentions
+/// without a candidate are left out.
+///
+/// # Errors
+/// As [`open`], or if a mention cannot be encoded.
+pub fn signs(
+    path: &Path,
+    device: &DeviceArgs,
+    instead: &Instead,
+    split: &Split,
+    nil: NilOf,
+) -> Result<Vec<(Signs, bool)>> {
+    let linker = linker(path, bundles::open(path)?, &device.open(Work::Long)?, instead)?;
+    let golds: Vec<_> = split.mentions.iter().filter(|gold| nil.takes(gold)).collect();
+    let options = LinkOptions { k: 2, ..LinkOptions::default() };
+    let mut all = Vec::with_capacity(golds.len());
+    let mut progress = Progress::new("reading signs of NIL", golds.len() as u64, "mentions");
+    for golds in golds.chunks(MENTIONS_AT_ONCE) {
+        interrupt::check()?;
+        let queries: Vec<Query<'_>> = golds.iter().map(|gold| split.query(gold)).collect();
+        let prepared = prepare(&linker, &queries)?;
+        let links = linker.finish(&prepared, &linker.encode(&prepared)?, &options);
+        for ((gold, query), link) in golds.iter().zip(&queries).zip(&links) {
+            let mention = link.read_as.as_deref().unwrap_or(query.surface());
+            let signs = linker.signs(mention, &link.candidates)?;
+            all.extend(signs.map(|signs| (signs, gold.concept.is_some())));
+        }
+        progress.advance(golds.len() as u64);
+    }
+    Ok(all)
 }
 
 /// The share of mentions whose concept comes first, for each of these mixes of views, as `pel link` links; each mention is encoded
@@ -101,8 +149,8 @@ fn prepare(linker: &Linker, queries: &[Query<'_>]) -> Result<Prepared> {
 }
 
 impl Opened {
-    fn threshold(&self) -> Option<f32> {
-        self.linker.bundle().manifest.nil.threshold
+    fn policy(&self) -> &NilPolicy {
+        &self.linker.bundle().manifest.nil
     }
 
     fn protocol(&self) -> String {
@@ -144,7 +192,8 @@ impl Retriever for Search {
     }
 
     fn threshold(&self) -> Option<f32> {
-        self.0.threshold()
+        // One that was chosen for more than scores says nothing about these.
+        self.0.policy().threshold.filter(|_| self.0.policy().lift.is_none())
     }
 
     fn search(
@@ -201,13 +250,14 @@ impl Retriever for Road {
 
     fn protocol(&self) -> String {
         format!(
-            "as `pel link` does it, names that the dictionary recognises included, NIL by score alone: {}",
+            "as `pel link` does it, names that the dictionary recognises included, NIL by {}: {}",
+            if self.0.policy().lift.is_some() { "the lifted score" } else { "score alone" },
             self.0.protocol()
         )
     }
 
     fn threshold(&self) -> Option<f32> {
-        self.0.threshold()
+        self.0.policy().threshold
     }
 
     fn search(
@@ -223,7 +273,12 @@ impl Retriever for Road {
             interrupt::check()?;
             let prepared = prepare(linker, some)?;
             let vectors = linker.encode(&prepared)?;
-            found.extend(linker.finish(&prepared, &vectors, &options).iter().map(|link| ranked(&link.candidates)));
+            found.extend(linker.finish(&prepared, &vectors, &options).iter().map(|link| {
+                // By these NIL is judged; all of a mention move together, so that their order stays.
+                let mut ranked = ranked(&link.candidates);
+                ranked.iter_mut().for_each(|(_, score)| *score += link.lift);
+                ranked
+            }));
             done(some.len())?;
         }
         Ok(found)

@@ -243,11 +243,14 @@ impl Split {
 
     /// The mentions as questions.
     pub fn queries(&self) -> impl Iterator<Item = Query<'_>> {
-        self.mentions.iter().map(|gold| {
-            let document = self.documents.get(gold.document);
-            let text = document.map_or("", |document| document.text.as_str());
-            Query { text, span: gold.span, domain: document.and_then(|document| document.domain.as_deref()) }
-        })
+        self.mentions.iter().map(|gold| self.query(gold))
+    }
+
+    /// One of the mentions as a question.
+    pub fn query(&self, gold: &Gold) -> Query<'_> {
+        let document = self.documents.get(gold.document);
+        let text = document.map_or("", |document| document.text.as_str());
+        Query { text, span: gold.span, domain: document.and_then(|document| document.domain.as_deref()) }
     }
 }
 

@@ -7,9 +7,7 @@ pub use vectors::{Rows, WorkFolder, rows};
 use crate::device::OpenDevice;
 use bytes::Bytes;
 use pel_shared::bert::BertConfig;
-use pel_shared::bundle::{
-    EncoderInfo, FORMAT_VERSION, FORMAT_WITH_TOKENS, KbInfo, Manifest, Parts, ViewOptions, names,
-};
+use pel_shared::bundle::{EncoderInfo, FORMAT_VERSION, KbInfo, Manifest, Parts, ViewOptions, names};
 use pel_shared::concepts::ConceptTable;
 use pel_shared::container::Check;
 use pel_shared::cpu;
@@ -127,8 +125,8 @@ pub fn build(recipe: Recipe, device: &OpenDevice, work: &WorkFolder) -> Result<B
     if let Some(text) = licence_text {
         parts.0.insert(names::LICENCES.into(), text.into());
     }
-    let manifest = Manifest {
-        format: if token_vectors.is_some() { FORMAT_WITH_TOKENS } else { FORMAT_VERSION },
+    let mut manifest = Manifest {
+        format: FORMAT_VERSION,
         written_by: format!("pel {}", env!("CARGO_PKG_VERSION")),
         encoder: info,
         kb: kb_info,
@@ -138,6 +136,7 @@ pub fn build(recipe: Recipe, device: &OpenDevice, work: &WorkFolder) -> Result<B
         nil,
         files: parts.file_infos(),
     };
+    manifest.format = manifest.least_format();
     let written = serde_json::to_vec_pretty(&manifest)
         .map_err(|cause| Error::artifact("writing the manifest").caused_by(cause))?;
     parts.0.insert(names::MANIFEST.into(), written.into());
