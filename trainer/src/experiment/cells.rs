@@ -32,7 +32,10 @@ impl Markdown {
     /// The sentence below a table: what its trainings took.
     pub fn trainings<'a>(&mut self, trained: impl Iterator<Item = &'a Measured> + Clone) {
         let Some(first) = trained.clone().next() else { return };
-        let minutes = |seconds: fn(&Measured) -> Option<f64>| trained.clone().filter_map(seconds).sum::<f64>() / 60.0;
+        // An empty sum is -0, and would be printed so.
+        let minutes = |seconds: fn(&Measured) -> Option<f64>| {
+            trained.clone().filter_map(seconds).fold(0.0, std::ops::Add::add) / 60.0
+        };
         let (steps, count) = (first.steps.unwrap_or(0), trained.clone().count());
         let (in_steps, in_mining) = (minutes(|one| one.step_seconds), minutes(|one| one.mining_seconds));
         self.note(&format!(
