@@ -91,7 +91,7 @@ export function explanation(link, why, origin) {
     if (best) row("Met by", `“${best.through}” (${score(best.through_score)})`);
     if (why.margin !== null) row("Margin", `${score(why.margin)} before the second candidate`);
     row("Threshold", why.threshold === null ? "none" : score(why.threshold));
-    if (why.lift) row("Added", `${score(why.lift)} to the best score: for its margin, the mention’s length and its spelling`);
+    if (why.lift) row("Added", `${score(why.lift)} to the best score: for its margin and the mention’s length, spelling and meaning`);
     row("Read in pieces", make("span", { className: "tokens" }, ...why.tokens.map((token) => make("code", {}, token))));
   }
   if (link.cut.mention) row("Cut", "The mention is too long for the model; its end was not read.");

@@ -92,12 +92,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::ExportCorpus(args) => pel_trainer::corpus_formats::run(args, json)?,
         Command::Evaluate(args) => {
             let ranker = |folder: &Path| open_ranker(folder, &device.open(Work::Long)?.device);
-            evaluate::run(
-                args,
-                json,
-                |bundle| evaluate::dense::open(bundle, device, &evaluate::dense::Instead::default()),
-                ranker,
-            )?;
+            evaluate::run(args, json, |bundle| evaluate::dense::open(bundle, device), ranker)?;
         }
         Command::Calibrate(args) => commands::calibrate::run(args, device, json)?,
         Command::Split(args) => commands::split::run(args, json)?,

@@ -145,7 +145,7 @@ fn signs_beside_the_score_are_weighed_and_decide() {
     let done = bench.pel("calibrate @bundle --corpus @ --by lifted-score --device cpu");
     assert!(done.code == Some(0) && done.out.contains("to which are added"), "{}{}", done.out, done.err);
     let lifted = manifest(&bench.path("bundle"));
-    assert_eq!((&lifted["format"], lifted["nil"]["lift"].as_object().map(|of| of.len())), (&3.into(), Some(4)));
+    assert_eq!((&lifted["format"], lifted["nil"]["lift"].as_object().map(|of| of.len())), (&3.into(), Some(5)));
     assert!(lifted["nil"]["calibrated_on"].as_str().is_some_and(|on| on.contains("by lifted scores")), "{lifted}");
     let evaluated =
         "evaluate --bundle @bundle --corpus @ --split dev --train-split none --systems link,dense --device cpu";
@@ -170,7 +170,7 @@ fn signs_beside_the_score_are_weighed_and_decide() {
     assert_eq!((&linked["decision"], &rejected["decision"]), (&"linked".into(), &"nil".into()), "{linked} {rejected}");
     assert!(linked["lift"].as_f64() > Some(1.0) && linked["candidates"] == rejected["candidates"], "{linked}");
     let why = bench.pel("explain --bundle @bundle --text feverish --mention feverish --device cpu");
-    assert!(why.code == Some(0) && why.out.contains("its margin, length and spelling add -"), "{}{}", why.out, why.err);
+    assert!(why.code == Some(0) && why.out.contains("margin, length, spelling and meaning add -"), "{}{}", why.out, why.err);
 
     // A format that has no room for the signs is refused.
     let mut older = lifted.clone();

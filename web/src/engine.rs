@@ -31,7 +31,20 @@ struct Work {
     waiting: Vec<Part>,
     /// What is encoded and not searched yet.
     encoded: Option<(Part, Queries)>,
-    links: Vec<Option<Link>>,
+    /// What has been searched, its links in the same order.
+    done: Vec<Prepared>,
+    queries: Queries,
+    places: Vec<usize>,
+    links: Vec<Link>,
+}
+
+impl Work {
+    /// The links so far, in the order of the text.
+    fn in_order(&self) -> Vec<&Link> {
+        let mut order: Vec<usize> = (0..self.links.len()).collect();
+        order.sort_unstable_by_key(|at| self.places[*at]);
+        order.into_iter().map(|at| &self.links[at]).collect()
+    }
 }
 
 /// A bundle with its encoder on a device.
@@ -93,10 +106,10 @@ impl Engine {
         given.dedup();
         let found = if spans_only { Vec::new() } else { self.linker.detect(&text, &options) };
         let prepared = self.linker.prepare(&text, join(given, found))?;
-        let links = vec![None; prepared.mentions()];
-        let total = links.len();
+        let total = prepared.mentions();
         let waiting = self.parts(prepared);
-        self.work = Some(Work { text, options, waiting, encoded: None, links });
+        let (done, queries, places, links) = Default::default();
+        self.work = Some(Work { text, options, waiting, encoded: None, done, queries, places, links });
         Ok(total)
     }
 
@@ -131,8 +144,14 @@ impl Engine {
         let Some((part, queries)) = work.encoded.take() else { return Ok("[]".to_owned()) };
         let links = self.linker.finish(&part.prepared, &queries, &work.options);
         let shown = shown(&self.linker, &work.text, &links)?;
-        for (place, link) in part.places.into_iter().zip(links) {
-            work.links[place] = Some(link);
+        work.places.extend(part.places);
+        work.done.push(part.prepared);
+        work.queries.extend(queries);
+        work.links.extend(links);
+        if work.waiting.is_empty() {
+            // Only now it is known what all mentions have found.
+            let whole = Prepared::join(std::mem::take(&mut work.done));
+            self.linker.accompany(&whole, &work.queries, &mut work.links, work.options.k);
         }
         Ok(shown)
     }
@@ -143,7 +162,7 @@ impl Engine {
     /// If a concept is damaged.
     pub fn links(&self) -> Outcome<String> {
         let Some(work) = &self.work else { return Ok("[]".to_owned()) };
-        shown(&self.linker, &work.text, work.links.iter().flatten())
+        shown(&self.linker, &work.text, work.in_order())
     }
 
     /// Decides the links of the text anew, by the bundle's threshold or another.
@@ -152,7 +171,7 @@ impl Engine {
     /// If a concept is damaged.
     pub fn decide(&mut self, threshold: Option<f32>) -> Outcome<String> {
         if let Some(work) = &mut self.work {
-            work.links.iter_mut().flatten().for_each(|link| self.linker.decide_again(link, threshold));
+            work.links.iter_mut().for_each(|link| self.linker.decide_again(link, threshold));
             work.options.threshold = threshold;
         }
         self.links()

@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::index::{IndexInfo, Precision, TokenStoreInfo};
 use crate::kb::Concept;
 use crate::nil::NilPolicy;
+use crate::score::Score;
 use crate::tokens::{Cut, Encoded, EntityTemplate, MentionTemplate, Tokens};
 use crate::{text::Mention, tokens};
 use serde::{Deserialize, Serialize};
@@ -17,8 +18,9 @@ pub const FORMAT_VERSION: u32 = 1;
 /// The format of a bundle with token vectors, which a build that knows no Sum-of-Max must not read.
 pub const FORMAT_WITH_TOKENS: u32 = 2;
 
-/// The format of a bundle whose policy adds to scores, with token vectors or without: its threshold is not one of scores alone.
-pub const FORMAT_WITH_LIFT: u32 = 3;
+/// The format of a bundle that judges by more than vectors, with token vectors or without: spelling has a share of its scores, or its
+/// policy adds to them.
+pub const FORMAT_BEYOND_VECTORS: u32 = 3;
 
 /// The manifest. Unknown fields are refused: a newer writer raises the format version.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -129,6 +131,15 @@ pub struct ViewOptions {
     /// Where concepts have both views, the share of the template in a concept's score, from 0 to 1; the rest is its best row's.
     #[serde(default)]
     pub mix: f32,
+    /// The share of spelling in a concept's score, from 0 to 1: of the square of how much the mention and the nearest of the concept's
+    /// names have in common ([`Spelling`](crate::lexical::Spelling)). The rest is its vectors'.
+    #[serde(default, skip_serializing_if = "none")]
+    pub spelling: f32,
+}
+
+/// Nothing that an older build would not know.
+fn none(spelling: &f32) -> bool {
+    *spelling == 0.0
 }
 
 fn yes() -> bool {
@@ -153,6 +164,7 @@ impl ViewOptions {
             mention_tokens: 128,
             abbreviations: true,
             mix: 0.0,
+            spelling: 0.0,
         }
     }
 
@@ -191,6 +203,20 @@ impl ViewOptions {
         }
     }
 
+    /// Checks [`ViewOptions::spelling`], where vectors are compared so.
+    ///
+    /// # Errors
+    /// If it is no share, or above 0 where scores are raw dot products, which have no scale.
+    pub fn check_spelling(&self, score: Score) -> Result<()> {
+        match (0.0..=1.0).contains(&self.spelling) && (self.spelling == 0.0 || score == Score::Cosine) {
+            true => Ok(()),
+            false => Err(Error::input(format!(
+                "the share of spelling: expected a share from 0 to 1, above 0 only where scores are cosines, found {}",
+                self.spelling
+            ))),
+        }
+    }
+
     /// What reads the mentions of texts.
     pub fn reader<'a>(&self) -> Reader<'a> {
         Reader::new(self.abbreviations)
@@ -217,9 +243,9 @@ impl Manifest {
         }
         let refuse = |cause: serde_json::Error| Error::artifact("manifest.json").caused_by(cause);
         let Version { format } = serde_json::from_slice(json).map_err(refuse)?;
-        if !(FORMAT_VERSION..=FORMAT_WITH_LIFT).contains(&format) {
+        if !(FORMAT_VERSION..=FORMAT_BEYOND_VECTORS).contains(&format) {
             return Err(Error::artifact(format!(
-                "manifest.json: the bundle has format version {format}, this build reads {FORMAT_VERSION} to {FORMAT_WITH_LIFT}"
+                "manifest.json: the bundle has format version {format}, this build reads {FORMAT_VERSION} to {FORMAT_BEYOND_VECTORS}"
             )));
         }
         let manifest: Self = serde_json::from_slice(json).map_err(refuse)?;
@@ -228,17 +254,17 @@ impl Manifest {
             true => Ok(manifest),
             false => Err(Error::artifact(format!(
                 "manifest.json: expected format version {expected} for what it holds (`token_vectors` {FORMAT_WITH_TOKENS}, \
-                 `nil.lift` {FORMAT_WITH_LIFT}), found version {format}"
+                 `view.spelling` and `nil.lift` {FORMAT_BEYOND_VECTORS}), found version {format}"
             ))),
         }
     }
 
     /// The oldest format that has room for what the manifest holds.
     pub fn least_format(&self) -> u32 {
-        match (&self.nil.lift, &self.token_vectors) {
-            (Some(_), _) => FORMAT_WITH_LIFT,
-            (None, Some(_)) => FORMAT_WITH_TOKENS,
-            (None, None) => FORMAT_VERSION,
+        match (self.nil.lift.is_some() || self.view.spelling > 0.0, &self.token_vectors) {
+            (true, _) => FORMAT_BEYOND_VECTORS,
+            (false, Some(_)) => FORMAT_WITH_TOKENS,
+            (false, None) => FORMAT_VERSION,
         }
     }
 }

@@ -5,8 +5,8 @@
 mod manifest;
 
 pub use manifest::{
-    EncoderInfo, FORMAT_VERSION, FORMAT_WITH_LIFT, FORMAT_WITH_TOKENS, FileInfo, KbInfo, Manifest, View, ViewOptions,
-    cut_words,
+    EncoderInfo, FORMAT_BEYOND_VECTORS, FORMAT_VERSION, FORMAT_WITH_TOKENS, FileInfo, KbInfo, Manifest, View,
+    ViewOptions, cut_words,
 };
 
 use crate::abbreviations::Abbreviations;
@@ -196,7 +196,10 @@ impl Bundle {
             let (last, count) = (last.index(), concepts.len());
             return Err(Error::artifact(format!("the index names concept {last}, the concept table has {count}")));
         }
-        manifest.view.check_mix().context(|| names::MANIFEST.to_owned())?;
+        let Manifest { view, encoder, .. } = &manifest;
+        view.check_mix()
+            .and_then(|()| view.check_spelling(encoder.reduction.score))
+            .context(|| names::MANIFEST.to_owned())?;
         let mut token_vectors = token_vectors(&manifest, &parts, &index).context(|| names::TOKEN_VECTORS.to_owned())?;
         if manifest.view.mix > 0.0 {
             index.set_mix(manifest.view.mix);

@@ -24,6 +24,7 @@ use crate::score::{Candidate, Score};
 use bytes::Bytes;
 use hnsw::Graph;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 use vectors::Vectors;
 
 const FORMAT: Format = Format { magic: b"PELINDEX", version: 3, name: "index" };
@@ -209,6 +210,26 @@ impl Index {
         found
     }
 
+    /// The score of some concepts with a query, as a search gives it; a concept without rows is left out.
+    ///
+    /// # Shapes
+    /// query `[dim]`
+    ///
+    /// # Panics
+    /// If the query is no vector of the index's dimension.
+    pub fn score(&self, query: &[f32], concepts: impl IntoIterator<Item = ConceptId>) -> Vec<Candidate> {
+        assert_eq!(query.len(), self.info.dim, "one query of the index's dimension");
+        let (query, all) = (self.vectors.query(query), self.concepts.get());
+        let scored = concepts.into_iter().filter_map(|concept| {
+            let rows = rows_of(all, concept);
+            let best = rows.clone().map(|row| self.vectors.score(&query, row) + 0.0).reduce(f32::max)?;
+            let first = self.vectors.score(&query, rows.start);
+            let score = if self.mix > 0.0 { (1.0 - self.mix) * best + self.mix * first + 0.0 } else { best };
+            Some(Candidate { concept, score })
+        });
+        scored.collect()
+    }
+
     /// As [`Index::search`], but always over every row.
     pub fn search_exact(&self, queries: &[f32], k: usize) -> Vec<Vec<Candidate>> {
         self.mixed(queries, k, |k| self.exact_by_best_row(queries, k))
@@ -222,6 +243,11 @@ impl Index {
     fn check(&self, queries: &[f32]) {
         assert!(queries.len().is_multiple_of(self.info.dim), "{} values are no whole number of queries", queries.len());
     }
+}
+
+/// The rows of a concept, where `concepts` are those of all rows, ascending.
+fn rows_of(concepts: &[u32], concept: ConceptId) -> Range<usize> {
+    concepts.partition_point(|other| *other < concept.0)..concepts.partition_point(|other| *other <= concept.0)
 }
 
 fn sized(count: usize, width: usize) -> Result<usize> {

@@ -3,9 +3,9 @@
 //! A search by Sum-of-Max over all rows is the oracle; in use the best few hundred concepts of a search over whole vectors are
 //! scored so.
 
-use super::Index;
 use super::codes::quantise;
 use super::top::best_per_concept;
+use super::{Index, rows_of};
 use crate::container::{self, Check, Container, Format};
 use crate::error::{Error, Result};
 use crate::kb::ConceptId;
@@ -201,12 +201,6 @@ impl TokenStore {
         TokenCodes::new(self.info.dim, tokens)
     }
 
-    /// The rows of a concept.
-    fn rows(&self, concept: ConceptId) -> Range<usize> {
-        let all = self.concepts.get();
-        all.partition_point(|other| *other < concept.0)..all.partition_point(|other| *other <= concept.0)
-    }
-
     /// `Σ_t max_u h_t · h_u` of a mention and the best of a concept's rows, mixed with its first; nothing if there is no token.
     fn score(&self, query: &TokenCodes, rows: Range<usize>, room: &mut Room) -> Option<f32> {
         let (dim, starts) = (self.info.dim, self.starts.get().get(rows.start..=rows.end)?);
@@ -235,7 +229,7 @@ impl TokenStore {
     pub fn rank(&self, query: &TokenCodes, concepts: impl IntoIterator<Item = ConceptId>) -> Vec<Candidate> {
         let mut room = Room::default();
         let scored = concepts.into_iter().filter_map(|concept| {
-            let score = self.score(query, self.rows(concept), &mut room)?;
+            let score = self.score(query, rows_of(self.concepts.get(), concept), &mut room)?;
             Some(Candidate { concept, score })
         });
         let mut ranked: Vec<Candidate> = scored.collect();

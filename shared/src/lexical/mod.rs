@@ -6,13 +6,15 @@ mod bm25;
 mod majority;
 mod names;
 mod postings;
+mod spelling;
 mod tfidf;
 
 pub use bm25::{Bm25, Bm25Config};
 pub use majority::MajoritySurface;
 pub use names::{ExactNames, Normal};
 pub use postings::Scratch;
-pub use tfidf::{CharTfidf, overlap};
+pub use spelling::Spelling;
+pub use tfidf::CharTfidf;
 
 use crate::kb::ConceptId;
 

@@ -12,10 +12,10 @@ use crate::kb::{ConceptId, KnowledgeBase};
 use std::collections::HashMap;
 
 /// Three characters in 21 bits each.
-type Gram = u64;
+pub(super) type Gram = u64;
 
 /// The grams of a text and how often each stands there, rising.
-type Counts = Vec<(Gram, u32)>;
+pub(super) type Counts = Vec<(Gram, u32)>;
 
 /// The index of all names by their character 3-grams.
 #[derive(Clone, Debug)]
@@ -77,18 +77,8 @@ impl CharTfidf {
     }
 }
 
-/// The share of character 3-grams that two texts have in common, in any case of letters: twice the shared over all, 0 to 1 (Dice).
-pub fn overlap(a: &str, b: &str) -> f32 {
-    let [a, b] = [a, b].map(|text| count(&text.to_lowercase()));
-    let shared = a.iter().filter(|(gram, _)| b.binary_search_by_key(gram, |(other, _)| *other).is_ok()).count();
-    match a.len() + b.len() {
-        0 => 0.0,
-        all => 2.0 * shared as f32 / all as f32,
-    }
-}
-
 /// The 3-grams of lower-cased text.
-fn count(lower: &str) -> Counts {
+pub(super) fn count(lower: &str) -> Counts {
     // Python's white space holds four separators that Unicode's property does not.
     let is_space = |c: char| c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c);
     let mut grams = Vec::new();

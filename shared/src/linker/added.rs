@@ -77,6 +77,15 @@ impl Added {
         ConceptId((self.first + at.index()) as u32)
     }
 
+    fn inside(&self, id: ConceptId) -> ConceptId {
+        ConceptId((id.index() - self.first) as u32)
+    }
+
+    /// What was found among them, as a candidate among all.
+    fn of_all(&self, found: Candidate) -> Candidate {
+        Candidate { concept: self.outside(found.concept), ..found }
+    }
+
     /// Those that have a mention as their name.
     pub(super) fn named(&self, mention: &str) -> Vec<ConceptId> {
         let Some(FoundBy { dictionary, .. }) = &self.found_by else { return Vec::new() };
@@ -118,18 +127,23 @@ impl Added {
     pub(super) fn search(&self, queries: &[f32], k: usize, candidates: &mut [Vec<Candidate>]) {
         let Some(FoundBy { index, .. }) = &self.found_by else { return };
         for (found, candidates) in index.search(queries, k).into_iter().zip(candidates) {
-            let outside = |found: Candidate| Candidate { concept: self.outside(found.concept), score: found.score };
-            candidates.extend(found.into_iter().map(outside));
+            candidates.extend(found.into_iter().map(|found| self.of_all(found)));
             *candidates = best_per_concept(std::mem::take(candidates), k);
         }
+    }
+
+    /// The scores of some of them with a query.
+    pub(super) fn score(&self, query: &[f32], concepts: Vec<ConceptId>) -> Vec<Candidate> {
+        let Some(FoundBy { index, .. }) = &self.found_by else { return Vec::new() };
+        let inside = concepts.iter().map(|id| self.inside(*id));
+        index.score(query, inside).into_iter().map(|found| self.of_all(found)).collect()
     }
 
     /// The Sum-of-Max of a mention with some of them.
     pub(super) fn rank(&self, tokens: &TokenCodes, concepts: Vec<ConceptId>) -> Vec<Candidate> {
         let Some(FoundBy { tokens: Some(store), .. }) = &self.found_by else { return Vec::new() };
-        let inside = concepts.iter().map(|id| ConceptId((id.index() - self.first) as u32));
-        let outside = |found: Candidate| Candidate { concept: self.outside(found.concept), ..found };
-        store.rank(tokens, inside).into_iter().map(outside).collect()
+        let inside = concepts.iter().map(|id| self.inside(*id));
+        store.rank(tokens, inside).into_iter().map(|found| self.of_all(found)).collect()
     }
 }
 

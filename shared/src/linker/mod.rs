@@ -11,6 +11,7 @@
 //! [`Prepared::split`] by [`Encoder::batches`], and for each [`Encoder::start_for`] and [`Linker::finish`].
 
 mod added;
+mod candidates;
 mod explain;
 mod prepared;
 mod queries;
@@ -126,6 +127,22 @@ impl Linker {
         Ok(())
     }
 
+    /// Scores with another share of spelling than the bundle's
+    /// ([`ViewOptions::spelling`](crate::bundle::ViewOptions::spelling)).
+    ///
+    /// # Errors
+    /// As [`ViewOptions::check_spelling`](crate::bundle::ViewOptions::check_spelling).
+    pub fn set_spelling(&mut self, share: f32) -> Result<()> {
+        let manifest = &mut self.bundle.manifest;
+        manifest.view.spelling = share;
+        manifest.view.check_spelling(manifest.encoder.reduction.score)
+    }
+
+    /// Decides by another policy than the bundle's.
+    pub fn set_policy(&mut self, policy: NilPolicy) {
+        self.bundle.manifest.nil = policy;
+    }
+
     /// The concepts that were added.
     pub fn added(&self) -> &Added {
         &self.added
@@ -173,7 +190,8 @@ impl Linker {
             let rewritten = matches!(mention.text, Cow::Owned(_));
             prepared.push(PreparedMention { detected, sequence, named, text: mention.text.into_owned(), rewritten });
         }
-        Ok(Prepared { mentions: prepared, sequences: numbered.in_order() })
+        let texts = vec![prepared.len()];
+        Ok(Prepared { mentions: prepared, sequences: numbered.in_order(), texts })
     }
 
     /// The concepts that have a text as their name, up to spelling.
@@ -192,15 +210,6 @@ impl Linker {
             && manifest.encoder.reduction.score == Score::Cosine
     }
 
-    /// The score of a mention of so many tokens with a text that is letter for letter its own, where scores are cosines: 1, or
-    /// that of each token.
-    fn highest(&self, tokens: usize) -> f32 {
-        match self.scorer {
-            Scorer::Dual => 1.0,
-            Scorer::SumOfMax => tokens as f32,
-        }
-    }
-
     /// Searches and decides (steps 5 to 7).
     ///
     /// # Shapes
@@ -211,22 +220,13 @@ impl Linker {
     pub fn finish(&self, prepared: &Prepared, queries: &Queries, options: &LinkOptions) -> Vec<Link> {
         let k = options.k.max(1);
         // The best is compared with the second, even if one alone is asked for.
-        let searched = k.max(2);
-        let candidates = self.search(prepared.sequences.len(), queries, searched);
-        let link = |mention: &PreparedMention| {
+        let candidates = self.candidates(prepared, queries, k.max(2));
+        let link = |(mention, mut candidates): (&PreparedMention, Vec<Candidate>)| {
             let (span, origin) = (mention.detected.span, mention.detected.origin);
-            let (mut all, cut) = match mention.sequence {
-                Some(at) => (candidates[at].clone(), prepared.sequences[at].cut),
-                None => (Vec::new(), Cut::default()),
-            };
-            if let Some(at) = mention.sequence.filter(|_| self.names_score_highest()) {
-                let score = self.highest(prepared.sequences[at].ids.len());
-                all.extend(mention.named.iter().map(|concept| Candidate { concept: *concept, score }));
-            }
-            let mut candidates = best_per_concept(all, searched);
-            let lift = self.lift(&mention.text, &candidates);
-            candidates.truncate(k);
+            let cut = mention.sequence.map_or(Cut::default(), |at| prepared.sequences[at].cut);
             let named = candidates.first().is_some_and(|best| mention.named.contains(&best.concept));
+            let lift = self.lift(mention, queries, &candidates, named);
+            candidates.truncate(k);
             let decision = match mention.sequence {
                 Some(_) => self.decide(&candidates, lift, named, options.threshold),
                 None => Decision::Nil { reason: NilReason::EmptyMention, best: None },
@@ -234,22 +234,43 @@ impl Linker {
             let read_as = mention.rewritten.then(|| mention.text.clone());
             Link { span, origin, decision, candidates, lift, ranker_scores: Vec::new(), named, read_as, cut }
         };
-        prepared.mentions.iter().map(link).collect()
+        let mut links: Vec<Link> = prepared.mentions.iter().zip(candidates).map(link).collect();
+        let mut first = 0;
+        for mentions in &prepared.texts {
+            self.accompany_some(prepared, first, queries, &mut links[first..first + mentions], k);
+            first += mentions;
+        }
+        links
     }
 
-    /// What tells whether there is a concept for a mention, beside the score; nothing without a candidate.
+    /// What tells whether there is a concept for each mention, beside the score; nothing for one without a candidate.
+    ///
+    /// # Shapes
+    /// links, one for each mention; queries `[sequences]`
     ///
     /// # Errors
-    /// If the best concept's record is damaged.
-    pub fn signs(&self, mention: &str, candidates: &[Candidate]) -> Result<Option<Signs>> {
-        let Some(best) = candidates.first() else { return Ok(None) };
-        Ok(Signs::new(mention, candidates, self.concept(best.concept)?.names()))
+    /// If a concept's record is damaged.
+    pub fn signs(&self, prepared: &Prepared, queries: &Queries, links: &[Link]) -> Result<Vec<Option<Signs>>> {
+        let each = prepared.mentions.iter().zip(links);
+        each.map(|(mention, link)| self.signs_of(mention, queries, &link.candidates, link.named)).collect()
     }
 
-    fn lift(&self, mention: &str, candidates: &[Candidate]) -> f32 {
+    fn signs_of(
+        &self,
+        mention: &PreparedMention,
+        queries: &Queries,
+        candidates: &[Candidate],
+        named: bool,
+    ) -> Result<Option<Signs>> {
+        let (Some(best), Some(at)) = (candidates.first(), mention.sequence) else { return Ok(None) };
+        let (concept, vector) = (self.concept(best.concept)?, queries.vector(at, self.encoder.dim()));
+        Ok(Signs::new(&mention.text, vector, candidates, concept.names(), named))
+    }
+
+    fn lift(&self, mention: &PreparedMention, queries: &Queries, candidates: &[Candidate], named: bool) -> f32 {
         let Some(lift) = &self.bundle.manifest.nil.lift else { return 0.0 };
         // A damaged record is said where the concept's name is shown.
-        self.signs(mention, candidates).ok().flatten().map_or(0.0, |signs| lift.of(&signs))
+        self.signs_of(mention, queries, candidates, named).ok().flatten().map_or(0.0, |signs| lift.of(&signs))
     }
 
     /// Decides a link anew, by the bundle's policy or another threshold; one whose candidates a ranker has put into order, by the

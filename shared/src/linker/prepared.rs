@@ -10,6 +10,8 @@ use std::collections::HashMap;
 pub struct Prepared {
     pub(super) mentions: Vec<PreparedMention>,
     pub(super) sequences: Vec<Encoded>,
+    /// How many mentions each text has, one text after the other.
+    pub(super) texts: Vec<usize>,
 }
 
 pub(super) struct PreparedMention {
@@ -52,18 +54,20 @@ impl Numbered {
 impl Prepared {
     /// Joins the mentions of several texts; sequences that occur in more than one are encoded once.
     pub fn join(texts: impl IntoIterator<Item = Prepared>) -> Self {
-        let (mut numbered, mut mentions) = (Numbered::default(), Vec::new());
+        let (mut numbered, mut mentions, mut lengths) = (Numbered::default(), Vec::new(), Vec::new());
         for text in texts {
+            lengths.extend(text.texts);
             let numbers: Vec<usize> = text.sequences.into_iter().map(|encoded| numbered.number(encoded)).collect();
             mentions.extend(text.mentions.into_iter().map(|mention| {
                 let sequence = mention.sequence.map(|at| numbers[at]);
                 PreparedMention { sequence, ..mention }
             }));
         }
-        Self { mentions, sequences: numbered.in_order() }
+        Self { mentions, sequences: numbered.in_order(), texts: lengths }
     }
 
-    /// Takes it apart, a part for each group of sequences, in their order. Mentions without a sequence come with the first.
+    /// Takes it apart, a part for each group of sequences, in their order. Mentions without a sequence come with the first. In a part
+    /// each mention stands for itself, without companions ([`Linker::accompany`](super::Linker::accompany)).
     ///
     /// # Panics
     /// If the groups do not have every sequence once.
@@ -86,6 +90,7 @@ impl Prepared {
                 (at, Some(within))
             });
             parts[at].places.push(place);
+            parts[at].prepared.texts.push(1);
             parts[at].prepared.mentions.push(PreparedMention { sequence, ..mention });
         }
         parts
@@ -124,6 +129,7 @@ mod tests {
         let whole = || Prepared {
             mentions: mentions.iter().map(|m| mention(m.detected.span.start, m.sequence)).collect(),
             sequences: vec![encoded(10), encoded(11), encoded(12)],
+            texts: vec![4],
         };
         let parts = whole().split(&[vec![1], vec![2, 0]]);
         let shown: Vec<_> = parts
@@ -136,14 +142,14 @@ mod tests {
             .collect();
         assert_eq!(shown[0], (vec![0, 1, 3], vec![11], vec![Some(0), None, Some(0)]));
         assert_eq!(shown[1], (vec![2], vec![12, 10], vec![Some(1)]));
-        let nothing = Prepared { mentions: vec![mention(0, None)], sequences: Vec::new() }.split(&[]);
+        let nothing = Prepared { mentions: vec![mention(0, None)], ..Prepared::default() }.split(&[]);
         assert_eq!((nothing.len(), &nothing[0].places[..]), (1, &[0][..]));
     }
 
     #[test]
     #[should_panic(expected = "in no group")]
     fn a_forgotten_sequence_is_a_mistake() {
-        let whole = Prepared { mentions: Vec::new(), sequences: vec![encoded(1), encoded(2)] };
+        let whole = Prepared { mentions: Vec::new(), sequences: vec![encoded(1), encoded(2)], texts: Vec::new() };
         whole.split(&[vec![0]]);
     }
 }

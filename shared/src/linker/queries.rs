@@ -7,6 +7,7 @@ use crate::bundle::names;
 use crate::encoder::Encodings;
 use crate::error::{Error, Result};
 use crate::index::{FIRST_PASS, TokenCodes, TokenStore, best_per_concept};
+use crate::kb::ConceptId;
 use crate::kernels;
 use crate::nil::NilPolicy;
 use crate::score::{Candidate, Scorer};
@@ -25,6 +26,11 @@ pub struct Queries {
 }
 
 impl Queries {
+    /// The whole vector of a sequence.
+    pub(super) fn vector(&self, sequence: usize, dim: usize) -> &[f32] {
+        &self.pooled[sequence * dim..(sequence + 1) * dim]
+    }
+
     /// Adds those of further sequences.
     pub fn extend(&mut self, further: Self) {
         self.pooled.extend(further.pooled);
@@ -121,6 +127,25 @@ impl Linker {
             both.iter().map(|(tokens, first)| by_tokens(store, added, tokens, first, k)).collect::<Vec<_>>()
         });
         ranked.into_iter().flatten().collect()
+    }
+
+    /// The scores of some concepts with a sequence, in no order.
+    pub(super) fn score(&self, queries: &Queries, sequence: usize, concepts: Vec<ConceptId>) -> Vec<Candidate> {
+        let (dim, added) = (self.bundle.index.info().dim, &self.added);
+        let (others, own): (Vec<_>, Vec<_>) = concepts.into_iter().partition(|concept| added.has(*concept));
+        let store = self.bundle.token_vectors.as_ref().filter(|_| self.scorer == Scorer::SumOfMax);
+        let (mut scored, further) = match store {
+            Some(store) => {
+                let tokens = &queries.tokens[sequence];
+                (store.rank(tokens, own), added.rank(tokens, others))
+            }
+            None => {
+                let vector = queries.vector(sequence, dim);
+                (self.bundle.index.score(vector, own), added.score(vector, others))
+            }
+        };
+        scored.extend(further);
+        scored
     }
 
     /// As [`Linker::search`] without a first pass or a graph, over all concepts of the bundle: its oracle.

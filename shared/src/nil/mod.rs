@@ -1,6 +1,7 @@
 //! NIL: the knowledge base has no concept for a mention. An answer, not an absence.
 
 mod lift;
+mod logistic;
 
 pub use lift::{Lift, Signs};
 

@@ -74,7 +74,7 @@ pub fn run(args: &CandidatesArgs, device: &DeviceArgs, json: bool) -> Result<()>
         return finish(args, snapshot.kb(), found, &device, json);
     }
     if let Some(bundle) = &args.bundle {
-        let opened = dense::open_on(bundle, device.clone(), &dense::Instead::default())?;
+        let opened = dense::open_on(bundle, device.clone())?;
         let found = search(args, opened.road.as_ref(), &opened.concepts.kb)?;
         return finish(args, &opened.concepts.kb, found, &device, json);
     }

@@ -133,7 +133,7 @@ fn decision(link: &Link, met: &[Met], threshold: Option<f32>) -> String {
         (None, _) => "there is no threshold".to_owned(),
         (Some(threshold), 0.0) => format!("the threshold is {threshold}"),
         (Some(threshold), lift) => {
-            format!("to which its margin, length and spelling add {lift:.4}; the threshold is {threshold}")
+            format!("to which margin, length, spelling and meaning add {lift:.4}; the threshold is {threshold}")
         }
     };
     let margin = match met {

@@ -97,10 +97,12 @@ fn print_manifest(bundle: &Bundle) {
     row("Knowledge base", format!("{}: {} concepts, {} names", kb.name, kb.concepts, kb.names));
     row("Dictionary", format!("{} names to be found in text", bundle.dictionary.len()));
     let mix = if view.mix > 0.0 { format!(", {} of a score", view.mix) } else { String::new() };
+    let spelling =
+        if view.spelling > 0.0 { format!("; spelling is {} of a score", view.spelling) } else { String::new() };
     row(
         "Concepts by",
         format!(
-            "{:?} (template {:?}, at most {} tokens{mix})",
+            "{:?} (template {:?}, at most {} tokens{mix}){spelling}",
             view.concepts, view.entity_template, view.entity_tokens
         ),
     );

@@ -2,11 +2,12 @@
 
 use super::figures::Outcome;
 use super::nil_figures::{Chosen, NilFigures, answers, tops};
-use super::{NilOf, Retriever, Split, search};
+use super::{NilOf, Split};
 use crate::bundles;
 use crate::files::{io_error, write_whole};
 use pel_shared::bundle::{Manifest, ViewOptions, names};
 use pel_shared::error::{Context, Error, Result};
+use pel_shared::lexical::Ranked;
 use pel_shared::metrics::{CurvePoint, best_f1, nil_curve, thinned, widest_at_precision};
 use pel_shared::nil::{Lift, NilPolicy};
 use serde::Serialize;
@@ -46,22 +47,31 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    /// Chooses a threshold for a retriever, whose scores have been lifted already, on a split of the corpus in a folder, whose mentions
-    /// it answers for that.
+    /// Whether a threshold can be chosen on a split.
     ///
     /// # Errors
-    /// If the split has no NIL mention of the kind, no threshold reaches the precision, or a mention cannot be encoded.
-    pub fn choose(retriever: &dyn Retriever, corpus: &Path, split: &Split, nil: NilOf, rule: Rule) -> Result<Self> {
+    /// If it has no NIL mention of the kind, or no other one.
+    pub fn check(split: &Split, nil: NilOf) -> Result<()> {
         let name = &split.counts.split;
         if !split.has_nil(nil) {
             let kind = if nil == NilOf::All { String::new() } else { format!(" of the kind `{}`", nil.words()) };
             return Err(Error::input(format!("the split {name} has no NIL mention{kind} to choose a threshold by")));
         }
-        if split.counts.in_kb == 0 {
-            return Err(Error::input(format!("the split {name} has no mention whose concept the knowledge base has")));
+        match split.counts.in_kb {
+            0 => Err(Error::input(format!("the split {name} has no mention whose concept the knowledge base has"))),
+            _ => Ok(()),
         }
-        let ranked = search(retriever, split, TOP, "calibrating")?;
-        let outcomes = Outcome::all(split, &ranked);
+    }
+
+    /// Chooses a threshold by the best [`TOP`] concepts of each mention of a split, whose scores have been lifted already; the corpus is
+    /// that in a folder.
+    ///
+    /// # Errors
+    /// As [`Calibration::check`], or if no threshold reaches the precision.
+    pub fn choose(ranked: &[Ranked], corpus: &Path, split: &Split, nil: NilOf, rule: Rule) -> Result<Self> {
+        Self::check(split, nil)?;
+        let name = &split.counts.split;
+        let outcomes = Outcome::all(split, ranked);
         let tops = tops(&outcomes, nil);
         let threshold = match rule {
             Rule::BestF1 => best_f1(&tops).map(|(threshold, _)| threshold),
@@ -78,7 +88,7 @@ impl Calibration {
             split: name.clone(),
             blake3: split.counts.blake3.clone(),
             rule,
-            protocol: retriever.protocol(),
+            protocol: String::new(),
             lift: None,
             figures: NilFigures::new(&outcomes, &chosen, &[1, TOP]),
             curve: nil_curve(&tops),
@@ -104,7 +114,7 @@ impl Calibration {
              precision {precision}, recall {recall}, F1 {f1}, auPR {au_pr} %, and {right} % of the links are right"
         );
         let curve = thinned(&self.curve, CURVE);
-        NilPolicy { threshold: Some(*threshold), lift: *lift, calibrated_on: Some(words), curve }
+        NilPolicy { threshold: Some(*threshold), lift: lift.clone(), calibrated_on: Some(words), curve }
     }
 }
 
@@ -115,7 +125,7 @@ const CURVE: usize = 64;
 const FEWEST: usize = 20;
 
 /// Candidates that are asked for: what the paper's table 4 measures at most.
-const TOP: usize = 64;
+pub const TOP: usize = 64;
 
 fn percent(value: Option<f64>) -> String {
     value.map_or("-".to_owned(), |value| format!("{:.1}", 100.0 * value))
@@ -133,16 +143,32 @@ fn unreachable(wished: f64, best: Option<(f32, pel_shared::metrics::LinkCounts)>
     Error::input(format!("at no threshold {few} are {} % of the links right; {best}", percent(Some(wished))))
 }
 
-/// Puts a policy, and a mix of views if one is given, into a bundle's manifest: in a folder the manifest alone is replaced, a
-/// bundle of one file is written anew; either appears whole or not at all.
+/// What a calibration changes in a bundle.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// When a mention is NIL.
+    pub nil: NilPolicy,
+    /// The mix of views, if one was chosen.
+    pub mix: Option<f32>,
+    /// The share of spelling, if one was chosen.
+    pub spelling: Option<f32>,
+}
+
+/// Puts settings into a bundle's manifest: in a folder the manifest alone is replaced, a bundle of one file is written anew;
+/// either appears whole or not at all.
 ///
 /// # Errors
 /// If the bundle cannot be read, is damaged, or cannot be written.
-pub fn set_policy(path: &Path, policy: NilPolicy, mix: Option<f32>) -> Result<()> {
+pub fn put(path: &Path, settings: Settings) -> Result<()> {
     let mut parts = bundles::parts(path).context(|| path.display().to_string())?;
     let manifest = Manifest::from_bytes(parts.get(names::MANIFEST)?).context(|| path.display().to_string())?;
-    let view = ViewOptions { mix: mix.unwrap_or(manifest.view.mix), ..manifest.view };
-    let mut manifest = Manifest { nil: policy, view, ..manifest };
+    let Settings { nil, mix, spelling } = settings;
+    let view = ViewOptions {
+        mix: mix.unwrap_or(manifest.view.mix),
+        spelling: spelling.unwrap_or(manifest.view.spelling),
+        ..manifest.view
+    };
+    let mut manifest = Manifest { nil, view, ..manifest };
     manifest.format = manifest.least_format();
     let json = serde_json::to_vec_pretty(&manifest).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
     if path.is_dir() {

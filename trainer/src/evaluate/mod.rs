@@ -11,16 +11,18 @@ mod gold;
 mod nil_figures;
 mod report;
 mod systems;
+mod trial;
 mod within;
 
 pub use args::EvaluateArgs;
-pub use calibration::{Calibration, Rule, set_policy};
+pub use calibration::{Calibration, Rule, Settings, TOP, put};
 pub use domains::{By, Domains, of_documents};
 pub use figures::{At, DomainFigures, Figures, MacroAt, Ranking, Recall};
 pub use gold::{Gold, NilOf, SeenBy, Split, SplitCounts, TrainingCounts, TrainingSplit};
 pub use nil_figures::NilFigures;
 pub use report::{Evaluation, Intervals, KbCounts, Run};
 pub use systems::{BySurface, System, lexical};
+pub use trial::Trial;
 
 use crate::files::{io_error, write_whole};
 use crate::interrupt;

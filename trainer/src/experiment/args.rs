@@ -41,7 +41,8 @@ pub struct ExperimentArgs {
     /// The two numbers of negatives of PEL's table 2; tables 3 and 4 have the first
     #[arg(long, value_delimiter = ',', default_value = "32,64")]
     pub counts: Vec<usize>,
-    /// Train only rows whose file name has one of these words; a table has every row that has been measured, with all its seeds
+    /// Train only rows whose file name is one of these words, or contains it where none is; a table has every row that has been
+    /// measured, with all its seeds
     #[arg(long, value_delimiter = ',')]
     pub only: Vec<String>,
     /// The split to measure on; thresholds of NIL are chosen on the validation split

@@ -121,8 +121,9 @@ impl Bench<'_> {
     /// Trains and measures those rows that are asked for; gives all that have been measured.
     fn trained<R: Row>(&self, rows: Vec<R>) -> Result<Vec<(R, Vec<Measured>)>> {
         let (args, mut all) = (self.args, Vec::new());
+        let slugs: Vec<String> = rows.iter().map(Row::slug).collect();
         for row in rows {
-            if args.only.is_empty() || args.only.iter().any(|word| row.slug().contains(word)) {
+            if asked_for(&row.slug(), &slugs, &args.only) {
                 args.seeds.iter().try_for_each(|seed| self.measured(&row, *seed).map(drop))?;
             }
             let measured = of_every_seed(args, &row)?;
@@ -247,6 +248,13 @@ impl Bench<'_> {
     }
 }
 
+/// Whether `--only` names a row of a table: without words every row, by a word that is a row's whole name that row alone, else every
+/// row that contains it.
+fn asked_for(slug: &str, slugs: &[String], only: &[String]) -> bool {
+    only.is_empty()
+        || only.iter().any(|word| if slugs.contains(word) { slug == word } else { slug.contains(word.as_str()) })
+}
+
 /// The primary domain of each mention's concept.
 fn primary_domains(split: &Split, kb: &KnowledgeBase, by: DomainOf) -> Domains {
     let names: Vec<Option<&str>> =
@@ -289,4 +297,22 @@ fn kept<T: Serialize + for<'de> Deserialize<'de>>(path: &Path, work: impl FnOnce
 fn keep(path: &Path, done: &impl Serialize) -> Result<()> {
     let text = serde_json::to_vec_pretty(done).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
     write_whole(path, |file| file.write_all(&text).map_err(|cause| io_error("writing", path, cause)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::asked_for;
+
+    #[test]
+    fn a_word_that_is_a_whole_name_means_that_row_alone() {
+        let slugs = ["t-e1", "t-e10", "b-hard"].map(str::to_owned);
+        let rows = |words: &[&str]| -> Vec<&str> {
+            let only: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            slugs.iter().map(String::as_str).filter(|slug| asked_for(slug, &slugs, &only)).collect()
+        };
+        assert_eq!(rows(&[]), ["t-e1", "t-e10", "b-hard"]);
+        assert_eq!(rows(&["t-e1"]), ["t-e1"]);
+        assert_eq!(rows(&["-e1"]), ["t-e1", "t-e10"]);
+        assert_eq!(rows(&["-e10", "hard"]), ["t-e10", "b-hard"]);
+    }
 }

@@ -169,6 +169,7 @@ fn encoder(
     let encoder = parts.encoder(tokens, info, &device.device)?;
     let limit = encoder.max_positions();
     view.check_mix()?;
+    view.check_spelling(info.reduction.score)?;
     if [view.entity_tokens, view.mention_tokens, view.name_tokens].iter().any(|tokens| *tokens > limit) {
         return Err(Error::input(format!("the encoder reads at most {limit} tokens; choose shorter windows")));
     }

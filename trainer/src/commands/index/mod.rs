@@ -58,6 +58,10 @@ pub struct IndexArgs {
     /// (`pel calibrate --mix` chooses it)
     #[arg(long, value_name = "SHARE")]
     mix: Option<f32>,
+    /// The share of a score that is the spelling which the mention has in common with the concept's names, for cosines
+    /// (`pel calibrate --spelling` chooses it) [default: as in the encoder's bundle, else 0]
+    #[arg(long, value_name = "SHARE")]
+    spelling: Option<f32>,
     /// The longest template in tokens [default: as in training, else 128]
     #[arg(long)]
     entity_tokens: Option<usize>,
@@ -153,6 +157,7 @@ impl IndexArgs {
             mention_tokens: self.mention_tokens.unwrap_or(defaults.mention_tokens),
             abbreviations: !self.keep_abbreviations && defaults.abbreviations,
             mix: self.mix.unwrap_or(if concepts == View::Both { defaults.mix } else { 0.0 }),
+            spelling: self.spelling.unwrap_or(defaults.spelling),
             ..defaults
         }
     }

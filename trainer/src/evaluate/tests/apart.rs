@@ -70,7 +70,9 @@ fn a_threshold_is_chosen_by_f1_or_by_the_precision_of_links() {
     let kb = kb_file::read(&folder.path().join("kb.jsonl")).expect("read").kb;
     let split = Split::read(folder.path(), "test", 1, &kb, None).expect("read");
     let exact = systems::lexical(System::Exact, &kb, None).expect("built");
-    let choose = |split: &Split, nil, rule| Calibration::choose(&exact, folder.path(), split, nil, rule);
+    let choose = |split: &Split, nil, rule| {
+        Calibration::choose(&search(&exact, split, 64, "searching").expect("found"), folder.path(), split, nil, rule)
+    };
     let found = choose(&split, NilOf::All, Rule::BestF1).expect("chosen");
     // Three have a candidate with score 1, three have none: the only two steps are after those and after these.
     assert_eq!((found.figures.counts, found.curve.len()), (NilCounts { found: 2, wrong: 1, missed: 0 }, 2));
@@ -89,7 +91,16 @@ fn a_threshold_is_chosen_by_f1_or_by_the_precision_of_links() {
     let links = choose(&split, NilOf::All, Rule::LinkPrecision(0.9)).expect("chosen").figures.links;
     assert_eq!((links.right, links.wrong, links.known), (3, 0, 4));
     let wrong = Fixed(vec![(ConceptId(0), 0.5)]);
-    let choose_wrong = |rule| Calibration::choose(&wrong, folder.path(), &split, NilOf::All, rule).map(drop);
+    let choose_wrong = |rule| {
+        Calibration::choose(
+            &search(&wrong, &split, 64, "searching").expect("found"),
+            folder.path(),
+            &split,
+            NilOf::All,
+            rule,
+        )
+        .map(drop)
+    };
     let error = choose_wrong(Rule::LinkPrecision(0.9)).expect_err("D0 is right for 2 of 6").to_string();
     assert!(error.contains("are 90.0 % of the links right; the most is 33.3 % of 6 links"), "{error}");
     let error = choose(&split, NilOf::HeldOut, Rule::BestF1).expect_err("none is held out").to_string();

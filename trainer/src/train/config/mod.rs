@@ -311,6 +311,7 @@ impl Config {
             mention_tokens,
             abbreviations,
             mix: 0.0,
+            spelling: 0.0,
         }
     }
 }
