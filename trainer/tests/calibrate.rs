@@ -90,6 +90,46 @@ fn the_mix_of_views_is_chosen_and_kept() {
 }
 
 #[test]
+fn the_share_of_spelling_is_chosen_kept_and_inherited() {
+    let bench = Bench::new();
+    let view = |bundle: &str| manifest(&bench.path(bundle))["view"].clone();
+    assert_eq!(view("bundle").get("spelling"), None, "older builds read bundles without it");
+    let done = bench.pel("calibrate @bundle --corpus @ --spelling --device cpu");
+    assert!(done.code == Some(0) && done.out.contains("Share of spelling"), "{}{}", done.out, done.err);
+    // It costs nothing on three mentions, two of which are names.
+    assert!(done.out.contains("Taken: 0.3") && done.out.contains("0.3 of spelling in a score"), "{}", done.out);
+    let spelled = manifest(&bench.path("bundle"));
+    assert_eq!(
+        (&spelled["format"], spelled["view"]["spelling"].as_f64().map(|share| share as f32)),
+        (&3.into(), Some(0.3))
+    );
+    assert!(bench.pel("inspect @bundle").out.contains("spelling is 0.3 of a score"));
+    let said = bench.pel("index --encoder @bundle --kb @kb.jsonl --device cpu --out @heir");
+    assert!(said.code == Some(0) && view("heir")["spelling"] == view("bundle")["spelling"], "{}", said.err);
+    let said = bench.pel("index --encoder @bundle --kb @kb.jsonl --spelling 0 --device cpu --out @plain");
+    assert!(said.code == Some(0) && view("plain").get("spelling").is_none(), "{}", said.err);
+    // A policy that is taken over brings the scores that it was chosen for.
+    assert_eq!(bench.pel("calibrate @plain --from @bundle").code, Some(0));
+    assert_eq!(view("plain")["spelling"], view("bundle")["spelling"]);
+    bench.refuses(&[
+        (
+            "index --encoder @bundle --kb @kb.jsonl --device cpu --out @no --spelling 1.5",
+            3,
+            "share from 0 to 1, above 0 only where",
+        ),
+        (
+            "index --encoder @bundle --kb @kb.jsonl --device cpu --out @no --score dot",
+            3,
+            "only where scores are cosines, found 0.3",
+        ),
+        ("calibrate @plain --from @bundle --spelling", 2, "cannot be used with"),
+    ]);
+    let made = bench.pel("index --encoder @bundle --kb @kb.jsonl --spelling 0 --score dot --device cpu --out @dots");
+    assert_eq!(made.code, Some(0), "{}", made.err);
+    bench.refuses(&[("calibrate @dots --corpus @ --spelling --device cpu", 3, "only where scores are cosines")]);
+}
+
+#[test]
 fn an_encoder_is_taken_out_of_a_bundle_with_its_threshold() {
     let bench = Bench::new();
     assert_eq!(bench.pel("calibrate @bundle --corpus @ --device cpu").code, Some(0));
@@ -170,7 +210,12 @@ fn signs_beside_the_score_are_weighed_and_decide() {
     assert_eq!((&linked["decision"], &rejected["decision"]), (&"linked".into(), &"nil".into()), "{linked} {rejected}");
     assert!(linked["lift"].as_f64() > Some(1.0) && linked["candidates"] == rejected["candidates"], "{linked}");
     let why = bench.pel("explain --bundle @bundle --text feverish --mention feverish --device cpu");
-    assert!(why.code == Some(0) && why.out.contains("margin, length, spelling and meaning add -"), "{}{}", why.out, why.err);
+    assert!(
+        why.code == Some(0) && why.out.contains("margin, length, spelling and meaning add -"),
+        "{}{}",
+        why.out,
+        why.err
+    );
 
     // A format that has no room for the signs is refused.
     let mut older = lifted.clone();

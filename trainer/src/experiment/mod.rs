@@ -272,6 +272,9 @@ fn primary_domains(split: &Split, kb: &KnowledgeBase, by: DomainOf) -> Domains {
 /// What has been measured of a row, by seed.
 fn of_every_seed(args: &ExperimentArgs, row: &impl Row) -> Result<Vec<Measured>> {
     let folder = args.out.join("results");
+    if !folder.exists() {
+        return Ok(Vec::new());
+    }
     let files = std::fs::read_dir(&folder).map_err(|cause| io_error("listing", &folder, cause))?;
     let prefix = format!("{}-seed", row.slug());
     let seed = |name: &str| name.strip_prefix(&prefix)?.strip_suffix(".json")?.parse::<u64>().ok();

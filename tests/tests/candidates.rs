@@ -1,0 +1,146 @@
+//! Which candidates a mention has: those of its own vectors, spelling's share in their order, and the companions of its text.
+
+use pel_shared::bundle::View;
+use pel_shared::detect::{Detected, Origin};
+use pel_shared::index::Precision;
+use pel_shared::kb::{Concept, ConceptId};
+use pel_shared::lexical::Spelling;
+use pel_shared::linker::{Link, LinkOptions, Linker, Prepared, Queries};
+use pel_shared::score::{Candidate, Scorer};
+use pel_shared::text::Span;
+use pel_shared::tokens::MentionTemplate;
+use pel_tests::devices;
+use pel_tests::table::{Table, linker, recipe};
+use pel_trainer::device::OpenDevice;
+
+const TEXT: &str = "fever, chest pain and cough with a rash of the knee";
+const MENTIONS: [&str; 5] = ["fever", "chest pain", "cough", "rash", "knee"];
+
+/// Concepts with two names, which are words of the text in changing pairs.
+fn concepts() -> Vec<Concept> {
+    let words = ["fever", "chest", "pain", "cough", "rash", "knee", "toe"];
+    let pairs = words.iter().flat_map(|one| words.iter().map(move |other| (one, other)));
+    let concept = |(at, (one, other)): (usize, (&&str, &&str))| Concept {
+        id: format!("D{at}"),
+        name: format!("{one} {other}"),
+        synonyms: vec![format!("{other} of {one}")],
+        ..Concept::default()
+    };
+    pairs.enumerate().map(concept).collect()
+}
+
+fn bundle(scorer: Scorer, spelling: f32) -> Linker {
+    let mut recipe = recipe(&Table { concepts: concepts(), ..Table::read() }, Precision::F32);
+    recipe.view.concepts = View::Both;
+    recipe.view.mention_template = MentionTemplate::Context;
+    recipe.view.mix = 0.5;
+    recipe.view.spelling = spelling;
+    recipe.scorer = scorer;
+    let (name, device) = devices().remove(0);
+    linker(recipe, &OpenDevice { device, name })
+}
+
+fn prepared(linker: &Linker, mentions: &[&str]) -> (Prepared, Queries) {
+    let given = mentions.iter().map(|mention| {
+        let start = TEXT.find(mention).expect("there");
+        Detected { span: Span::new(start, start + mention.len()), origin: Origin::Given }
+    });
+    let prepared = linker.prepare(TEXT, given.collect()).expect("they fit");
+    let queries = linker.encode(&prepared).expect("encoded");
+    (prepared, queries)
+}
+
+fn links(linker: &Linker, mentions: &[&str], k: usize) -> Vec<Link> {
+    let (prepared, queries) = prepared(linker, mentions);
+    linker.finish(&prepared, &queries, &LinkOptions { k, ..LinkOptions::default() })
+}
+
+fn ids(candidates: &[Candidate]) -> Vec<ConceptId> {
+    candidates.iter().map(|candidate| candidate.concept).collect()
+}
+
+#[test]
+fn a_quarter_of_the_places_is_for_what_the_other_mentions_found() {
+    let mut came = 0;
+    for (scorer, spelling) in [(Scorer::Dual, 0.0), (Scorer::Dual, 0.5), (Scorer::SumOfMax, 0.5)] {
+        let linker = bundle(scorer, spelling);
+        let together = links(&linker, &MENTIONS, 8);
+        for (mention, link) in MENTIONS.iter().zip(&together) {
+            let [alone, all] = [8, 49].map(|k| links(&linker, &[mention], k).remove(0));
+            assert_eq!(
+                (link.candidates.len(), ids(&link.candidates[..6])),
+                (8, ids(&alone.candidates[..6])),
+                "{mention}"
+            );
+            assert!(link.candidates.is_sorted_by(|a, b| a.rank(b).is_lt()), "{link:?}");
+            assert_eq!((link.decision, link.lift), (alone.decision, alone.lift));
+            // The two best concepts of other mentions that are not among the six, with the mention's own scores.
+            let mut best: Vec<Candidate> = together.iter().map(|link| link.candidates[0]).collect();
+            best.sort_by(Candidate::rank);
+            let mut wanted: Vec<ConceptId> = Vec::new();
+            for id in ids(&best) {
+                if !wanted.contains(&id) && !ids(&link.candidates[..6]).contains(&id) && wanted.len() < 2 {
+                    wanted.push(id);
+                }
+            }
+            for id in &wanted {
+                let found = link.candidates.iter().find(|candidate| candidate.concept == *id).expect("has come");
+                let own = all.candidates.iter().find(|candidate| candidate.concept == *id).expect("all are there");
+                assert!((found.score - own.score).abs() < 1e-5, "{found:?} {own:?}");
+            }
+            came += ids(&link.candidates).iter().filter(|id| !ids(&alone.candidates).contains(id)).count();
+            let few = links(&linker, &MENTIONS, 7);
+            let at = MENTIONS.iter().position(|other| other == mention).expect("there");
+            assert_eq!(ids(&few[at].candidates), ids(&alone.candidates[..7]), "no room in a short list");
+        }
+    }
+    assert!(came > 0, "the text has companions");
+}
+
+#[test]
+fn texts_have_companions_of_their_own_and_parts_get_theirs_at_the_end() {
+    let linker = bundle(Scorer::Dual, 0.25);
+    let options = LinkOptions { k: 8, ..LinkOptions::default() };
+    let whole = links(&linker, &MENTIONS, 8);
+    let joined = Prepared::join([&MENTIONS[..], &MENTIONS[..1]].map(|mentions| prepared(&linker, mentions).0));
+    let found = linker.finish(&joined, &linker.encode(&joined).expect("encoded"), &options);
+    assert_eq!(found[..5], whole[..]);
+    assert_eq!(found[5..], links(&linker, &MENTIONS[..1], 8)[..]);
+
+    let (all, _) = prepared(&linker, &MENTIONS);
+    let parts = all.split(&[vec![3, 1], vec![0], vec![4, 2]]);
+    let (mut done, mut queries, mut links, mut places) = (Vec::new(), Queries::default(), Vec::new(), Vec::new());
+    for part in parts {
+        let vectors = linker.encode(&part.prepared).expect("encoded");
+        links.extend(linker.finish(&part.prepared, &vectors, &options));
+        queries.extend(vectors);
+        places.extend(part.places);
+        done.push(part.prepared);
+    }
+    linker.accompany(&Prepared::join(done), &queries, &mut links, 8);
+    for (place, link) in places.into_iter().zip(&links) {
+        assert_eq!(*link, whole[place]);
+    }
+}
+
+#[test]
+fn spelling_has_its_share_of_every_score() {
+    let (plain, spelled) = (bundle(Scorer::Dual, 0.0), bundle(Scorer::Dual, 0.25));
+    let [before, after] = [&plain, &spelled].map(|linker| links(linker, &["chest pain"], 49).remove(0).candidates);
+    assert_eq!((before.len(), after.len()), (49, 49));
+    let mention = Spelling::new("chest pain");
+    for candidate in &after {
+        let own = before.iter().find(|other| other.concept == candidate.concept).expect("all are there").score;
+        let overlap = mention.nearest(spelled.concept(candidate.concept).expect("there").names());
+        assert!((candidate.score - (0.75 * own + 0.25 * overlap * overlap)).abs() < 1e-6);
+    }
+    assert!(after.is_sorted_by(|a, b| a.rank(b).is_lt()));
+    let first = spelled.concept(after[0].concept).expect("there");
+    assert_eq!(mention.nearest(first.names()), 1.0, "{}", first.name);
+
+    let mut linker = bundle(Scorer::Dual, 0.0);
+    for share in [-0.1, 1.5, f32::NAN] {
+        let error = linker.set_spelling(share).expect_err("no share").to_string();
+        assert!(error.contains("the share of spelling: expected a share from 0 to 1"), "{error}");
+    }
+}
