@@ -4,7 +4,7 @@ mod tokens;
 
 pub use tokens::Encodings;
 
-use crate::bert::{BertConfig, Precision};
+use crate::bert::{BertConfig, BertInput, Pass, Precision, multiplies_in};
 use crate::biencoder::{BiEncoder, Reduction, Side, Tower, TowerBytes, same_dim};
 use crate::cpu::{self, Sequence};
 use crate::error::{Context, Error, Result};
@@ -29,7 +29,7 @@ pub struct Encoder {
 /// What computes.
 enum Road {
     Cpu { mention: Box<cpu::Tower>, entity: Option<Box<cpu::Tower>> },
-    Burn { towers: Box<BiEncoder>, device: Device, pad: u32 },
+    Burn { towers: Box<BiEncoder>, device: Device, pad: u32, pass: Pass },
 }
 
 /// The vectors of a batch, `[rows, dim]`: here, or still on a device, from which the caller reads them back.
@@ -79,19 +79,21 @@ impl Encoder {
             let (mention, entity) = (read(mention)?, entity.map(read).transpose().context(of_entity)?);
             let dim = mention.dim();
             let towers = Box::new(BiEncoder::new(mention, entity)?);
-            (Road::Burn { towers, device: device.clone(), pad: tokens.pad() }, dim)
+            (Road::Burn { towers, device: device.clone(), pad: tokens.pad(), pass: Pass::default() }, dim)
         };
         Ok(Self { road, reduction, dim, limits })
     }
 
-    /// The same towers with linear layers that multiply in bfloat16, if they run on a processor that has instructions for
-    /// it: several times faster. Values differ in the third digit.
+    /// The same towers with linear layers that multiply in these numbers, where the device has them ([`multiplies_in`]):
+    /// several times faster. Values differ in the third digit.
     #[must_use]
-    pub fn rounded(mut self) -> Self {
-        if let Road::Cpu { mention, entity } = &mut self.road
-            && Precision::Bf16.is_here()
-        {
-            std::iter::once(mention).chain(entity).for_each(|tower| tower.round());
+    pub fn in_precision(mut self, precision: Precision) -> Self {
+        match &mut self.road {
+            Road::Cpu { mention, entity } if precision == Precision::Bf16 && precision.is_here() => {
+                std::iter::once(mention).chain(entity).for_each(|tower| tower.round());
+            }
+            Road::Burn { device, pass, .. } if multiplies_in(precision, device) => pass.precision = precision,
+            _ => {}
         }
         self
     }
@@ -161,9 +163,9 @@ impl Encoder {
                 let segments: Vec<Vec<u32>> = rows.iter().map(|row| row.segments().collect()).collect();
                 Vectors::Here(tower.forward(&sequences(rows, &segments), self.reduction))
             }
-            Road::Burn { towers, device, pad } => {
-                let tokens = TokenBatch::padded(rows, *pad);
-                Vectors::OnDevice(Box::new(towers.tower(side).forward(&tokens, self.reduction, device)))
+            Road::Burn { towers, device, pad, pass } => {
+                let input = BertInput::new(&TokenBatch::padded(rows, *pad), device);
+                Vectors::OnDevice(Box::new(towers.tower(side).forward_pass(&input, self.reduction, pass)))
             }
         })
     }

@@ -3,6 +3,7 @@
 //!
 //! It is a tower whose projection gives one value: W of BLINK's eq. 6. What reads pairs is what reads all else.
 
+use crate::bert::Precision;
 use crate::biencoder::{Reduction, Side, TowerBytes};
 use crate::bundle::ViewOptions;
 use crate::encoder::Encoder;
@@ -50,10 +51,10 @@ impl Ranker {
         Ok(Self { tokens, encoder, view })
     }
 
-    /// The same with linear layers in bfloat16; see [`Encoder::rounded`].
+    /// The same with linear layers in these numbers; see [`Encoder::in_precision`].
     #[must_use]
-    pub fn rounded(self) -> Self {
-        Self { encoder: self.encoder.rounded(), ..self }
+    pub fn in_precision(self, precision: Precision) -> Self {
+        Self { encoder: self.encoder.in_precision(precision), ..self }
     }
 
     /// How it wants mentions and entities to be written.

@@ -67,7 +67,7 @@ impl Ball {
     }
 }
 
-/// The norm of a matrix; nothing for one of zeros, or if the device gives no numbers.
+/// The norm of a matrix; nothing for one of zeros, for one with values that are not finite, or if the device gives no numbers.
 ///
 /// # Shapes
 /// `[rows, columns]`
@@ -79,7 +79,7 @@ pub fn norm(a: &Tensor<2>, norm: Norm) -> Option<f64> {
 }
 
 fn frobenius(a: &Tensor<2>) -> Option<f64> {
-    number(a.clone().powi_scalar(2).sum()).map(f64::sqrt).filter(|norm| *norm > 0.0)
+    number(a.clone().powi_scalar(2).sum()).map(f64::sqrt).filter(|norm| *norm > 0.0 && norm.is_finite())
 }
 
 /// Steps of the power iteration; and what is added to its result, which comes from below.

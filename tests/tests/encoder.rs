@@ -228,7 +228,7 @@ fn weights_in_bfloat16_are_near_to_pytorch() {
         let encode = |encoder: &Encoder| {
             encoder.encode(Side::Mention, &sequences.iter().collect::<Vec<_>>()).expect("the device works")
         };
-        let encoder = model.encoder(&Device::flex()).rounded();
+        let encoder = model.encoder(&Device::flex()).in_precision(Precision::Bf16);
         let together = encode(&encoder);
         assert_eq!(together != encode(&model.encoder(&Device::flex())), Precision::Bf16.is_here());
         for ((row, sequence), together) in golden.rows.iter().zip(&sequences).zip(together.chunks_exact(encoder.dim()))

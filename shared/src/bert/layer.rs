@@ -4,14 +4,14 @@ use super::config::{Activation, BertConfig};
 use super::dropout::drop_out;
 use super::fused::{self, Call};
 use super::weights::Weights;
-use super::{Dropout, Pass};
+use super::{Dropout, Pass, Precision, dtype};
 use crate::cpu::train::Options;
 use crate::error::Result;
 use burn::module::{Module, Param};
 use burn::nn::{LayerNorm, LayerNormConfig, Linear};
 use burn::tensor::module::attention;
 use burn::tensor::ops::AttentionModuleOptions;
-use burn::tensor::{Bool, Device, Tensor, activation};
+use burn::tensor::{Bool, Device, FloatDType, Tensor, activation};
 
 /// What a layer knows of padding.
 #[derive(Clone, Debug)]
@@ -92,7 +92,7 @@ impl Layer {
     pub fn forward(&self, hidden: Tensor<3>, padding: &Padding, pass: &Pass) -> Tensor<3> {
         match padding {
             Padding::Lengths(lengths) => self.fused(hidden, lengths, pass),
-            Padding::Mask(mask) => self.composed(hidden, mask, pass.dropout),
+            Padding::Mask(mask) => self.composed(hidden, mask, pass),
         }
     }
 
@@ -119,24 +119,31 @@ impl Layer {
     ///
     /// # Shapes
     /// padding `[batch, 1, 1, seq]` (`true` = padding)
-    fn composed(&self, hidden: Tensor<3>, padding: &Tensor<4, Bool>, dropout: Option<Dropout>) -> Tensor<3> {
-        let of = |site: u64| dropout.map(|dropout| dropout.part(site));
-        let attended = self.attended.forward(self.attend(hidden.clone(), padding, of(1)));
+    fn composed(&self, hidden: Tensor<3>, padding: &Tensor<4, Bool>, pass: &Pass) -> Tensor<3> {
+        let of = |site: u64| pass.dropout.map(|dropout| dropout.part(site));
+        let through = |linear: &Linear, x: Tensor<3>| through(linear, x, pass.precision);
+        let attended = through(&self.attended, self.attend(hidden.clone(), padding, of(1), &through));
         let attended = drop_out(attended, of(2));
         let hidden = self.attended_norm.forward(hidden + attended);
-        let wide = self.wide.forward(hidden.clone()); // [batch, seq, intermediate]
+        let wide = through(&self.wide, hidden.clone()); // [batch, seq, intermediate]
         let wide = match self.activation {
             Activation::Gelu => activation::gelu(wide),
             Activation::GeluTanh => activation::gelu_approximate(wide),
             Activation::Relu => activation::relu(wide),
         };
-        self.norm.forward(hidden + drop_out(self.narrow.forward(wide), of(3)))
+        self.norm.forward(hidden + drop_out(through(&self.narrow, wide), of(3)))
     }
 
-    fn attend(&self, hidden: Tensor<3>, padding: &Tensor<4, Bool>, dropout: Option<Dropout>) -> Tensor<3> {
+    fn attend(
+        &self,
+        hidden: Tensor<3>,
+        padding: &Tensor<4, Bool>,
+        dropout: Option<Dropout>,
+        through: &impl Fn(&Linear, Tensor<3>) -> Tensor<3>,
+    ) -> Tensor<3> {
         let [batch, seq, width] = hidden.dims();
         let split = |linear: &Linear| {
-            let all = linear.forward(hidden.clone());
+            let all = through(linear, hidden.clone());
             all.reshape([batch, seq, self.heads, width / self.heads]).swap_dims(1, 2) // [batch, heads, seq, head]
         };
         let padding = padding.clone().expand([batch, self.heads, seq, seq]);
@@ -150,6 +157,19 @@ impl Layer {
             }
         };
         mixed.swap_dims(1, 2).reshape([batch, seq, width])
+    }
+}
+
+/// A linear layer whose product is taken in the numbers of `precision`; the way back casts gradients in the same places.
+///
+/// # Shapes
+/// `[batch, seq, in]` -> `[batch, seq, out]`
+fn through(linear: &Linear, x: Tensor<3>, precision: Precision) -> Tensor<3> {
+    let Some(dtype) = dtype(precision) else { return linear.forward(x) };
+    let product = x.cast(dtype).matmul(linear.weight.val().cast(dtype).unsqueeze()).cast(FloatDType::F32);
+    match &linear.bias {
+        Some(bias) => product + bias.val().unsqueeze(),
+        None => product,
     }
 }
 

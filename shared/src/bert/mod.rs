@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::tokens::TokenBatch;
 use burn::module::{Module, Param};
 use burn::nn::{Embedding, LayerNorm};
-use burn::tensor::{Device, Int, Tensor, TensorData};
+use burn::tensor::{Device, FloatDType, Int, Tensor, TensorData};
 use layer::{Layer, Padding, layer_norm};
 use std::ops::Range;
 
@@ -44,13 +44,25 @@ pub struct Pass {
     /// Compute each layer again on the way back instead of keeping what it computed: less memory, a third more time. It
     /// is heeded where a layer is one operation; other devices have gradient checkpointing of their own.
     pub recompute: bool,
-    /// In which numbers linear layers multiply; heeded where a layer is one operation.
+    /// In which numbers linear layers multiply.
     pub precision: Precision,
 }
 
 /// Whether linear layers can multiply in these numbers on a device.
 pub fn multiplies_in(precision: Precision, device: &Device) -> bool {
-    precision == Precision::F32 || (fused::runs_on(device) && precision.is_here())
+    match dtype(precision) {
+        Some(dtype) if !fused::runs_on(device) => device.supports_dtype(dtype),
+        _ => precision.is_here(),
+    }
+}
+
+/// The numbers of a precision as Burn calls them, where they are not plain floats.
+fn dtype(precision: Precision) -> Option<FloatDType> {
+    match precision {
+        Precision::F32 => None,
+        Precision::Bf16 => Some(FloatDType::BF16),
+        Precision::F16 => Some(FloatDType::F16),
+    }
 }
 
 impl Pass {

@@ -1,7 +1,7 @@
 //! What Sum-of-Max compares (T-Biencoder, eq. 5): beside the vector of each sequence those of its tokens, from one pass.
 
 use super::{Encoder, Road, Vectors, sequences};
-use crate::bert::{BertInput, Pass};
+use crate::bert::BertInput;
 use crate::biencoder::Side;
 use crate::error::Result;
 use crate::score::Scorer;
@@ -58,9 +58,9 @@ impl Encoder {
                 let segments: Vec<Vec<u32>> = rows.iter().map(|row| row.segments().collect()).collect();
                 Vectors::Here(tower.forward_all(&sequences(rows, &segments), self.reduction).concat())
             }
-            Road::Burn { towers, device, pad } => {
+            Road::Burn { towers, device, pad, pass } => {
                 let (tower, input) = (towers.tower(side), BertInput::new(&TokenBatch::padded(rows, *pad), device));
-                let hidden = tower.bert().forward(&input, &Pass::default());
+                let hidden = tower.bert().forward(&input, pass);
                 let pooled = tower.reduce(hidden.clone(), &input, self.reduction);
                 let tokens = tower.token_vectors(hidden, &input, self.reduction.score).values;
                 let [batch, seq, dim] = tokens.dims();

@@ -9,6 +9,7 @@ use crate::train::config::Config;
 use crate::train::model::open_ranker;
 use crate::train::{MODEL, Snapshot};
 use clap::Args;
+use pel_shared::bert::Precision;
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::kb::KnowledgeBase;
 use pel_shared::lexical::Ranked;
@@ -104,7 +105,7 @@ fn finish(args: &CandidatesArgs, kb: &KnowledgeBase, found: Found, device: &Open
         None => None,
         Some(folder) => {
             let ranker = open_ranker(folder, &device.device)?;
-            let ranker = if args.bf16 { ranker.rounded() } else { ranker };
+            let ranker = if args.bf16 { ranker.in_precision(Precision::Bf16) } else { ranker };
             let scores = found.ranked_by(&ranker, kb, args.top as usize);
             Some(scores.context(|| folder.display().to_string())?)
         }

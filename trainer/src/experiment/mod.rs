@@ -122,6 +122,12 @@ impl Bench<'_> {
     fn trained<R: Row>(&self, rows: Vec<R>) -> Result<Vec<(R, Vec<Measured>)>> {
         let (args, mut all) = (self.args, Vec::new());
         let slugs: Vec<String> = rows.iter().map(Row::slug).collect();
+        let unknown = args.only.iter().find(|word| !slugs.iter().any(|slug| slug.contains(word.as_str())));
+        // Of several tables, another may have it.
+        if let (Some(word), [_]) = (unknown, &args.table[..]) {
+            let expected = slugs.join(", ");
+            return Err(Error::input(format!("--only: expected rows of the table ({expected}), found {word}")));
+        }
         for row in rows {
             if asked_for(&row.slug(), &slugs, &args.only) {
                 args.seeds.iter().try_for_each(|seed| self.measured(&row, *seed).map(drop))?;

@@ -106,8 +106,7 @@ impl<'a> Stages<'a> {
             let found = Found::listed(&self.listed(finder, split)?, mentions()?, k as u32, kb)?;
             let folder = self.ranker(by)?;
             let ranker = open_ranker(&folder, &self.bench.device.device)?;
-            let ranker =
-                if self.ranker_config(by)?.model.precision == Default::default() { ranker } else { ranker.rounded() };
+            let ranker = ranker.in_precision(self.ranker_config(by)?.model.precision);
             let scores = found.ranked_by(&ranker, kb, k).context(|| folder.display().to_string())?;
             found.write(&path, kb, Some(&scores))?;
         }

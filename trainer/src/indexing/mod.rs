@@ -6,7 +6,7 @@ pub use vectors::{Rows, WorkFolder, rows};
 
 use crate::device::OpenDevice;
 use bytes::Bytes;
-use pel_shared::bert::BertConfig;
+use pel_shared::bert::{BertConfig, Precision as InPrecision};
 use pel_shared::bundle::{EncoderInfo, FORMAT_VERSION, KbInfo, Manifest, Parts, ViewOptions, names};
 use pel_shared::concepts::ConceptTable;
 use pel_shared::container::Check;
@@ -94,7 +94,7 @@ pub fn build(recipe: Recipe, device: &OpenDevice, work: &WorkFolder) -> Result<B
     eprintln!("{} concepts, {} different texts, on {}", kb.len(), rows.sequences.len(), device.name);
     let reduction = info.reduction;
     let key = format!("{reduction:?} {:?} {}", parts.file_infos(), device.name);
-    let encoder = if bf16 { encoder.rounded() } else { encoder };
+    let encoder = if bf16 { encoder.in_precision(InPrecision::Bf16) } else { encoder };
     let encoding = Encoding { encoder: &encoder, batch_tokens, bf16, scorer };
     let Vectors { pooled, tokens } = vectors::vectors(&encoding, &rows.sequences, work, &key)?;
     let token_vectors = match tokens {

@@ -17,6 +17,7 @@ use super::catalogue::SequenceId;
 use super::config::{Checkpoints as Options, Config};
 use super::model::Model;
 use super::optimiser::Optimiser;
+use super::scale::Scale;
 use super::step::Worst;
 use crate::bundles;
 use crate::files::io_error;
@@ -46,6 +47,9 @@ struct State {
     format: u32,
     /// Steps done.
     step: usize,
+    /// The scale of the loss, where the numbers need one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    scale: Option<Scale>,
 }
 
 /// The checkpoints of a run.
@@ -64,6 +68,8 @@ pub struct Resumed {
     pub hard: HardNegatives,
     /// The learned transformation, if the run has one.
     pub worst: Option<Worst>,
+    /// The scale of the loss, if the run has one.
+    pub scale: Option<Scale>,
 }
 
 impl Checkpoints {
@@ -110,6 +116,7 @@ impl Checkpoints {
         optimiser: &Optimiser,
         hard: &HardNegatives,
         worst: Option<&Worst>,
+        scale: Option<Scale>,
     ) -> Result<()> {
         let place = self.folder.join(format!("step-{step:07}"));
         if place.is_dir() {
@@ -120,7 +127,7 @@ impl Checkpoints {
             write(&folder.join(OPTIMISER), &optimiser.to_safetensors()?)?;
             write(&folder.join(HARD), &pack(hard)?)?;
             worst.map_or(Ok(()), |worst| write(&folder.join(WORST), &pack_matrices(worst)?))?;
-            let state = serde_json::to_vec(&State { format: 1, step })
+            let state = serde_json::to_vec(&State { format: 1, step, scale })
                 .map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
             write(&folder.join(STATE), &state)
         })?;
@@ -156,7 +163,7 @@ impl Checkpoints {
                 Some(Worst::from_matrices(&config.transformation, matrices.context(named)?))
             }
         };
-        Ok((Resumed { step: state.step, model, hard, worst }, optimiser))
+        Ok((Resumed { step: state.step, model, hard, worst, scale: state.scale }, optimiser))
     }
 }
 

@@ -8,6 +8,7 @@
 //! A run's folder holds `config.toml`, `metrics.jsonl`, `checkpoints/`, and at the end `model/` and `plots/`. The same command goes on
 //! where it was stopped.
 
+mod advance;
 mod batch;
 mod catalogue;
 mod checkpoint;
@@ -19,6 +20,7 @@ pub mod log;
 pub mod model;
 pub(crate) mod optimiser;
 mod random;
+mod scale;
 mod snapshot;
 mod step;
 mod survey;
@@ -31,8 +33,7 @@ pub use held_out::{CANDIDATES, HeldOut, Validated};
 pub use snapshot::Snapshot;
 
 use crate::device::OpenDevice;
-use crate::{interrupt, memory};
-use batch::{HardNegatives, align_batch, link_batch, rank_batch};
+use batch::HardNegatives;
 use burn::tensor::Device;
 use catalogue::Catalogue;
 use checkpoint::{Checkpoints, Resumed};
@@ -40,14 +41,15 @@ use config::{Config, Task};
 use examples::{Example, Pair};
 use log::{Event, Log};
 use model::Model;
-use optimiser::{Optimiser, Stepped};
+use optimiser::Optimiser;
 use pel_shared::bundle::View;
-use pel_shared::error::{Error, Result};
+use pel_shared::error::Result;
 use pel_shared::import::report::Report;
 use random::Order;
+use scale::Scale;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use step::{Step, Worst};
+use step::Worst;
 use survey::Survey;
 
 /// The folder of the model in that of its run.
@@ -81,6 +83,7 @@ struct Run<'a> {
     optimiser: Optimiser,
     hard: HardNegatives,
     worst: Option<Worst>,
+    scale: Option<Scale>,
     /// The last survey and the steps before it: validation and mining after the same step share it.
     survey: Option<(usize, Survey)>,
     checkpoints: Checkpoints,
@@ -118,7 +121,7 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
     let device = device.device.clone().autodiff();
     let device = if config.model.gradient_checkpointing { device.gradient_checkpointing() } else { device };
     let checkpoints = Checkpoints::of(out, &config.checkpoints);
-    let (Resumed { step, model, hard, worst }, optimiser) = match checkpoints.last()? {
+    let (Resumed { step, model, hard, worst, scale }, optimiser) = match checkpoints.last()? {
         Some((step, folder)) => {
             eprintln!("going on after step {step}");
             Checkpoints::load(&folder, config, &device)?
@@ -127,7 +130,8 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
             let model = Model::begin(config, &device)?;
             let optimiser = Optimiser::new(&config.optimiser, &model.towers, &device);
             let worst = model.worst(config, &device)?;
-            (Resumed { step: 0, model, hard: HardNegatives::new(), worst }, optimiser)
+            let scale = Scale::begin(config.model.precision);
+            (Resumed { step: 0, model, hard: HardNegatives::new(), worst, scale }, optimiser)
         }
     };
     let view = match config.data.task {
@@ -167,6 +171,7 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
         optimiser,
         hard,
         worst,
+        scale,
         survey: None,
         checkpoints,
     };
@@ -206,100 +211,7 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
     Ok(Trained { model, steps, examples: run.examples.len(), report, validated, step_seconds, mining_seconds })
 }
 
-/// Seconds of one step.
-struct Times {
-    step: f64,
-    mining: f64,
-}
-
 impl Run<'_> {
-    /// One step of the optimiser, with mining before it where it is due.
-    fn advance(&mut self, step: usize) -> Result<Times> {
-        interrupt::check()?;
-        let mut mining = 0.0;
-        let negatives = &self.config.negatives;
-        if self.config.data.task == Task::Link && negatives.mines() && step.is_multiple_of(negatives.mine_every) {
-            mining = self.mine(step)?;
-        }
-        let began = Instant::now();
-        let (batch, micro) = (self.config.optimiser.batch, self.config.optimiser.micro());
-        let (mut loss, mut tokens, mut without_negatives) = (0.0, 0, 0);
-        for part in 0..batch / micro {
-            interrupt::check()?;
-            let positions = step * batch + part * micro..step * batch + (part + 1) * micro;
-            let places: Vec<(usize, usize)> = positions.map(|position| (position, self.order.at(position))).collect();
-            let stepper = Step {
-                config: self.config,
-                catalogue: &self.catalogue,
-                model: &self.model,
-                device: &self.device,
-                number: (step * (batch / micro) + part) as u64,
-            };
-            let (mut outcome, alone, named) = match &self.examples {
-                Examples::Mentions(all) if self.config.data.task == Task::Rank => {
-                    let examples: Vec<&Example> = places.iter().map(|(_, at)| &all[*at]).collect();
-                    let batch = rank_batch(&self.catalogue, &examples)?;
-                    let named = batch.mentions.iter().map(|example| example.place.clone()).collect::<Vec<_>>();
-                    (stepper.rank(&batch)?, 0, named)
-                }
-                Examples::Mentions(all) => {
-                    let examples: Vec<_> = places.iter().map(|(position, at)| (*position, *at, &all[*at])).collect();
-                    let batch = link_batch(self.config, &self.catalogue, &examples, &self.hard);
-                    let named = batch.mentions.iter().map(|example| example.place.clone()).collect::<Vec<_>>();
-                    (stepper.link(&batch, self.worst.as_mut())?, batch.without_negatives(), named)
-                }
-                Examples::Pairs(all) => {
-                    let pairs: Vec<_> = places.iter().map(|(position, at)| (*position, all[*at])).collect();
-                    let batch = align_batch(self.config, &self.catalogue, &pairs);
-                    let names = pairs.iter().filter_map(|(_, pair)| self.catalogue.kb.get(pair.concept));
-                    (stepper.align(&batch)?, 0, names.map(|concept| concept.id.clone()).collect())
-                }
-            };
-            if !outcome.loss.is_finite() {
-                return Err(not_a_number("loss", step, &named));
-            }
-            self.optimiser.add(&self.model.towers, &mut outcome.gradients)?;
-            loss += outcome.loss;
-            tokens += outcome.tokens;
-            without_negatives += alone;
-        }
-        let Stepped { gradient_norm, learning_rate } =
-            self.optimiser.step(&mut self.model.towers, step, self.steps, batch)?;
-        if !gradient_norm.is_finite() {
-            return Err(not_a_number("gradient", step, &[]));
-        }
-        let seconds = began.elapsed().as_secs_f64();
-        self.log.say(&Event::Step {
-            step: step + 1,
-            epoch: (step + 1) as f64 * batch as f64 / self.examples.len() as f64,
-            loss: loss / batch as f64,
-            gradient_norm,
-            learning_rate,
-            pairs_per_s: batch as f64 / seconds,
-            tokens_per_s: tokens as f64 / seconds,
-            without_negatives,
-            peak_bytes: memory::peak(),
-        })?;
-        Ok(Times { step: seconds, mining })
-    }
-
-    /// Mines for the examples until the next mining pass; returns the seconds.
-    fn mine(&mut self, step: usize) -> Result<f64> {
-        let began = Instant::now();
-        let Examples::Mentions(mentions) = &self.examples else { return Ok(0.0) };
-        let batch = self.config.optimiser.batch;
-        let until = (step + self.config.negatives.mine_every).min(self.steps);
-        let mut numbers: Vec<usize> = (step * batch..until * batch).map(|position| self.order.at(position)).collect();
-        numbers.sort_unstable();
-        numbers.dedup();
-        let examples: Vec<(usize, &Example)> = numbers.into_iter().map(|number| (number, &mentions[number])).collect();
-        let survey = survey(&mut self.survey, step, &self.model, &self.catalogue, &self.device)?;
-        self.hard = survey.mine(self.config, &self.model, &self.catalogue, &examples)?;
-        let seconds = began.elapsed().as_secs_f64();
-        self.log.say(&Event::Mining { step, seconds, examples: examples.len() })?;
-        Ok(seconds)
-    }
-
     fn validate(&mut self, step: usize) -> Result<Option<Validated>> {
         let Some(held_out) = &self.held_out else { return Ok(None) };
         let began = Instant::now();
@@ -323,6 +235,7 @@ impl Run<'_> {
             &self.optimiser,
             &self.hard,
             self.worst.as_ref(),
+            self.scale,
         )
     }
 }
@@ -340,12 +253,4 @@ fn survey<'a>(
         _ => Survey::new(model, catalogue, device)?,
     };
     Ok(&last.insert((step, survey)).1)
-}
-
-fn not_a_number(what: &str, step: usize, batch: &[String]) -> Error {
-    let batch = if batch.is_empty() { String::new() } else { format!("; its batch: {}", batch.join(", ")) };
-    Error::input(format!(
-        "step {}: the {what} is no finite number any more; lower the learning rate, or look at the batch{batch}",
-        step + 1
-    ))
 }

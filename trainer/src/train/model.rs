@@ -278,7 +278,7 @@ impl Model {
         let mut towers = files.iter().map(Files::tower);
         let mention = towers.next().ok_or_else(|| Error::artifact("a model has at least one tower"))?;
         let encoder = Encoder::new(mention, towers.next(), &self.tokens, self.reduction, device)?;
-        Ok(if self.precision == Precision::Bf16 { encoder.rounded() } else { encoder })
+        Ok(encoder.in_precision(self.precision))
     }
 }
 

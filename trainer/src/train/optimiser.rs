@@ -113,16 +113,22 @@ impl Optimiser {
         collect.failed.map_or(Ok(()), Err)
     }
 
-    /// Changes the parameters by what was added up, the mean over `examples`, and forgets it.
+    /// Changes the parameters by what was added up, divided by `divisor`, and forgets it. If its norm is no finite number,
+    /// nothing is changed.
     ///
     /// # Errors
     /// If the device fails.
-    pub fn step(&mut self, towers: &mut BiEncoder, step: usize, steps: usize, examples: usize) -> Result<Stepped> {
-        let mean = 1.0 / examples as f64;
+    pub fn step(&mut self, towers: &mut BiEncoder, step: usize, steps: usize, divisor: f64) -> Result<Stepped> {
+        let mean = 1.0 / divisor;
         let norm = self.norm()? * mean;
         let clip = self.options.clip;
         let clipped = if clip > 0.0 && norm > clip { clip / norm } else { 1.0 };
         let rate = learning_rate(&self.options, step, steps);
+        let stepped = Stepped { gradient_norm: norm, learning_rate: rate };
+        if !norm.is_finite() {
+            self.slots.iter_mut().for_each(|slot| slot.gradient = None);
+            return Ok(stepped);
+        }
         let adamw = AdamW {
             rate: rate as f32,
             beta_1: self.options.betas[0] as f32,
@@ -137,7 +143,7 @@ impl Optimiser {
         // Values are changed where they lie if nobody else holds them, so the towers are taken out meanwhile.
         let hollow = towers.clone().map(&mut Hollow);
         *towers = std::mem::replace(towers, hollow).map(&mut change);
-        change.failed.map_or(Ok(Stepped { gradient_norm: norm, learning_rate: rate }), Err)
+        change.failed.map_or(Ok(stepped), Err)
     }
 
     /// The norm of all gradients together.

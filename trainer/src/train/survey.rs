@@ -15,7 +15,7 @@ use pel_shared::biencoder::Side;
 use pel_shared::container::Check;
 use pel_shared::encoder::Encoder;
 use pel_shared::error::Result;
-use pel_shared::index::{FIRST_PASS, Index, IndexInfo, Precision, TokenStore, TokenStoreBuilder};
+use pel_shared::index::{Index, IndexInfo, Precision, TokenStore, TokenStoreBuilder};
 use pel_shared::kb::ConceptId;
 use pel_shared::score::{Candidate, Scorer};
 use pel_shared::tokens::{Encoded, by_length};
@@ -24,6 +24,9 @@ use std::collections::BTreeMap;
 
 /// Tokens of one encoder batch, padding included.
 const BATCH_TOKENS: usize = 2048;
+/// Concepts that a first pass leaves to Sum-of-Max. More than a bundle takes: training on tokens alone leaves whole vectors behind,
+/// and here a few milliseconds a mention are nothing.
+const FIRST_PASS: usize = 4096;
 /// The vectors of all sequences.
 pub struct Survey {
     encoder: Encoder,

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 /// Rows whose products are added to a weight's gradient at a time: they stay in the cache meanwhile.
 const BLOCK: usize = 256;
 
-/// In which numbers matrices are multiplied. Weights, sums and all that is not a linear layer stay floats.
+/// In which numbers linear layers multiply; weights and all that is no linear layer stay floats. Where a device has which,
+/// [`crate::bert::multiplies_in`] says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Precision {
@@ -18,12 +19,23 @@ pub enum Precision {
     F32,
     /// bfloat16: eight bits of precision, summed in floats.
     Bf16,
+    /// Half floats, eleven bits up to 65,504, for GPUs: gradients need a scale ([`Precision::needs_scale`]).
+    F16,
 }
 
 impl Precision {
     /// Whether this processor has instructions for it.
     pub fn is_here(self) -> bool {
-        self == Precision::F32 || bf16::Road::best() != bf16::Road::Plain
+        match self {
+            Self::F32 => true,
+            Self::Bf16 => bf16::Road::best() != bf16::Road::Plain,
+            Self::F16 => false,
+        }
+    }
+
+    /// Whether small gradients would be lost, and large ones overflow, unless the loss is scaled.
+    pub fn needs_scale(self) -> bool {
+        self == Self::F16
     }
 }
 
@@ -38,14 +50,14 @@ pub struct Panels {
 /// Packs weights, one after the other, on all threads.
 pub fn pack_all<const N: usize>(precision: Precision, weights: [Matrix<'_>; N]) -> [Panels; N] {
     let len = |Matrix { rows, cols, .. }: Matrix<'_>| match precision {
-        Precision::F32 => gemm::packed_len(rows, cols),
         Precision::Bf16 => bf16::packed_len(cols, rows),
+        _ => gemm::packed_len(rows, cols),
     };
     let mut panels =
         weights.map(|weight| Panels { inputs: weight.rows, outputs: weight.cols, values: Buffer::new(len(weight)) });
     for_each(weights.into_iter().zip(&mut panels).collect(), |(weight, panels)| match precision {
-        Precision::F32 => gemm::pack(weight, &mut panels.values),
         Precision::Bf16 => bf16::pack_columns(bf16::Road::best(), weight, words(&mut panels.values)),
+        _ => gemm::pack(weight, &mut panels.values),
     });
     panels
 }
@@ -117,8 +129,8 @@ pub type Pair<'a> = (Matrix<'a>, Matrix<'a>);
 /// x `[rows, in]`, y `[rows, out]` -> `[in, out]`
 pub fn weight_gradients<const N: usize>(precision: Precision, pairs: [Pair<'_>; N]) -> [Vec<f32>; N] {
     match precision {
-        Precision::F32 => in_floats(pairs),
         Precision::Bf16 => in_bf16(pairs),
+        _ => in_floats(pairs),
     }
 }
 

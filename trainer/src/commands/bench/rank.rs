@@ -42,7 +42,7 @@ pub(super) fn rank(args: &BenchArgs, device: &OpenDevice) -> Result<Vec<RankRow>
         return Ok(rows);
     }
     if Precision::Bf16.is_here() {
-        rows.push(row(args, "bf16", &ranker.rounded(), &pairs)?);
+        rows.push(row(args, "bf16", &ranker.in_precision(Precision::Bf16), &pairs)?);
     }
     let copy = quantised(folder, &config)?;
     rows.push(row(args, "int8", &open_ranker(copy.path(), &device.device)?, &pairs)?);

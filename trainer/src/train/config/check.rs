@@ -149,8 +149,11 @@ impl Config {
         match paths.into_iter().find(|(_, path, needed)| *needed && path.as_os_str().is_empty()) {
             Some((key, ..)) => Err(Error::input(format!("the configuration: `{key}`: expected a path, found nothing"))),
             None if !multiplies_in(model.precision, device) => {
-                let expected = "f32: bf16 needs a processor with AMX, and `--device cpu`";
-                Err(Error::input(format!("the configuration: `model.precision`: expected {expected}, found bf16")))
+                let found = format!("{:?}", model.precision).to_lowercase();
+                let expected = "f32, or bf16 on a processor with AMX or a GPU that has it, or f16 on a GPU that has it";
+                let message =
+                    format!("`model.precision`: expected {expected} (this device: `pel devices`), found {found}");
+                Err(Error::input(format!("the configuration: {message}")))
             }
             None => Ok(()),
         }

@@ -7,7 +7,7 @@
 //! ```
 
 use super::super::batch::{LinkBatch, Pairing, tokens_of};
-use super::{Outcome, Step, Worst, outcome, tokens_in, towards};
+use super::{Outcome, Step, Worst, tokens_in, towards};
 use burn::module::Module;
 use burn::tensor::Tensor;
 use pel_shared::adversary::fgsm;
@@ -41,7 +41,7 @@ impl Step<'_> {
                 loss = loss + perturbed * self.config.fgsm.lambda;
                 tokens += more;
             }
-            return outcome(loss.sum(), tokens);
+            return self.outcome(loss.sum(), tokens);
         };
         // Both losses share the layers below K (T-Biencoder, figure 2).
         let z = self.below(&inputs);
@@ -49,7 +49,7 @@ impl Step<'_> {
         worst.ascend(options.ascents, |matrices| {
             let frozen = self.model.towers.clone().no_grad();
             let z = z.clone().map(Tensor::detach);
-            self.loss(scores(&self.above(&frozen, z, &inputs, Some(matrices))), &targets).sum()
+            self.loss(scores(&self.above(&frozen, z, &inputs, Some(matrices))), &targets).sum() * self.scale
         });
         let matrices = worst.tracked();
         let transformed = self.above(&self.model.towers, z.clone(), &inputs, Some(matrices.clone()));
@@ -66,7 +66,7 @@ impl Step<'_> {
                 tokens += more;
             }
         }
-        let mut outcome = outcome(loss.sum(), tokens)?;
+        let mut outcome = self.outcome(loss.sum(), tokens)?;
         worst.climb(&matrices, &mut outcome.gradients);
         Ok(outcome)
     }

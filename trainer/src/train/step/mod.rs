@@ -26,7 +26,7 @@ use rand::RngCore;
 pub struct Outcome {
     /// The sum of its examples' losses.
     pub loss: f64,
-    /// The gradients of that sum.
+    /// The gradients of that sum times the scale.
     pub gradients: Gradients,
     /// How many tokens went through an encoder with gradients.
     pub tokens: usize,
@@ -44,6 +44,8 @@ pub struct Step<'a> {
     pub device: &'a Device,
     /// The number of the micro-batch in the run: dropout derives from it.
     pub number: u64,
+    /// What losses are multiplied with before their gradients are taken.
+    pub scale: f32,
 }
 
 impl Step<'_> {
@@ -140,18 +142,21 @@ impl Step<'_> {
             (self.mask(&pairing, count, Pairing::Positive), self.mask(&pairing, count, Pairing::Negative));
         let loss = loss::multi_similarity(scores, &positive, &negative, self.config.loss.multi_similarity);
         // Two names an example: the loss of an example is the mean of both.
-        outcome(loss.sum() / 2.0, tokens_in(rows))
+        self.outcome(loss.sum() / 2.0, tokens_in(rows))
+    }
+}
+
+impl Step<'_> {
+    fn outcome(&self, loss: Tensor<1>, tokens: usize) -> Result<Outcome> {
+        let value = loss.clone().inner().try_into_scalar_f32()?;
+        let scaled = if self.scale == 1.0 { loss } else { loss * self.scale };
+        Ok(Outcome { loss: value, gradients: scaled.backward(), tokens })
     }
 }
 
 /// Where FGSM pushes a pair.
 fn towards(pairing: Pairing) -> Towards {
     if pairing == Pairing::Positive { Towards::Lower } else { Towards::Higher }
-}
-
-fn outcome(loss: Tensor<1>, tokens: usize) -> Result<Outcome> {
-    let value = loss.clone().inner().try_into_scalar_f32()?;
-    Ok(Outcome { loss: value, gradients: loss.backward(), tokens })
 }
 
 fn tokens_in<'a>(rows: impl IntoIterator<Item = &'a Encoded>) -> usize {

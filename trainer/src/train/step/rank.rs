@@ -1,7 +1,7 @@
 //! Pairs of a mention and a candidate: the cross-encoder's loss (BLINK, section 4.2; PEL, appendix B).
 
 use super::super::batch::RankBatch;
-use super::{Outcome, Step, outcome, tokens_in, towards};
+use super::{Outcome, Step, tokens_in, towards};
 use burn::module::Module;
 use burn::tensor::Tensor;
 use pel_shared::adversary::fgsm;
@@ -40,6 +40,6 @@ impl Step<'_> {
             sum = sum + loss(score(tower, z + step * of_entity, &self.pass(1))) * self.config.fgsm.lambda;
             tokens *= 2;
         }
-        outcome(sum.sum(), tokens)
+        self.outcome(sum.sum(), tokens)
     }
 }

@@ -46,7 +46,7 @@ impl Start {
 
     fn step(&self) -> Step<'_> {
         let Self { config, catalogue, model, device, .. } = self;
-        Step { config, catalogue, model, device, number: 0 }
+        Step { config, catalogue, model, device, number: 0, scale: 1.0 }
     }
 
     fn loss(&self, worst: Option<&mut Worst>) -> f64 {
@@ -190,7 +190,7 @@ impl Golden {
 fn gradient_norm(start: &mut Start, mut gradients: Gradients) -> f64 {
     let mut optimiser = Optimiser::new(&start.config.optimiser, &start.model.towers, &start.device);
     optimiser.add(&start.model.towers, &mut gradients).expect("the device works");
-    optimiser.step(&mut start.model.towers, 0, 1, 1).expect("the device works").gradient_norm
+    optimiser.step(&mut start.model.towers, 0, 1, 1.0).expect("the device works").gradient_norm
 }
 
 fn near(what: &str, found: f64, expected: f64, off: f64) {
