@@ -141,23 +141,28 @@ impl Tower {
 }
 
 impl Tower {
-    /// The vectors of all tokens of the last layer's output, projected if the tower projects, of unit length for cosines.
+    /// The vectors of all tokens of the last layer's output, projected if the tower projects, of unit length for cosines. Those
+    /// that the pooling reads are compared: a mention's own ones, or its context too.
     ///
     /// # Shapes
     /// hidden `[batch, seq, hidden]` -> `[batch, seq, dim]`
-    pub fn token_vectors(&self, hidden: Tensor<3>, input: &BertInput, score: Score) -> TokenVectors {
+    pub fn token_vectors(&self, hidden: Tensor<3>, input: &BertInput, reduction: Reduction) -> TokenVectors {
         let [batch, seq, width] = hidden.dims();
         let rows = hidden.reshape([batch * seq, width]);
         let rows = match &self.projection {
             Some(linear) => linear.forward(rows),
             None => rows,
         };
-        let rows = match score {
+        let rows = match reduction.score {
             Score::Dot => rows,
             Score::Cosine => unit_length(rows),
         };
         let dim = rows.dims()[1];
-        TokenVectors { values: rows.reshape([batch, seq, dim]), mask: input.mask.clone() }
+        let mask = match reduction.pooling {
+            Pooling::Mention => &input.own,
+            Pooling::Mean | Pooling::Cls => &input.mask,
+        };
+        TokenVectors { values: rows.reshape([batch, seq, dim]), mask: mask.clone() }
     }
 }
 

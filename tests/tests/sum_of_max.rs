@@ -1,7 +1,7 @@
 //! Sum-of-Max through a bundle: what is written, what is found, what is refused; on every device.
 
 use bytes::Bytes;
-use pel_shared::biencoder::Side;
+use pel_shared::biencoder::{Pooling, Side};
 use pel_shared::bundle::{Bundle, FORMAT_VERSION, FORMAT_WITH_TOKENS, Parts, View, names};
 use pel_shared::container::Check;
 use pel_shared::detect::{Detected, Origin};
@@ -111,6 +111,27 @@ fn one_pass_gives_what_two_would() {
         let tokens = tokens.expect("asked for");
         let lengths: Vec<usize> = tokens.iter().map(|tokens| tokens.len() / linker.encoder().dim()).collect();
         assert_eq!(lengths, rows.iter().map(|row| row.ids.len()).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn pooling_by_a_mentions_own_tokens_compares_them_alone() {
+    let text = "since monday severe chest pain";
+    for (name, device) in devices() {
+        let device = OpenDevice { device, name };
+        let tokens = |pooling: Pooling| {
+            let mut recipe = with_tokens(View::Names);
+            recipe.view.mention_template = MentionTemplate::Context;
+            recipe.encoder.reduction.pooling = pooling;
+            let linker = linker(recipe, &device);
+            let mention = vec![Detected { span: Span::new(13, text.len()), origin: Origin::Given }];
+            let sequence = linker.prepare(text, mention).expect("it fits").sequences()[0].clone();
+            let vectors = linker.encoder().encode_tokens(Side::Mention, &[&sequence]).expect("encoded").remove(0);
+            (sequence, vectors, linker.encoder().dim())
+        };
+        let ((sequence, all, dim), (_, own, _)) = (tokens(Pooling::Mean), tokens(Pooling::Mention));
+        assert!(sequence.own.start > 2 && all.len() == sequence.ids.len() * dim);
+        assert_eq!(own, all[sequence.own.start * dim..sequence.own.end * dim]);
     }
 }
 

@@ -2,18 +2,19 @@
 
 use super::{Encoder, Road, Vectors, sequences};
 use crate::bert::BertInput;
-use crate::biencoder::Side;
+use crate::biencoder::{Pooling, Side};
 use crate::error::Result;
 use crate::score::Scorer;
 use crate::tokens::{Encoded, TokenBatch};
 use burn::tensor::Tensor;
+use std::ops::Range;
 
 /// The vectors of sequences, as a scorer compares them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Encodings {
     /// `[sequences, dim]`
     pub pooled: Vec<f32>,
-    /// `[tokens, dim]` of each sequence; nothing where whole vectors are compared.
+    /// `[tokens, dim]` of each sequence, those that are [compared](Encoder::compared); nothing where whole vectors are compared.
     pub tokens: Option<Vec<Vec<f32>>>,
 }
 
@@ -62,7 +63,7 @@ impl Encoder {
                 let (tower, input) = (towers.tower(side), BertInput::new(&TokenBatch::padded(rows, *pad), device));
                 let hidden = tower.bert().forward(&input, pass);
                 let pooled = tower.reduce(hidden.clone(), &input, self.reduction);
-                let tokens = tower.token_vectors(hidden, &input, self.reduction.score).values;
+                let tokens = tower.token_vectors(hidden, &input, self.reduction).values;
                 let [batch, seq, dim] = tokens.dims();
                 let all = Tensor::cat(vec![pooled, tokens.reshape([batch, seq * dim])], 1); // [batch, (1 + seq) dim]
                 Vectors::OnDevice(Box::new(all))
@@ -83,17 +84,28 @@ impl Encoder {
         }
         let longest = rows.iter().map(|row| row.ids.len()).max().unwrap_or(0);
         let padded = values.len() == rows.len() * (1 + longest) * self.dim;
-        let (mut pooled, mut tokens) = (Vec::with_capacity(rows.len() * self.dim), Vec::with_capacity(rows.len()));
+        let dim = self.dim;
+        let (mut pooled, mut tokens) = (Vec::with_capacity(rows.len() * dim), Vec::with_capacity(rows.len()));
         let mut rest = &values[..];
         for row in rows {
-            let length = row.ids.len() * self.dim;
-            let (own, others) = rest.split_at(self.dim + if padded { longest * self.dim } else { length });
-            pooled.extend_from_slice(&own[..self.dim]);
-            tokens.push(own[self.dim..][..length].to_vec());
+            let length = if padded { longest } else { row.ids.len() };
+            let (mine, others) = rest.split_at((1 + length) * dim);
+            let compared = self.compared(row);
+            pooled.extend_from_slice(&mine[..dim]);
+            tokens.push(mine[(1 + compared.start) * dim..(1 + compared.end) * dim].to_vec());
             rest = others;
         }
         assert!(rest.is_empty(), "{} values too many for {} rows", rest.len(), rows.len());
         Encodings { pooled, tokens: Some(tokens) }
+    }
+
+    /// The tokens of a sequence that Sum-of-Max compares: those that its pooling reads, without a mention's context where that
+    /// takes the mention's own tokens alone.
+    pub fn compared(&self, row: &Encoded) -> Range<usize> {
+        match self.reduction.pooling {
+            Pooling::Mention => row.own.clone(),
+            Pooling::Mean | Pooling::Cls => 0..row.ids.len(),
+        }
     }
 
     /// As [`Encoder::encode`], for a scorer.
@@ -120,7 +132,7 @@ impl Encoder {
         Ok(all)
     }
 
-    /// The vectors of all tokens of sequences, in the order given.
+    /// The vectors of the tokens of sequences that are [compared](Encoder::compared), in the order given.
     ///
     /// # Shapes
     /// -> `[tokens, dim]` for each

@@ -21,7 +21,7 @@ pub struct Met {
     pub best_text: String,
     /// The score of that text alone, from vectors that are not rounded.
     pub best_text_score: f32,
-    /// Where Sum-of-Max compares: what met each token of the mention, in its order; the similarities add up to the score.
+    /// Where Sum-of-Max compares: what met each token of the mention that is compared, in its order; the similarities add up to the score.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tokens: Vec<TokenMet>,
 }
@@ -71,7 +71,7 @@ impl Linker {
     /// # Shapes
     /// vectors of the mention `[1]` and of the texts `[rows]`, as [`Linker::encodings`] gives them
     pub fn met(&self, texts: &Texts, mention: &Encoded, own: &Encodings, vectors: &Encodings) -> Vec<Met> {
-        let mut first = 0;
+        let (mut first, compared) = (0, self.encoder.compared(mention));
         let met = |(candidate, concept, count): &(Candidate, Concept, usize)| {
             let rows = first..first + count;
             first = rows.end;
@@ -94,7 +94,7 @@ impl Linker {
                 sequence.ids.get(at).map_or(String::new(), |id| self.bundle.tokens.token(*id))
             };
             let tokens = nearest(own, vectors, row).enumerate().map(|(at, (other, similarity))| TokenMet {
-                mention: word(mention, at),
+                mention: word(mention, compared.start + at),
                 text: word(text, other),
                 similarity,
             });

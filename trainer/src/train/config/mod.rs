@@ -118,7 +118,8 @@ pub struct Model {
     pub score: Option<Score>,
     /// What is compared: one vector of each, or the vectors of all tokens (Sum-of-Max).
     pub scorer: Scorer,
-    /// How token vectors become one vector; for Sum-of-Max, in the first pass of a search.
+    /// How token vectors become one vector; for Sum-of-Max, in the first pass of a search. With `mention` it compares a
+    /// mention's own tokens alone, without its context.
     pub pooling: Pooling,
     /// The share of values that dropout drops.
     pub dropout: f64,

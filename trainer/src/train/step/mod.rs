@@ -68,7 +68,7 @@ impl Step<'_> {
         let reduction = self.model.reduction;
         match self.model.scorer {
             Scorer::Dual => TokenVectors::single(tower.reduce(hidden, input, reduction)),
-            Scorer::SumOfMax => tower.token_vectors(hidden, input, reduction.score),
+            Scorer::SumOfMax => tower.token_vectors(hidden, input, reduction),
         }
     }
 
