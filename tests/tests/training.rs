@@ -285,7 +285,7 @@ fn mixed_precision_learns_the_same_where_the_device_has_it() {
     let mut exact = twenty_steps(root.path());
     // Software Vulkan is slow, and makes every kernel anew for other numbers.
     (exact.optimiser.steps, exact.checkpoints.every, exact.checkpoints.keep) = (Some(6), 3, 2);
-    (exact.negatives.kind, exact.fgsm.lambda) = (NegativeKind::None, 0.0);
+    (exact.negatives.kind, exact.negatives.in_batch, exact.fgsm.lambda) = (NegativeKind::None, true, 0.0);
     for (at, (name, device)) in devices().into_iter().enumerate() {
         let run = |config: &Config, out: &Path| losses(config, out, name.clone(), device.clone());
         let in_floats = run(&exact, &root.path().join(format!("{at}-floats")));

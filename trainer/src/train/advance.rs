@@ -46,11 +46,10 @@ impl Run<'_> {
                 break learned;
             }
             // Nothing was changed: the same batch again, with a smaller scale.
-            if !self.scale.as_mut().is_some_and(Scale::lower) {
+            if !self.optimiser.scale.as_mut().is_some_and(Scale::lower) {
                 return Err(not_a_number("gradient", step, &[]));
             }
         };
-        self.scale.as_mut().map(Scale::hold);
         let seconds = began.elapsed().as_secs_f64();
         self.log.say(&Event::Step {
             step: step + 1,
@@ -69,7 +68,7 @@ impl Run<'_> {
     /// Gradients of the whole batch, and a change of the parameters by them unless they overflowed.
     fn learn(&mut self, step: usize) -> Result<Learned> {
         let (batch, micro) = (self.config.optimiser.batch, self.config.optimiser.micro());
-        let scale = self.scale.map_or(1.0, |scale| scale.factor());
+        let scale = self.optimiser.scale.map_or(1.0, |scale| scale.factor());
         let (mut loss, mut tokens, mut without_negatives) = (0.0, 0, 0);
         for part in 0..batch / micro {
             interrupt::check()?;
@@ -111,8 +110,7 @@ impl Run<'_> {
             tokens += outcome.tokens;
             without_negatives += alone;
         }
-        let divisor = batch as f64 * f64::from(scale);
-        let stepped = self.optimiser.step(&mut self.model.towers, step, self.steps, divisor)?;
+        let stepped = self.optimiser.step(&mut self.model.towers, step, self.steps, batch)?;
         Ok(Learned { loss, tokens, without_negatives, stepped })
     }
 

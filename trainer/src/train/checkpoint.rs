@@ -68,8 +68,6 @@ pub struct Resumed {
     pub hard: HardNegatives,
     /// The learned transformation, if the run has one.
     pub worst: Option<Worst>,
-    /// The scale of the loss, if the run has one.
-    pub scale: Option<Scale>,
 }
 
 impl Checkpoints {
@@ -116,7 +114,6 @@ impl Checkpoints {
         optimiser: &Optimiser,
         hard: &HardNegatives,
         worst: Option<&Worst>,
-        scale: Option<Scale>,
     ) -> Result<()> {
         let place = self.folder.join(format!("step-{step:07}"));
         if place.is_dir() {
@@ -127,7 +124,7 @@ impl Checkpoints {
             write(&folder.join(OPTIMISER), &optimiser.to_safetensors()?)?;
             write(&folder.join(HARD), &pack(hard)?)?;
             worst.map_or(Ok(()), |worst| write(&folder.join(WORST), &pack_matrices(worst)?))?;
-            let state = serde_json::to_vec(&State { format: 1, step, scale })
+            let state = serde_json::to_vec(&State { format: 1, step, scale: optimiser.scale })
                 .map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
             write(&folder.join(STATE), &state)
         })?;
@@ -154,6 +151,7 @@ impl Checkpoints {
         }
         let model = Model::resume(&folder.join(MODEL), config, device)?;
         let mut optimiser = Optimiser::new(&config.optimiser, &model.towers, device);
+        optimiser.scale = state.scale;
         optimiser.load(&bundles::map(&folder.join(OPTIMISER))?).context(named)?;
         let hard = unpack(&bundles::map(&folder.join(HARD))?).context(named)?;
         let worst = match model.worst(config, device)? {
@@ -163,7 +161,7 @@ impl Checkpoints {
                 Some(Worst::from_matrices(&config.transformation, matrices.context(named)?))
             }
         };
-        Ok((Resumed { step: state.step, model, hard, worst, scale: state.scale }, optimiser))
+        Ok((Resumed { step: state.step, model, hard, worst }, optimiser))
     }
 }
 

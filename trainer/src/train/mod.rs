@@ -83,7 +83,6 @@ struct Run<'a> {
     optimiser: Optimiser,
     hard: HardNegatives,
     worst: Option<Worst>,
-    scale: Option<Scale>,
     /// The last survey and the steps before it: validation and mining after the same step share it.
     survey: Option<(usize, Survey)>,
     checkpoints: Checkpoints,
@@ -121,17 +120,17 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
     let device = device.device.clone().autodiff();
     let device = if config.model.gradient_checkpointing { device.gradient_checkpointing() } else { device };
     let checkpoints = Checkpoints::of(out, &config.checkpoints);
-    let (Resumed { step, model, hard, worst, scale }, optimiser) = match checkpoints.last()? {
+    let (Resumed { step, model, hard, worst }, optimiser) = match checkpoints.last()? {
         Some((step, folder)) => {
             eprintln!("going on after step {step}");
             Checkpoints::load(&folder, config, &device)?
         }
         None => {
             let model = Model::begin(config, &device)?;
-            let optimiser = Optimiser::new(&config.optimiser, &model.towers, &device);
+            let mut optimiser = Optimiser::new(&config.optimiser, &model.towers, &device);
+            optimiser.scale = Scale::begin(config.model.precision);
             let worst = model.worst(config, &device)?;
-            let scale = Scale::begin(config.model.precision);
-            (Resumed { step: 0, model, hard: HardNegatives::new(), worst, scale }, optimiser)
+            (Resumed { step: 0, model, hard: HardNegatives::new(), worst }, optimiser)
         }
     };
     let view = match config.data.task {
@@ -171,7 +170,6 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
         optimiser,
         hard,
         worst,
-        scale,
         survey: None,
         checkpoints,
     };
@@ -235,7 +233,6 @@ impl Run<'_> {
             &self.optimiser,
             &self.hard,
             self.worst.as_ref(),
-            self.scale,
         )
     }
 }

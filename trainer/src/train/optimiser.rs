@@ -3,6 +3,7 @@
 //! On the processor the moments are plain vectors and a step changes values where they lie; on a GPU they are tensors.
 
 use super::config::{Optimiser as Options, Schedule};
+use super::scale::Scale;
 use crate::tensors::{NamedTensor, to_bytes};
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::tensor::{Device, Gradients, Tensor, TensorData};
@@ -37,6 +38,8 @@ pub struct Optimiser {
     slots: Vec<Slot>,
     device: Device,
     on_host: bool,
+    /// What losses were multiplied with before their gradients were taken; nothing for numbers that need no scale.
+    pub scale: Option<Scale>,
 }
 
 /// What a step did.
@@ -99,7 +102,7 @@ impl Optimiser {
         let mut slots = Slots { path: Vec::new(), slots: Vec::new(), on_host, device: &device };
         towers.visit(&mut slots);
         let slots = slots.slots;
-        Self { options: options.clone(), slots, device, on_host }
+        Self { options: options.clone(), slots, device, on_host, scale: None }
     }
 
     /// Adds the gradients of a micro-batch.
@@ -113,13 +116,14 @@ impl Optimiser {
         collect.failed.map_or(Ok(()), Err)
     }
 
-    /// Changes the parameters by what was added up, divided by `divisor`, and forgets it. If its norm is no finite number,
-    /// nothing is changed.
+    /// Changes the parameters by what was added up, the mean over `examples` without the scale, and forgets it. If its norm is
+    /// no finite number, nothing is changed.
     ///
     /// # Errors
     /// If the device fails.
-    pub fn step(&mut self, towers: &mut BiEncoder, step: usize, steps: usize, divisor: f64) -> Result<Stepped> {
-        let mean = 1.0 / divisor;
+    pub fn step(&mut self, towers: &mut BiEncoder, step: usize, steps: usize, examples: usize) -> Result<Stepped> {
+        let scale = self.scale.map_or(1.0, |scale| scale.factor());
+        let mean = 1.0 / (examples as f64 * f64::from(scale));
         let norm = self.norm()? * mean;
         let clip = self.options.clip;
         let clipped = if clip > 0.0 && norm > clip { clip / norm } else { 1.0 };
@@ -129,6 +133,7 @@ impl Optimiser {
             self.slots.iter_mut().for_each(|slot| slot.gradient = None);
             return Ok(stepped);
         }
+        self.scale.as_mut().map(Scale::hold);
         let adamw = AdamW {
             rate: rate as f32,
             beta_1: self.options.betas[0] as f32,

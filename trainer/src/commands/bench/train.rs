@@ -145,7 +145,7 @@ impl TrainBench<'_> {
             let mut gradients = cross_entropy(scores * SCALE, &targets).sum().backward();
             optimiser.add(&towers, &mut gradients)?;
             drop(gradients);
-            let stepped = optimiser.step(&mut towers, steps, usize::MAX, batch as f64)?;
+            let stepped = optimiser.step(&mut towers, steps, usize::MAX, batch)?;
             steps += 1;
             if stepped.gradient_norm.is_finite() {
                 Ok(())

@@ -102,7 +102,7 @@ fn steps_are_those_of_pytorch() {
                 optimiser.add(&model.towers, &mut outcome.gradients).expect("the device works");
                 loss += outcome.loss / 4.0;
             }
-            let stepped = optimiser.step(&mut model.towers, step, run.steps.len(), 4.0).expect("the device works");
+            let stepped = optimiser.step(&mut model.towers, step, run.steps.len(), 4).expect("the device works");
             let off = |found: f64, expected: f64| (found - expected).abs() / expected.abs().max(1e-3);
             assert!(off(loss, expected.loss) < near, "{what}, step {step}: loss {loss}, {}", expected.loss);
             let (norm, expected) = (stepped.gradient_norm, expected.gradient_norm);

@@ -190,7 +190,7 @@ impl Golden {
 fn gradient_norm(start: &mut Start, mut gradients: Gradients) -> f64 {
     let mut optimiser = Optimiser::new(&start.config.optimiser, &start.model.towers, &start.device);
     optimiser.add(&start.model.towers, &mut gradients).expect("the device works");
-    optimiser.step(&mut start.model.towers, 0, 1, 1.0).expect("the device works").gradient_norm
+    optimiser.step(&mut start.model.towers, 0, 1, 1).expect("the device works").gradient_norm
 }
 
 fn near(what: &str, found: f64, expected: f64, off: f64) {
