@@ -10,7 +10,8 @@ use pel_shared::linker::Linker;
 use pel_shared::nil::NilPolicy;
 use pel_shared::score::{Score, Scorer};
 use pel_trainer::device::OpenDevice;
-use pel_trainer::indexing::{Recipe, WorkFolder, build};
+use pel_trainer::indexing::{Recipe, build};
+use pel_trainer::work::WorkFolder;
 use serde::Deserialize;
 
 /// Texts with the decisions that are expected.

@@ -12,7 +12,8 @@ use pel_tests::devices;
 use pel_tests::table::{Table, recipe};
 use pel_trainer::commands::link::link;
 use pel_trainer::device::OpenDevice;
-use pel_trainer::indexing::{WorkFolder, build};
+use pel_trainer::indexing::build;
+use pel_trainer::work::WorkFolder;
 
 #[test]
 fn the_table_is_linked_as_it_says_on_every_device() {

@@ -18,7 +18,8 @@ use pel_tests::devices;
 use pel_tests::table::{Table, linker, recipe};
 use pel_trainer::commands::link::link;
 use pel_trainer::device::OpenDevice;
-use pel_trainer::indexing::{Recipe, WorkFolder, build};
+use pel_trainer::indexing::{Recipe, build};
+use pel_trainer::work::WorkFolder;
 
 const TEXTS: [&str; 4] = ["fever", "severe chest pain", "pyrexia of the toe", "chest pains since this morning"];
 
@@ -303,7 +304,7 @@ fn an_index_that_was_stopped_goes_on_where_it_was() {
     let recipe = || Recipe { batch_tokens: 16, ..with_tokens(View::Both) };
     let whole = build(recipe(), &device, &WorkFolder::beside(&out)).expect("it fits together").parts;
     // What a run has left that was stopped in its second batch.
-    let kept = folder.path().join(".bundle.work").join("vectors.f32");
+    let kept = folder.path().join(".bundle.work").join("done.f32");
     let bytes = std::fs::read(&kept).expect("kept until the bundle is saved");
     std::fs::write(&kept, &bytes[..bytes.len() / 2]).expect("written");
     let again = build(recipe(), &device, &WorkFolder::beside(&out)).expect("it goes on").parts;

@@ -24,3 +24,4 @@ pub mod split;
 pub mod tables;
 pub mod tensors;
 pub mod train;
+pub mod work;

@@ -1,8 +1,10 @@
 //! The second stage (BLINK, section 4.2): a ranker puts a retriever's first candidates into order.
 
 use crate::evaluate::{self, Query, Retriever, Split};
+use crate::files::io_error;
 use crate::interrupt;
 use crate::progress::Progress;
+use crate::work::{Begun, WorkFolder};
 use pel_shared::error::Result;
 use pel_shared::kb::{ConceptId, KnowledgeBase};
 use pel_shared::lexical::Ranked;
@@ -10,6 +12,7 @@ use pel_shared::ranker::{Ranker, reorder};
 use pel_shared::tokens::Encoded;
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::io::{Read, Seek, SeekFrom, Write};
 
 /// Pairs that are scored between two signs of life.
 const PAIRS: usize = 512;
@@ -74,20 +77,73 @@ impl<'a> Reranker<'a> {
     }
 }
 
-/// A ranker's scores of the first `k` candidates of each mention of a split.
+/// Where the scores of a run that was stopped are kept, and what stands for everything that they depend on.
+pub struct Kept<'a> {
+    /// The folder.
+    pub work: &'a WorkFolder,
+    /// A hash of the ranker, the mentions and the candidates.
+    pub key: blake3::Hash,
+}
+
+/// What is kept in place of the scores of a mention of which nothing is left.
+const NO_MENTION: f32 = f32::INFINITY;
+
+/// A ranker's scores of the first `k` candidates of each mention of a split; those that an earlier run has kept are not computed
+/// again.
 ///
 /// # Errors
-/// If a mention cannot be encoded, the device fails, or the user stops the work.
-pub fn scores(reranker: &Reranker<'_>, split: &Split, ranked: &[Ranked], k: usize) -> Result<Vec<Vec<f32>>> {
+/// If a mention cannot be encoded, the device or the work folder fails, or the user stops the work.
+pub fn scores(
+    reranker: &Reranker<'_>,
+    split: &Split,
+    ranked: &[Ranked],
+    k: usize,
+    kept: Option<&Kept<'_>>,
+) -> Result<Vec<Vec<f32>>> {
     let first = |ranked: &Ranked| ranked.iter().take(k).map(|(concept, _)| *concept).collect();
     let lists: Vec<Vec<ConceptId>> = ranked.iter().map(first).collect();
     let queries: Vec<Query<'_>> = split.queries().collect();
-    let mut progress = Progress::new("ranking", queries.len() as u64, "mentions");
-    let mut done = |mentions: usize| {
-        progress.advance(mentions as u64);
-        Ok(())
+    let piece = (PAIRS / k.max(1)).max(1);
+    let sizes: Vec<u64> =
+        lists.chunks(piece).map(|lists| lists.iter().map(|list| 4 * list.len() as u64).sum()).collect();
+    let mut begun = kept.map(|kept| kept.work.open(&kept.key, &sizes)).transpose()?;
+    let mut all = match &mut begun {
+        Some(begun) => read(begun, &lists[..(begun.done * piece).min(lists.len())])?,
+        None => Vec::new(),
     };
-    reranker.scores(&queries, &lists, &mut done)
+    let mut progress = Progress::new("ranking", queries.len() as u64, "mentions");
+    progress.resume_at(all.len() as u64);
+    for (queries, lists) in queries.chunks(piece).zip(lists.chunks(piece)).skip(all.len().div_ceil(piece)) {
+        let scores = reranker.scores(queries, lists, &mut |mentions| {
+            progress.advance(mentions as u64);
+            Ok(())
+        })?;
+        if let Some(begun) = &mut begun {
+            let values = scores
+                .iter()
+                .zip(lists)
+                .flat_map(|(scores, list)| (0..list.len()).map(|at| scores.get(at).copied().unwrap_or(NO_MENTION)));
+            let values: Vec<f32> = values.collect();
+            let written = begun.file.write_all(bytemuck::cast_slice(&values));
+            written.map_err(|cause| io_error("writing", &begun.path, cause))?;
+        }
+        all.extend(scores);
+    }
+    Ok(all)
+}
+
+/// The scores that an earlier run has kept, of these candidates.
+fn read(begun: &mut Begun, lists: &[Vec<ConceptId>]) -> Result<Vec<Vec<f32>>> {
+    let failed = |cause| io_error("reading", &begun.path, cause);
+    begun.file.seek(SeekFrom::Start(0)).map_err(failed)?;
+    let mut all = Vec::with_capacity(lists.len());
+    for list in lists {
+        let mut scores = vec![0.0f32; list.len()];
+        begun.file.read_exact(bytemuck::cast_slice_mut(&mut scores)).map_err(failed)?;
+        scores.retain(|score| *score != NO_MENTION);
+        all.push(scores);
+    }
+    Ok(all)
 }
 
 /// What a retriever found for the mentions of a split, and a ranker's scores of the first candidates of each.
@@ -109,7 +165,7 @@ impl Scored {
         top: usize,
     ) -> Result<Self> {
         let ranked = evaluate::search(retriever, split, top.max(k), "searching")?;
-        let scores = scores(reranker, split, &ranked, k)?;
+        let scores = scores(reranker, split, &ranked, k, None)?;
         Ok(Self { ranked, scores })
     }
 }

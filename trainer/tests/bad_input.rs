@@ -191,7 +191,7 @@ fn an_index_that_was_stopped_goes_on_and_ends_the_same() {
     let mut command = pel(&args);
     command.args([&kb_arg, "--encoder", &encoder, "--out", &out]).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("it can be started");
-    let work = folder.path().join(".stopped.work/vectors.f32");
+    let work = folder.path().join(".stopped.work/done.f32");
     let begun = || std::fs::metadata(&work).is_ok_and(|metadata| metadata.len() > 0);
     while !begun() {
         assert_eq!(child.try_wait().expect("it can be asked"), None, "it has ended early");

@@ -3,11 +3,10 @@
 use super::{Line, Lists};
 use crate::evaluate::{self, Retriever, Split};
 use crate::files::{io_error, write_whole};
-use crate::rerank::{Reranker, rerank, scores};
+use crate::rerank::rerank;
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::{ConceptId, KnowledgeBase};
 use pel_shared::lexical::Ranked;
-use pel_shared::ranker::Ranker;
 use pel_shared::text::Offsets;
 use std::path::Path;
 
@@ -68,14 +67,6 @@ impl Found {
         }
         split.mentions = kept;
         Ok(Self { split, ranked })
-    }
-
-    /// A ranker's scores of the first `k` candidates of each mention.
-    ///
-    /// # Errors
-    /// If a mention cannot be encoded, the device fails, or the user stops the work.
-    pub fn ranked_by(&self, ranker: &Ranker, kb: &KnowledgeBase, k: usize) -> Result<Vec<Vec<f32>>> {
-        scores(&Reranker::new(ranker, kb), &self.split, &self.ranked, k)
     }
 
     /// The lists with their first `k` candidates in the order of a ranker's scores.

@@ -1,8 +1,10 @@
 //! Lists of candidates: what a retriever found for the mentions of a split, and what a ranker says of it. One JSON object a line.
 
 mod found;
+mod teacher;
 
 pub use found::Found;
+pub use teacher::Teacher;
 
 use crate::evaluate::{Gold, Split};
 use crate::files::for_each_line;

@@ -1,16 +1,15 @@
 //! `pel candidates`: what a retriever finds for the mentions of a split, for a ranker or a student to learn from.
 
-use crate::candidates::Found;
+use crate::candidates::{Found, Teacher};
 use crate::device::{DeviceArgs, OpenDevice, Work};
 use crate::evaluate::{self, Gold, Retriever, Split, System, TrainingSplit, dense};
 use crate::kb_file;
 use crate::rerank::rerank;
 use crate::train::config::Config;
-use crate::train::model::open_ranker;
 use crate::train::{MODEL, Snapshot};
 use clap::Args;
 use pel_shared::bert::Precision;
-use pel_shared::error::{Context, Error, Result};
+use pel_shared::error::{Error, Result};
 use pel_shared::kb::KnowledgeBase;
 use pel_shared::lexical::Ranked;
 use std::path::PathBuf;
@@ -22,7 +21,7 @@ use std::path::PathBuf;
     pel train --stage rank --candidates train.jsonl --encoder all-MiniLM-L6-v2 --kb kb.jsonl --corpus corpus --out rank\n  \
     pel candidates --from train.jsonl --ranker rank/model --kb kb.jsonl --corpus corpus --split train --out taught.jsonl\n  \
     pel train --distil taught.jsonl --encoder run/model --kb kb.jsonl --corpus corpus --out student\n\n\
-    Mentions whose concept the knowledge base does not have are left out.")]
+    Mentions whose concept the knowledge base does not have are left out. A ranker that is stopped goes on with the same command.")]
 pub struct CandidatesArgs {
     /// The retriever: a run of `pel train`
     #[arg(long, value_name = "RUN", group = "retriever")]
@@ -102,15 +101,15 @@ fn search(args: &CandidatesArgs, retriever: &dyn Retriever, kb: &KnowledgeBase) 
 fn finish(args: &CandidatesArgs, kb: &KnowledgeBase, found: Found, device: &OpenDevice, json: bool) -> Result<()> {
     let Found { split, ranked } = &found;
     let teacher = match &args.ranker {
-        None => None,
+        None => {
+            found.write(&args.out, kb, None)?;
+            None
+        }
         Some(folder) => {
-            let ranker = open_ranker(folder, &device.device)?;
-            let ranker = if args.bf16 { ranker.in_precision(Precision::Bf16) } else { ranker };
-            let scores = found.ranked_by(&ranker, kb, args.top as usize);
-            Some(scores.context(|| folder.display().to_string())?)
+            let precision = if args.bf16 { Precision::Bf16 } else { Precision::F32 };
+            Some(Teacher::open(folder, precision, device)?.write(&found, kb, args.top as usize, &args.out)?)
         }
     };
-    found.write(&args.out, kb, teacher.as_deref())?;
     let share = |right: usize| 100.0 * right as f64 / split.mentions.len() as f64;
     let first = |(gold, ranked): &(&Gold, &Ranked)| ranked.first().map(|(concept, _)| *concept) == gold.concept;
     let within = |(gold, ranked): &(&Gold, &Ranked)| ranked.iter().any(|(concept, _)| Some(*concept) == gold.concept);

@@ -8,11 +8,10 @@
 use super::models::{Cross, Encoder, Finder, proxy};
 use super::ranks::Ranks;
 use super::{Bench, Row, other_kb, pretrained};
-use crate::candidates::{Found, Lists};
+use crate::candidates::{Found, Lists, Teacher};
 use crate::evaluate::{self, Retriever, Split, TrainingSplit};
 use crate::kb_file;
 use crate::train::config::Config;
-use crate::train::model::open_ranker;
 use crate::train::{MODEL, Snapshot, train};
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::kb::KnowledgeBase;
@@ -104,11 +103,8 @@ impl<'a> Stages<'a> {
         let (kb, mentions) = (self.kb_of(finder)?, || self.mentions(finder, split, every));
         if !path.is_file() {
             let found = Found::listed(&self.listed(finder, split)?, mentions()?, k as u32, kb)?;
-            let folder = self.ranker(by)?;
-            let ranker = open_ranker(&folder, &self.bench.device.device)?;
-            let ranker = ranker.in_precision(self.ranker_config(by)?.model.precision);
-            let scores = found.ranked_by(&ranker, kb, k).context(|| folder.display().to_string())?;
-            found.write(&path, kb, Some(&scores))?;
+            let precision = self.ranker_config(by)?.model.precision;
+            Teacher::open(&self.ranker(by)?, precision, self.bench.device)?.write(&found, kb, k, &path)?;
         }
         let lists = Lists::read(&path, kb)?;
         let found = Found::listed(&path, mentions()?, k as u32, kb)?;

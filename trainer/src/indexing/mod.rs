@@ -2,9 +2,10 @@
 
 mod vectors;
 
-pub use vectors::{Rows, WorkFolder, rows};
+pub use vectors::{Rows, rows};
 
 use crate::device::OpenDevice;
+use crate::work::WorkFolder;
 use bytes::Bytes;
 use pel_shared::bert::{BertConfig, Precision as InPrecision};
 use pel_shared::bundle::{EncoderInfo, FORMAT_VERSION, KbInfo, Manifest, Parts, ViewOptions, names};

@@ -3,6 +3,7 @@
 use crate::files::io_error;
 use crate::interrupt;
 use crate::progress::Progress;
+use crate::work::{Begun, WorkFolder};
 use pel_shared::biencoder::Side;
 use pel_shared::bundle::ViewOptions;
 use pel_shared::encoder::Encoder;
@@ -12,9 +13,7 @@ use pel_shared::kb::{ConceptId, KnowledgeBase};
 use pel_shared::score::Scorer;
 use pel_shared::tokens::{Encoded, Tokens, by_length};
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
 
 /// The rows of an index before they are encoded; equal token sequences are encoded once.
 #[derive(Debug)]
@@ -72,55 +71,6 @@ pub fn rows(kb: &KnowledgeBase, tokens: &Tokens, view: &ViewOptions) -> Result<R
     Ok(rows)
 }
 
-/// Where an interrupted run leaves its vectors: a folder beside the bundle.
-#[derive(Debug)]
-pub struct WorkFolder {
-    folder: PathBuf,
-}
-
-impl WorkFolder {
-    /// The work folder of a bundle to be.
-    pub fn beside(out: &Path) -> Self {
-        let name = out.file_name().unwrap_or_default().to_string_lossy();
-        Self { folder: out.with_file_name(format!(".{name}.work")) }
-    }
-
-    /// Removes the folder when the bundle is whole.
-    ///
-    /// # Errors
-    /// If it cannot be removed.
-    pub fn remove(self) -> Result<()> {
-        if self.folder.exists() {
-            std::fs::remove_dir_all(&self.folder).map_err(|cause| io_error("removing", &self.folder, cause))?;
-        }
-        Ok(())
-    }
-
-    /// Opens the vectors of an earlier run of the same work, or begins anew: the file, and the whole batches in it.
-    fn open(&self, key: &str, batch_bytes: &[u64]) -> Result<(File, PathBuf, usize)> {
-        std::fs::create_dir_all(&self.folder).map_err(|cause| io_error("making the folder", &self.folder, cause))?;
-        let (key_path, path) = (self.folder.join("key"), self.folder.join("vectors.f32"));
-        let same = std::fs::read_to_string(&key_path).is_ok_and(|found| found == key);
-        let options = OpenOptions::new().read(true).write(true).create(true).truncate(!same).open(&path);
-        let mut file = options.map_err(|cause| io_error("opening", &path, cause))?;
-        if !same {
-            std::fs::write(&key_path, key).map_err(|cause| io_error("writing", &key_path, cause))?;
-        }
-        let failed = |cause| io_error("reading", &path, cause);
-        let found = file.metadata().map_err(failed)?.len();
-        let (mut done, mut whole) = (0, 0);
-        for bytes in batch_bytes {
-            if whole + bytes > found {
-                break;
-            }
-            (done, whole) = (done + 1, whole + bytes);
-        }
-        file.set_len(whole).map_err(failed)?;
-        file.seek(SeekFrom::End(0)).map_err(failed)?;
-        Ok((file, path, done))
-    }
-}
-
 /// What an encoding run needs to know.
 pub struct Encoding<'a> {
     /// The encoder.
@@ -162,7 +112,7 @@ pub fn vectors(encoding: &Encoding<'_>, sequences: &[Encoded], work: &WorkFolder
     for sequence in sequences {
         hash.update(&(sequence.ids.len() as u64).to_le_bytes()).update(bytemuck::cast_slice(&sequence.ids));
     }
-    let (mut file, path, done) = work.open(hash.finalize().to_hex().as_str(), &sizes)?;
+    let Begun { mut file, path, done } = work.open(&hash.finalize(), &sizes)?;
     let mut progress = Progress::new("encoding", sequences.len() as u64, "texts");
     progress.resume_at(batches[..done].iter().map(|batch| batch.len() as u64).sum());
     // A few batches for each thread at a time: what is lost by an interruption is small, and the threads end together.

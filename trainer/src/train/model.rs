@@ -282,6 +282,22 @@ impl Model {
     }
 }
 
+/// Stands for the files of a model of one tower.
+///
+/// # Errors
+/// If one cannot be read.
+pub fn model_hash(folder: &Path) -> Result<blake3::Hash> {
+    let Files { fixed: Fixed { config, tokenizer }, weights, projection } = Files::read(folder)?;
+    let settings = folder.join(SETTINGS);
+    let settings = settings.is_file().then(|| bundles::map(&settings)).transpose()?;
+    let mut hash = blake3::Hasher::new();
+    for part in [Some(config), Some(tokenizer), Some(weights), projection, settings] {
+        let part = part.unwrap_or_default();
+        hash.update(&(part.len() as u64).to_le_bytes()).update(&part);
+    }
+    Ok(hash.finalize())
+}
+
 /// Opens the folder of a ranker that `pel train --stage rank` wrote.
 ///
 /// # Errors

@@ -3,7 +3,8 @@
 mod source;
 
 use crate::device::{DeviceArgs, Work};
-use crate::indexing::{Built, Recipe, WorkFolder, build};
+use crate::indexing::{Built, Recipe, build};
+use crate::work::WorkFolder;
 use crate::{bundles, kb_file};
 use clap::{Args, ValueEnum};
 use pel_shared::biencoder::{Pooling, Reduction};

@@ -5,13 +5,17 @@ use super::super::log;
 use super::super::model::open_ranker;
 use super::steps::Start;
 use super::{cpu, killed_and_resumed, refused, run, world};
+use crate::candidates::{Found, Teacher};
 use crate::evaluate::{Query, Retriever, Split};
+use crate::interrupt;
 use crate::rerank::Reranker;
 use crate::train::Snapshot;
 use crate::train::batch::Pairing;
 use burn::tensor::Device;
+use pel_shared::bert::Precision;
 use pel_shared::bundle::View;
-use pel_shared::kb::ConceptId;
+use pel_shared::kb::{ConceptId, KnowledgeBase};
+use pel_shared::lexical::Ranked;
 use pel_shared::score::Scorer;
 use std::path::Path;
 
@@ -74,6 +78,48 @@ fn a_ranker_learns_to_put_the_right_concept_first() {
     let right = scores.iter().filter(|scores| scores[1] > scores[0].max(scores[2]).max(scores[3])).count();
     assert_eq!((right as f64 / 6.0, dealt), (validated.recall_1.expect("measured"), 6));
     assert!(open_ranker(&super::tiny(), &Device::flex()).is_err());
+    stopped_and_begun_again(&trained.model, split, &candidates, &kb, root.path());
+}
+
+/// Scoring lists of candidates that is stopped goes on, computes nothing twice, and ends the same.
+fn stopped_and_begun_again(
+    model: &Path,
+    mut split: Split,
+    candidates: &[Vec<ConceptId>],
+    kb: &KnowledgeBase,
+    root: &Path,
+) {
+    // Three pieces of 128 mentions and a rest.
+    let lists: Vec<Ranked> =
+        candidates.iter().map(|list| list.iter().map(|concept| (*concept, 1.0)).collect()).collect();
+    split.mentions = split.mentions.iter().cycle().take(400).copied().collect();
+    let ranked = lists.iter().cycle().take(400).cloned().collect();
+    let mut found = Found { split, ranked };
+    let teacher = Teacher::open(model, Precision::F32, &cpu()).expect("a ranker");
+    let whole = teacher.write(&found, kb, 4, &root.join("whole.jsonl")).expect("written");
+    let (out, done) = (root.join("taught.jsonl"), root.join(".taught.jsonl.work/done.f32"));
+    for checks in 0..4 {
+        interrupt::die_after(1);
+        assert!(teacher.write(&found, kb, 4, &out).is_err());
+        interrupt::live();
+        assert!(!out.exists());
+        let kept = std::fs::metadata(&done).expect("kept").len();
+        assert_eq!(kept, 4 * 4 * [128, 256, 384, 400][checks]);
+        // Half a score is cut off, its piece computed again.
+        let file = std::fs::OpenOptions::new().append(true).open(&done).expect("there");
+        file.set_len(kept + 2).expect("longer");
+    }
+    assert_eq!(teacher.write(&found, kb, 4, &out).expect("it goes on"), whole);
+    let read = |path: &Path| std::fs::read(path).expect("written");
+    assert!(read(&out) == read(&root.join("whole.jsonl")) && !done.exists());
+
+    // What was kept for other lists is not taken.
+    interrupt::die_after(1);
+    assert!(teacher.write(&found, kb, 4, &out).is_err());
+    interrupt::live();
+    found.ranked.iter_mut().for_each(|list| list.reverse());
+    let turned = teacher.write(&found, kb, 4, &out).expect("it begins anew");
+    assert!(turned.iter().zip(&whole).all(|(turned, whole)| turned.iter().rev().eq(whole)));
 }
 
 #[test]
