@@ -10,106 +10,33 @@ use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, Dispatch, DispatchDevice, ExtensionType, Flex, backend_extension};
 use burn::tensor::{Device, Tensor, TensorData};
 
-/// The tensors of a layer's parameters, in the order that [`PARAMS`] says.
-#[derive(Clone, ExtensionType)]
-pub struct LayerTensors<B: Backend> {
-    query_weight: FloatTensor<B>,
-    key_weight: FloatTensor<B>,
-    value_weight: FloatTensor<B>,
-    attended_weight: FloatTensor<B>,
-    wide_weight: FloatTensor<B>,
-    narrow_weight: FloatTensor<B>,
-    query_bias: FloatTensor<B>,
-    key_bias: FloatTensor<B>,
-    value_bias: FloatTensor<B>,
-    attended_bias: FloatTensor<B>,
-    wide_bias: FloatTensor<B>,
-    narrow_bias: FloatTensor<B>,
-    attended_gamma: FloatTensor<B>,
-    attended_beta: FloatTensor<B>,
-    gamma: FloatTensor<B>,
-    beta: FloatTensor<B>,
-}
-
-impl<B: Backend> LayerTensors<B> {
-    fn from_list(list: [FloatTensor<B>; PARAMS]) -> Self {
-        let [
-            query_weight,
-            key_weight,
-            value_weight,
-            attended_weight,
-            wide_weight,
-            narrow_weight,
-            query_bias,
-            key_bias,
-            value_bias,
-            attended_bias,
-            wide_bias,
-            narrow_bias,
-            attended_gamma,
-            attended_beta,
-            gamma,
-            beta,
-        ] = list;
-        Self {
-            query_weight,
-            key_weight,
-            value_weight,
-            attended_weight,
-            wide_weight,
-            narrow_weight,
-            query_bias,
-            key_bias,
-            value_bias,
-            attended_bias,
-            wide_bias,
-            narrow_bias,
-            attended_gamma,
-            attended_beta,
-            gamma,
-            beta,
+/// Names the tensors of a layer's parameters once, in the order that [`PARAMS`] says.
+macro_rules! layer_tensors {
+    ($($name:ident),*) => {
+        /// The tensors of a layer's parameters.
+        #[derive(Clone, ExtensionType)]
+        pub struct LayerTensors<B: Backend> {
+            $($name: FloatTensor<B>,)*
         }
-    }
 
-    fn into_list(self) -> [FloatTensor<B>; PARAMS] {
-        let Self {
-            query_weight,
-            key_weight,
-            value_weight,
-            attended_weight,
-            wide_weight,
-            narrow_weight,
-            query_bias,
-            key_bias,
-            value_bias,
-            attended_bias,
-            wide_bias,
-            narrow_bias,
-            attended_gamma,
-            attended_beta,
-            gamma,
-            beta,
-        } = self;
-        [
-            query_weight,
-            key_weight,
-            value_weight,
-            attended_weight,
-            wide_weight,
-            narrow_weight,
-            query_bias,
-            key_bias,
-            value_bias,
-            attended_bias,
-            wide_bias,
-            narrow_bias,
-            attended_gamma,
-            attended_beta,
-            gamma,
-            beta,
-        ]
-    }
+        impl<B: Backend> LayerTensors<B> {
+            fn from_list([$($name),*]: [FloatTensor<B>; PARAMS]) -> Self {
+                Self { $($name),* }
+            }
+
+            fn into_list(self) -> [FloatTensor<B>; PARAMS] {
+                [$(self.$name),*]
+            }
+        }
+    };
 }
+
+#[rustfmt::skip]
+layer_tensors!(
+    query_weight, key_weight, value_weight, attended_weight, wide_weight, narrow_weight,
+    query_bias, key_bias, value_bias, attended_bias, wide_bias, narrow_bias,
+    attended_gamma, attended_beta, gamma, beta
+);
 
 /// Tensors of a layer's parameters: weights `[in, out]` and biases of queries, keys, values, attended, wide and narrow; γ and
 /// β of both LayerNorms.
