@@ -2,9 +2,10 @@
 #![allow(unsafe_code)]
 
 use crate::files::{io_error, write_whole};
+use crate::outputs::{check_file, check_new_folder};
 use bytes::Bytes;
 use memmap2::Mmap;
-use pel_shared::bundle::{Bundle, Parts, names};
+use pel_shared::bundle::{Bundle, Manifest, Parts, names};
 use pel_shared::error::{Context, Error, Result};
 use std::fs::File;
 use std::path::Path;
@@ -36,12 +37,15 @@ pub fn parts(path: &Path) -> Result<Parts> {
         let why = if path.is_dir() { "the folder has no manifest.json" } else { "there is nothing of that name" };
         return Err(Error::artifact(format!("expected a bundle: {why}; `pel index` makes one")));
     }
+    let manifest = map(&path.join(names::MANIFEST))?;
+    let listed = Manifest::from_bytes(&manifest)?.files;
     let mut parts = Parts::default();
+    parts.0.insert(names::MANIFEST.into(), manifest);
     for entry in std::fs::read_dir(path).map_err(|cause| io_error("listing", path, cause))? {
         let entry = entry.map_err(|cause| io_error("listing", path, cause))?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        // What an interrupted writer left, and what file managers leave, begins with a dot.
-        if !name.starts_with('.') && entry.path().is_file() {
+        // What else lies in the folder is not of the bundle.
+        if listed.contains_key(&name) && entry.path().is_file() {
             parts.0.insert(name, map(&entry.path())?);
         }
     }
@@ -56,27 +60,62 @@ pub fn open(path: &Path) -> Result<Bundle> {
     parts(path).and_then(Bundle::read).context(|| path.display().to_string())
 }
 
-/// Writes a bundle: into one file if the name ends in `.pel`, else into a folder, whose manifest is written last.
+/// In a folder whose bundle is not whole yet.
+const UNFINISHED: &str = ".unfinished";
+
+/// Refuses a place for a bundle that holds something else. To be asked before the work begins.
 ///
 /// # Errors
-/// If a file cannot be written.
+/// If a name that ends in `.pel` is that of a folder, or a folder is neither new nor empty nor a bundle.
+pub fn check_place(path: &Path) -> Result<()> {
+    if is_one_file(path) {
+        return check_file(path, []);
+    }
+    match path.join(names::MANIFEST).is_file() && parts(path).is_ok() || path.join(UNFINISHED).is_file() {
+        true => Ok(()),
+        false => check_new_folder(path),
+    }
+}
+
+/// Writes a bundle: into one file if the name ends in `.pel`, else into a folder, whose manifest is written last. Files of a bundle
+/// that was there before are replaced or removed, others stay.
+///
+/// # Errors
+/// As [`check_place`], or if a file cannot be written or removed.
 pub fn save(path: &Path, parts: &Parts) -> Result<()> {
+    check_place(path)?;
     if is_one_file(path) {
         let bytes = parts.to_one_file()?;
         return write_whole(path, |file| file.write_all(&bytes).map_err(|cause| io_error("writing", path, cause)));
     }
     std::fs::create_dir_all(path).map_err(|cause| io_error("making the folder", path, cause))?;
+    let before = map(&path.join(names::MANIFEST)).and_then(|manifest| Manifest::from_bytes(&manifest));
+    let before: Vec<String> = before.map_or_else(|_| Vec::new(), |manifest| manifest.files.into_keys().collect());
+    let remove = |name: &str| {
+        let file = path.join(name);
+        match file.is_file() {
+            true => std::fs::remove_file(&file).map_err(|cause| io_error("removing", &file, cause)),
+            false => Ok(()),
+        }
+    };
+    let unfinished = path.join(UNFINISHED);
+    std::fs::write(&unfinished, "").map_err(|cause| io_error("writing", &unfinished, cause))?;
     // Without its manifest a folder is no bundle: nobody reads old and new files mixed.
-    let manifest = path.join(names::MANIFEST);
-    if manifest.exists() {
-        std::fs::remove_file(&manifest).map_err(|cause| io_error("removing", &manifest, cause))?;
+    remove(names::MANIFEST)?;
+    for old in before.iter().filter(|name| !parts.0.contains_key(*name) && is_plain(name)) {
+        remove(old)?;
     }
     let (last, first): (Vec<_>, Vec<_>) = parts.0.iter().partition(|(name, _)| *name == names::MANIFEST);
     for (name, bytes) in first.into_iter().chain(last) {
         let target = path.join(name);
         write_whole(&target, |file| file.write_all(bytes).map_err(|cause| io_error("writing", &target, cause)))?;
     }
-    Ok(())
+    remove(UNFINISHED)
+}
+
+/// Whether a name means a file of the folder itself: a manifest may say anything.
+fn is_plain(name: &str) -> bool {
+    Path::new(name).file_name().is_some_and(|last| last == name)
 }
 
 /// Whether a bundle of that name is one file.

@@ -100,6 +100,13 @@ pub struct Corpus {
     pub report: Report,
 }
 
+/// The files of the corpus in a folder: its documents, and the mentions of every split.
+pub fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_ours = |name: &str| name.starts_with("documents.") || name.starts_with("mentions.");
+    entries.filter(|entry| entry.file_name().to_str().is_some_and(is_ours)).map(|entry| entry.path()).collect()
+}
+
 impl Corpus {
     /// Reads one split of the corpus in a folder.
     ///

@@ -1,13 +1,20 @@
 //! The edge to the file system: compressed input, lines with numbers, output written beside its target and then renamed.
 
+use crate::interrupt;
+use crate::outputs::behind_links;
 use pel_shared::error::{Error, Result};
 use pel_shared::import;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::Path;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::time::Duration;
 
 /// Names the file in an error of the operating system.
 pub fn io_error(doing: &str, path: &Path, cause: io::Error) -> Error {
+    if cause.get_ref().is_some_and(|inner| inner.is::<Stopped>()) {
+        return Error::interrupted();
+    }
     Error::io(format!("{doing} {}", path.display())).caused_by(cause)
 }
 
@@ -17,7 +24,7 @@ pub fn io_error(doing: &str, path: &Path, cause: io::Error) -> Error {
 /// If the file cannot be opened or its first bytes cannot be read.
 pub fn open(path: &Path) -> Result<Box<dyn BufRead>> {
     let raw: Box<dyn Read> = if path.as_os_str() == "-" {
-        Box::new(io::stdin())
+        Box::new(StandardInput::new())
     } else {
         let file = File::open(path).map_err(|cause| io_error("opening", path, cause))?;
         if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
@@ -58,14 +65,30 @@ fn not_utf8(path: &Path, byte: usize) -> Error {
 /// What reading or `each` gives, with the file and the line named; the interruption of the user.
 pub fn for_each_line(path: &Path, each: impl FnMut(usize, &str) -> Result<()>) -> Result<()> {
     let name = path.display().to_string();
-    import::for_each_line(&name, &mut open(path)?, &mut crate::interrupt::check, each)
+    let read = import::for_each_line(&name, &mut open(path)?, &mut interrupt::check, each);
+    // A user who has ended the waiting for standard input has not met an error of reading.
+    read.map_err(|error| interrupt::check().err().unwrap_or(error))
 }
 
-/// Writes a file whole or not at all: into a temporary file beside it, flushed to the disk, then renamed.
+/// Writes a file whole or not at all: into a temporary file beside it, flushed to the disk, then renamed. Of a link, the file
+/// that it leads to is written; a pipe or a device is written to as it is.
 ///
 /// # Errors
-/// If the folder cannot be made, or writing, flushing or renaming fails; the old file, if any, is then untouched.
+/// If the folder cannot be made, the file is there and may not be written, or writing, flushing or renaming fails; the old file,
+/// if any, is then untouched.
 pub fn write_whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+    let path = &behind_links(path);
+    if let Ok(there) = std::fs::metadata(path) {
+        if there.is_dir() {
+            return Err(Error::io(format!("writing {}: expected a file, found a folder", path.display())));
+        }
+        if there.permissions().readonly() {
+            return Err(Error::io(format!("writing {}: the file may only be read", path.display())));
+        }
+        if !there.is_file() {
+            return write_into(path, write);
+        }
+    }
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -82,9 +105,90 @@ pub fn write_whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>
     write(&mut buffered)?;
     let beside = buffered.into_inner().map_err(|error| failed(error.into_error()))?;
     beside.as_file().sync_all().map_err(failed)?;
-    crate::interrupt::check()?;
+    interrupt::check()?;
     beside.persist(path).map_err(|error| failed(error.error))?;
     Ok(())
+}
+
+/// Standard input that is read by a thread of its own, so that Ctrl-C ends the waiting for it.
+struct StandardInput {
+    pieces: Receiver<io::Result<Vec<u8>>>,
+    piece: io::Cursor<Vec<u8>>,
+}
+
+/// The user has ended the waiting.
+#[derive(Debug)]
+struct Stopped;
+
+impl std::fmt::Display for Stopped {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("stopped")
+    }
+}
+
+impl std::error::Error for Stopped {}
+
+impl StandardInput {
+    fn new() -> Self {
+        // A few pieces ahead, no more: a reader that is slow holds the writer back.
+        let (sender, pieces) = sync_channel(4);
+        std::thread::spawn(move || {
+            loop {
+                let mut piece = vec![0; 1 << 16];
+                let read = io::stdin().read(&mut piece).map(|length| {
+                    piece.truncate(length);
+                    piece
+                });
+                let last = !read.as_ref().is_ok_and(|piece| !piece.is_empty());
+                if sender.send(read).is_err() || last {
+                    return;
+                }
+            }
+        });
+        Self { pieces, piece: io::Cursor::default() }
+    }
+}
+
+impl Read for StandardInput {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        while self.piece.position() == self.piece.get_ref().len() as u64 {
+            if interrupt::check().is_err() {
+                return Err(io::Error::other(Stopped));
+            }
+            match self.pieces.recv_timeout(Duration::from_millis(100)) {
+                Ok(piece) => {
+                    self.piece = io::Cursor::new(piece?);
+                    if self.piece.get_ref().is_empty() {
+                        return Ok(0);
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                // The end has been read.
+                Err(RecvTimeoutError::Disconnected) => return Ok(0),
+            }
+        }
+        self.piece.read(into)
+    }
+}
+
+/// Writes into what is no regular file, and so can be neither written beside nor replaced.
+fn write_into(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+    let failed = |cause| io_error("writing", path, cause);
+    let mut file = BufWriter::new(std::fs::OpenOptions::new().write(true).open(path).map_err(failed)?);
+    write(&mut file)?;
+    file.flush().map_err(failed)
+}
+
+/// Prints to standard output; a reader that has gone away (`| head`) ends the command quietly.
+///
+/// # Errors
+/// If it cannot be written, as on a full disk.
+pub fn print(text: &str) -> Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(cause) if cause.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
+        other => other.map_err(|cause| Error::io("writing to standard output").caused_by(cause)),
+    }
 }
 
 /// Writes one JSON value a line, whole or not at all.

@@ -2,6 +2,7 @@
 
 use crate::files::for_each_line;
 use pel_shared::error::{Context, Error, Result};
+use pel_shared::import::records::record;
 use pel_shared::kb::{Concept, KnowledgeBase};
 use std::path::Path;
 
@@ -26,8 +27,7 @@ pub fn read(path: &Path) -> Result<KbFile> {
             return Ok(());
         }
         hash.update(line.as_bytes()).update(b"\n");
-        let concept: Concept =
-            serde_json::from_str(line).map_err(|cause| Error::input("expected a concept as JSON").caused_by(cause))?;
+        let concept: Concept = record(line)?;
         kb.push(concept).map(drop)
     })?;
     if kb.is_empty() {

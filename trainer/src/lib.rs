@@ -15,6 +15,7 @@ pub mod indexing;
 pub mod interrupt;
 pub mod kb_file;
 pub mod memory;
+pub mod outputs;
 pub mod plots;
 pub mod progress;
 pub mod render;

@@ -5,6 +5,7 @@ use pel_shared::error::{Error, Kind};
 use pel_trainer::device::{DeviceArgs, Work};
 use pel_trainer::train::model::open_ranker;
 use pel_trainer::{commands, evaluate, interrupt};
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -57,20 +58,33 @@ fn main() -> ExitCode {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(error)) => {
             // Our errors print their causes themselves.
-            eprintln!("pel: {error}");
+            say(&format!("{error}"));
             ExitCode::from(error.downcast_ref::<Error>().map_or(1, |error| exit_code(error.kind())))
         }
         Err(panic) => {
             let said = panic.downcast_ref::<String>().cloned();
             let said = said.or_else(|| panic.downcast_ref::<&str>().map(|said| (*said).to_owned())).unwrap_or_default();
-            // Whoever read our output (`head`, a pager) has seen enough.
-            if said.starts_with("failed printing to stdout") {
-                return ExitCode::SUCCESS;
+            match said.strip_prefix("failed printing to ") {
+                // Whoever read our output (`head`, a pager) has seen enough.
+                Some(why) if ["Broken pipe", "os error 109", "os error 232"].iter().any(|pipe| why.contains(pipe)) => {
+                    ExitCode::SUCCESS
+                }
+                Some(why) => {
+                    say(&format!("writing to {why}"));
+                    ExitCode::from(exit_code(Kind::Io))
+                }
+                None => {
+                    say(&format!("a fault in pel itself, please report it: {said}"));
+                    ExitCode::from(70)
+                }
             }
-            eprintln!("pel: a fault in pel itself, please report it: {said}");
-            ExitCode::from(70)
         }
     }
+}
+
+/// Says what went wrong; if nobody listens, the exit code says it.
+fn say(what: &str) {
+    let _ = writeln!(std::io::stderr(), "pel: {what}");
 }
 
 fn run(cli: &Cli) -> anyhow::Result<()> {
@@ -85,7 +99,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Pretrain(args) => commands::train::pretrain(args, device, json)?,
         Command::Index(args) => commands::index::run(args, device, json)?,
         Command::Export(args) => commands::export::run(args, json)?,
-        Command::Pack(args) => commands::index::pack(args)?,
+        Command::Pack(args) => commands::index::pack(args, json)?,
         Command::Inspect(args) => commands::inspect::run(args, json)?,
         Command::Explain(args) => commands::explain::run(args, device, json)?,
         Command::Import(args) => pel_trainer::import::run(args, json)?,

@@ -1,8 +1,8 @@
 //! Spans that a user brings: BRAT standoff or JSONL, in their own units.
 
-use crate::files::{for_each_line, read_text};
+use crate::files::for_each_line;
 use pel_shared::detect::{Detected, Origin};
-use pel_shared::error::{Context, Error, Result};
+use pel_shared::error::{Error, Result};
 use pel_shared::text::{Offsets, Span};
 use serde::Deserialize;
 use std::path::Path;
@@ -98,14 +98,6 @@ fn span(row: &Row, text: &str, offsets: &Offsets<'_>) -> Result<Span> {
         ))),
         _ => Ok(span),
     }
-}
-
-/// The text of a note.
-///
-/// # Errors
-/// If it cannot be read or is not UTF-8.
-pub fn note(path: &Path) -> Result<String> {
-    read_text(path).context(|| "a note".into())
 }
 
 #[cfg(test)]

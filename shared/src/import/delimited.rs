@@ -6,6 +6,7 @@ use super::{Input, read_error};
 use crate::error::{Error, Result};
 use crate::kb::Concept;
 use csv::{ErrorKind, StringRecord};
+use std::io::Read;
 
 /// The reason for skipping a row with more or fewer fields than the header.
 pub const RAGGED: &str = "the row has another number of fields than the header";
@@ -13,6 +14,11 @@ pub const RAGGED: &str = "the row has another number of fields than the header";
 pub const NOT_UTF8: &str = "the row is not UTF-8";
 /// The reason under which rows over several lines are noted: an open quote can swallow half a file that way.
 pub const SEVERAL_LINES: &str = "one row over several lines (is a quote left open?)";
+/// The reason under which a column is noted that is none of those that are looked for.
+pub const UNUSED: &str = "column that is not used";
+
+/// Put behind the last line, so that a quote that is left open at the end is seen: it then swallows this.
+const END: &str = "\n\0";
 
 /// Where a table keeps the parts of a concept. A name that is `None` means the default one, which may then be absent
 /// (but for `id` and `name`).
@@ -110,6 +116,11 @@ impl Places {
         })
     }
 
+    fn all(&self) -> [Option<usize>; 8] {
+        let Self { id, name, synonyms, types, type_ids, definition, xrefs, sources } = *self;
+        [Some(id), Some(name), synonyms, types, type_ids, definition, xrefs, sources]
+    }
+
     fn concept(&self, row: &StringRecord, within: &str) -> Concept {
         let field = |at: usize| row.get(at).unwrap_or_default().to_owned();
         let list = |at: Option<usize>| {
@@ -133,19 +144,24 @@ impl Places {
 /// Reads one table.
 ///
 /// # Errors
-/// If the file cannot be read, a needed column is missing (the columns found are listed), or a row has another number
-/// of fields, is not UTF-8, or has no id or name; rows are counted skips instead if the layout says so.
+/// If the file cannot be read, a needed column is missing (the columns found are listed), a quote is never closed, or a row has
+/// another number of fields, is not UTF-8, or has no id or name; rows are counted skips instead if the layout says so.
 pub fn read(input: Input<'_>, layout: &Layout, concepts: &mut Concepts<'_>) -> Result<()> {
     let Input { name, reader, tick } = input;
     let mut reader = csv::ReaderBuilder::new()
         .delimiter(layout.delimiter.unwrap_or_else(|| delimiter_of(name)))
         .quoting(!layout.no_quotes)
-        .from_reader(UnixLines::new(reader));
+        .flexible(true)
+        .from_reader(UnixLines::new(Read::chain(reader, END.as_bytes())));
     let header = reader.headers().map_err(|cause| bad_row(name, 1, cause).1)?;
     if header.iter().all(|name| name.trim().is_empty()) {
         return Err(Error::input(format!("{name}: expected a header line with column names, found none")));
     }
     let places = Places::find(header, &layout.columns).map_err(|why| why.context(name.to_owned()))?;
+    let columns = header.len();
+    for (_, unused) in header.iter().enumerate().filter(|(at, _)| !places.all().contains(&Some(*at))) {
+        concepts.report.note(UNUSED, || format!("{name}: {:?}", unused.trim()));
+    }
     let mut row = StringRecord::new();
     loop {
         tick()?;
@@ -153,17 +169,29 @@ pub fn read(input: Input<'_>, layout: &Layout, concepts: &mut Concepts<'_>) -> R
             Ok(false) => return Ok(()),
             Ok(true) => {}
             Err(cause) => {
-                let (reason, why) = bad_row(name, reader.position().line().saturating_sub(1), cause);
-                match reason {
-                    Some(reason) if layout.skip_bad => concepts.report.skip(reason, || why.to_string()),
-                    _ => return Err(why),
-                }
+                refuse(bad_row(name, reader.position().line().saturating_sub(1), cause), layout, concepts)?;
                 continue;
             }
+        }
+        if row.len() == 1 && row[0] == END[1..] {
+            return Ok(());
         }
         let breaks = row.iter().map(|field| field.bytes().filter(|byte| *byte == b'\n').count()).sum::<usize>();
         // Counted from the end, because the row's own position is before the blank lines that were passed over.
         let line = reader.position().line().saturating_sub(1 + breaks as u64);
+        if row.iter().next_back().is_some_and(|last| last.trim_end_matches('\n').ends_with('\0')) {
+            let begins = line + 1;
+            return Err(Error::input(format!(
+                "{name}: line {begins}: a quote is opened in this row and never closed (if quotes are letters here, see --no-quotes)"
+            )));
+        }
+        if row.len() != columns {
+            let found = row.len();
+            let why =
+                Error::input(format!("{name}: line {line}: expected {columns} fields as in the header, found {found}"));
+            refuse((Some(RAGGED), why), layout, concepts)?;
+            continue;
+        }
         let place = || format!("{name}:{line}");
         if breaks > 0 {
             concepts.report.note(SEVERAL_LINES, || format!("{}, {} lines", place(), breaks + 1));
@@ -178,13 +206,19 @@ pub fn read(input: Input<'_>, layout: &Layout, concepts: &mut Concepts<'_>) -> R
     }
 }
 
+/// Counts a bad row where the layout lets it be skipped.
+fn refuse((reason, why): (Option<&str>, Error), layout: &Layout, concepts: &mut Concepts<'_>) -> Result<()> {
+    match reason {
+        Some(reason) if layout.skip_bad => concepts.report.skip(reason, || why.to_string()),
+        _ => return Err(why),
+    }
+    Ok(())
+}
+
 /// The reason for which a row that ends at a line may be skipped, if it may, and the error if it must not.
 fn bad_row(name: &str, line: u64, cause: csv::Error) -> (Option<&'static str>, Error) {
     let at = format!("{name}: line {line}");
     match cause.into_kind() {
-        ErrorKind::UnequalLengths { expected_len, len, .. } => {
-            (Some(RAGGED), Error::input(format!("{at}: expected {expected_len} fields as in the header, found {len}")))
-        }
         ErrorKind::Utf8 { err, .. } => {
             let field = err.field() + 1;
             (Some(NOT_UTF8), Error::input(format!("{at}: expected UTF-8, found another encoding in field {field}")))

@@ -32,8 +32,9 @@ pub fn for_each_line(
         }
         let line = std::str::from_utf8(&buffer).map_err(|error| {
             let byte = error.valid_up_to();
-            Error::input(format!("{name}: expected UTF-8, found another encoding at byte {byte}"))
-                .context(format!("line {number}"))
+            Error::input(format!(
+                "{name}: line {number}: expected UTF-8, found another encoding at byte {byte} of the line"
+            ))
         })?;
         let line = line.strip_suffix('\n').unwrap_or(line);
         let line = line.strip_suffix('\r').unwrap_or(line);

@@ -3,10 +3,11 @@
 use crate::candidates::{Found, Teacher};
 use crate::device::{DeviceArgs, OpenDevice, Work};
 use crate::evaluate::{self, Gold, Retriever, Split, System, TrainingSplit, dense};
-use crate::kb_file;
+use crate::outputs::check_file;
 use crate::rerank::rerank;
 use crate::train::config::Config;
 use crate::train::{MODEL, Snapshot};
+use crate::{corpus, kb_file};
 use clap::Args;
 use pel_shared::bert::Precision;
 use pel_shared::error::{Error, Result};
@@ -66,6 +67,8 @@ pub struct CandidatesArgs {
 /// # Errors
 /// If an input cannot be read or does not fit the others, the device fails, or the lists cannot be written.
 pub fn run(args: &CandidatesArgs, device: &DeviceArgs, json: bool) -> Result<()> {
+    let corpus = corpus::files(&args.corpus);
+    check_file(&args.out, corpus.iter().chain(&args.kb).chain(&args.from).map(PathBuf::as_path))?;
     let device = device.open(Work::Long)?;
     if let Some(run) = &args.run {
         let config = Config::default().read(Some(&run.join("config.toml")), &[])?;

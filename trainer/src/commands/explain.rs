@@ -37,10 +37,10 @@ pub struct ExplainArgs {
     #[arg(long)]
     span: Option<String>,
     /// Candidates to show
-    #[arg(short, long, default_value_t = 10)]
-    k: usize,
+    #[arg(short, long, default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    k: u16,
     /// The lowest score that is linked, instead of the bundle's
-    #[arg(long)]
+    #[arg(long, value_parser = super::finite)]
     threshold: Option<f32>,
     /// How the mention is compared with concepts, as in `pel link` [default: what the bundle holds]
     #[arg(long, value_enum)]
@@ -60,7 +60,7 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let span = span(args, &text)?;
     let opened = device.open(Work::Short)?;
     let linker = linker(&args.bundle, bundles::open(&args.bundle)?, args.scorer, &opened)?;
-    let options = LinkOptions { k: args.k, threshold: args.threshold, ..LinkOptions::default() };
+    let options = LinkOptions { k: usize::from(args.k), threshold: args.threshold, ..LinkOptions::default() };
     let given = vec![Detected { span, origin: Origin::Given }];
     let links = link(&linker, &text, given.clone(), &options)?;
     let link = links.first().ok_or_else(|| Error::input("no mention"))?;

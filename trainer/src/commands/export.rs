@@ -1,6 +1,7 @@
 //! `pel export`: the towers of a bundle or of a trained model as folders that PyTorch reads.
 
 use crate::bundles;
+use crate::outputs::check_new_folder;
 use crate::train::model::TOWERS;
 use crate::train::{write_file, write_folder};
 use burn::tensor::Device;
@@ -8,7 +9,7 @@ use bytes::Bytes;
 use clap::Args;
 use pel_shared::bert::BertConfig;
 use pel_shared::biencoder::{Pooling, Reduction, Tower, TowerBytes};
-use pel_shared::bundle::{Manifest, names};
+use pel_shared::bundle::names;
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::score::Score;
 use pel_shared::tokens::Tokens;
@@ -40,8 +41,9 @@ const TOWER_FILES: [[&str; 3]; 2] = [
 /// # Errors
 /// If the bundle cannot be read, or the folder cannot be written.
 pub fn run(args: &ExportArgs, json: bool) -> Result<()> {
-    let parts = bundles::parts(&args.bundle).context(|| args.bundle.display().to_string())?;
-    let manifest = Manifest::from_bytes(parts.get(names::MANIFEST)?)?;
+    check_new_folder(&args.out)?;
+    let bundle = bundles::open(&args.bundle)?;
+    let (parts, manifest) = (bundle.parts(), &bundle.manifest);
     let tokenizer = parts.get(names::TOKENIZER)?;
     let tokens = Tokens::from_bytes(tokenizer)?;
     let device = Device::flex();

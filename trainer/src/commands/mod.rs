@@ -12,3 +12,11 @@ pub mod link;
 pub mod serve;
 pub mod split;
 pub mod train;
+
+/// Reads a score: any number but those that compare with nothing or with everything.
+fn finite(text: &str) -> Result<f32, String> {
+    match text.parse::<f32>() {
+        Ok(number) if number.is_finite() => Ok(number),
+        _ => Err(format!("expected a number, found {text:?}")),
+    }
+}

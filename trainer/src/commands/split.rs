@@ -118,7 +118,8 @@ pub fn run(args: &SplitArgs, json: bool) -> Result<()> {
 fn domains(args: &DomainsArgs, json: bool) -> Result<()> {
     let material = Material::read(&args.corpus, &args.kb, "train")?;
     let (dev, test, out) = (args.dev.clone(), args.test.clone(), args.out.clone());
-    let worlds = Worlds { by: args.by, dev, test, out: out.clone().unwrap_or_default() };
+    let (corpus, kb) = (args.corpus.clone(), args.kb.clone());
+    let worlds = Worlds { corpus, kb, by: args.by, dev, test, out: out.clone().unwrap_or_default() };
     let report = by_domain(&material, &worlds)?;
     let written = out.map_or(String::new(), |out| format!("\n\nwritten to {}", out.display()));
     print(json, &report, || format!("{}{written}", report.text()))

@@ -5,7 +5,7 @@ use crate::train::config::{Config, Data, Model, Optimiser, Task, Views};
 use crate::train::{self, Trained};
 use clap::{Args, ValueEnum};
 use pel_shared::bundle::View;
-use pel_shared::error::Result;
+use pel_shared::error::{Error, Result};
 use std::path::PathBuf;
 
 /// Train on annotated mentions: a bi-encoder (proxy-based loss or cross-entropy, FGSM, random or hard negatives, distillation, a
@@ -111,7 +111,8 @@ impl RunArgs {
     fn run(&self, config: &Config, device: &DeviceArgs, json: bool) -> Result<()> {
         let toml = config.to_toml()?;
         let Some(out) = self.out.as_ref().filter(|_| !self.print) else {
-            print!("{toml}");
+            let shown = if json { serde_json::to_string_pretty(config).map(|text| text + "\n") } else { Ok(toml) };
+            print!("{}", shown.map_err(|cause| Error::io("encoding JSON").caused_by(cause))?);
             return Ok(());
         };
         let device = device.open(Work::Long)?;

@@ -10,6 +10,7 @@ mod vocabulary;
 use crate::corpus::documents;
 use crate::device::{DeviceArgs, Work};
 use crate::files::for_each_line;
+use crate::outputs::check_new_folder;
 use crate::tensors::{self, NamedTensor};
 use crate::train::config::Config;
 use crate::train::model::{SETTINGS, Settings, TOWERS};
@@ -79,6 +80,7 @@ pub fn run(args: &CompactArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     })?;
     let tied = !args.model.join(TOWERS[0]).is_dir();
     let Some(out) = &args.out else { return measured(args, &settings, tied, device, json) };
+    check_new_folder(out)?;
     let folders: Vec<&str> = if tied { vec![""] } else { TOWERS.into() };
     let tokenizer = bundles::map(&args.model.join(folders[0]).join(names::TOKENIZER))?;
     let tokens = Tokens::from_bytes(&tokenizer)?;

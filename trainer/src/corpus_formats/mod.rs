@@ -9,15 +9,15 @@ mod tac;
 mod tests;
 mod zeshel;
 
-use crate::files::io_error;
 use crate::import::output::write_line;
 use crate::import::{self, Output};
+use crate::outputs::check_new_folder;
 use clap::{Args, ValueEnum};
 use pel_shared::error::{Error, Result};
 use pel_shared::import::report::Report;
 use serde::Serialize;
 use source::Source;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Write an annotated corpus in the form of a data set of the papers
 ///
@@ -82,10 +82,7 @@ pub fn run(args: &ExportCorpusArgs, json: bool) -> Result<()> {
 /// If the corpus or the knowledge base cannot be read, the output folder is not empty, or it cannot be written.
 pub fn export(args: &ExportCorpusArgs) -> Result<Report> {
     // A world or a document of an earlier export would be read with those of this one.
-    if let Some(found) = first_entry(&args.out)? {
-        let out = args.out.display();
-        return Err(Error::input(format!("{out}: expected a new or empty folder to write into, found {found} in it")));
-    }
+    check_new_folder(&args.out)?;
     let kb = args.kb.clone().unwrap_or_else(|| args.corpus.join("kb.jsonl"));
     if args.kb.is_none() && !kb.is_file() {
         let corpus = args.corpus.display();
@@ -93,7 +90,7 @@ pub fn export(args: &ExportCorpusArgs) -> Result<Report> {
     }
     let mut report = Report::default();
     let source = Source::read(&args.corpus, &kb, &mut report)?;
-    let mut output = Output::new(&args.out)?;
+    let mut output = Output::new(&args.out, [args.corpus.as_path()])?;
     match args.format {
         Format::Zeshel => zeshel::write(&source, &mut output, &mut report)?,
         Format::Blink => contexts::blink(&source, &mut output, &mut report)?,
@@ -105,15 +102,4 @@ pub fn export(args: &ExportCorpusArgs) -> Result<Report> {
     output.write("export.json", |out| write_line(out, &record))?;
     output.commit()?;
     Ok(report)
-}
-
-/// The first entry of a folder by name; `None` if it is empty or not there.
-fn first_entry(folder: &Path) -> Result<Option<String>> {
-    if !folder.is_dir() {
-        return Ok(None);
-    }
-    let failed = |cause| io_error("reading the folder", folder, cause);
-    let entries = std::fs::read_dir(folder).map_err(failed)?;
-    let names = entries.map(|entry| Ok(entry.map_err(failed)?.file_name().to_string_lossy().into_owned()));
-    Ok(names.collect::<Result<Vec<_>>>()?.into_iter().min())
 }

@@ -24,9 +24,10 @@ pub use report::{Evaluation, Intervals, KbCounts, Run};
 pub use systems::{BySurface, System, lexical};
 pub use trial::Trial;
 
-use crate::files::{io_error, write_whole};
+use crate::files::{io_error, print, write_whole};
 use crate::interrupt;
 use crate::kb_file::{self, KbFile};
+use crate::outputs::check_file;
 use crate::progress::Progress;
 use crate::rerank::{Reranked, Reranker, Scored};
 pub use gold::has_split;
@@ -36,8 +37,7 @@ use pel_shared::lexical::Ranked;
 use pel_shared::ranker::Ranker;
 use pel_shared::text::Span;
 use std::collections::HashMap;
-use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 use within::Within;
 
@@ -118,6 +118,9 @@ pub fn run(
     open: impl FnOnce(&Path) -> Result<Dense>,
     ranker: impl FnOnce(&Path) -> Result<Ranker>,
 ) -> Result<()> {
+    if let Some(out) = &args.out {
+        check_file(out, args.kb.iter().map(PathBuf::as_path))?;
+    }
     let ks = args.rerank.iter().map(|k| *k as usize).collect();
     let second = args.ranker.as_deref().map(ranker).transpose()?.map(|ranker| Second { ranker, ks });
     let evaluation = evaluate(args, open, second.as_ref())?;
@@ -129,7 +132,7 @@ pub fn run(
     } else {
         evaluation.tables()
     };
-    writeln!(std::io::stdout().lock(), "{said}").map_err(|cause| Error::io("writing the results").caused_by(cause))
+    print(&format!("{said}\n"))
 }
 
 /// Writes all figures into a file, as JSON.
@@ -205,6 +208,12 @@ pub fn evaluate(
                 rows.push(Figures { search_seconds, ..figures });
             }
         }
+    }
+    if measured.counts.in_kb == 0 {
+        let split = &measured.counts.split;
+        eprintln!(
+            "no mention of the split {split} has its concept in this knowledge base: are its identifiers of another vocabulary?"
+        );
     }
     Ok(Evaluation {
         run: Run::here(),

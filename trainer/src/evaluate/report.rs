@@ -257,7 +257,12 @@ impl Evaluation {
                 let mut row = vec![system.system.clone()];
                 let kind = if nil.nil == NilOf::All { "both" } else { nil.nil.words() };
                 row.extend(kinds.then(|| format!("{kind}, {}", percent(Some(nil.base_rate)))));
-                row.push(format!("{:.4} ({})", nil.threshold, nil.chosen_on));
+                // Below every score: nothing is to be told apart there.
+                let threshold = match nil.threshold > f32::MIN {
+                    true => format!("{:.4}", nil.threshold),
+                    false => "none".to_owned(),
+                };
+                row.push(format!("{threshold} ({})", nil.chosen_on));
                 row.extend([nil.precision, nil.recall, nil.f1].map(percent));
                 row.push(with_interval(nil.au_pr, nil.intervals.au_pr));
                 row.extend(nil.all_classes.iter().map(|at| percent(at.recall)));

@@ -35,7 +35,7 @@ use crate::interrupt;
 use crate::split::HELD_OUT;
 use crate::train::config::{Config, DomainOf};
 use crate::train::log::{read, seconds};
-use crate::train::{Snapshot, domain_of, train};
+use crate::train::{METRICS, Snapshot, domain_of, train};
 use measured::{Measured, SplitRecall};
 use pel_shared::bert::BertConfig;
 use pel_shared::error::{Context, Error, Result};
@@ -174,7 +174,7 @@ impl Bench<'_> {
             let trained = train(&config, &run, self.device).context(|| slug.clone())?;
             let snapshot = Snapshot::open(&config, Some(&trained.model), &row.name(), self.device)?;
             // Of all calls that it took, not of this one alone.
-            let (in_steps, in_mining) = seconds(&read(&run.join("metrics.jsonl"))?, config.optimiser.batch);
+            let (in_steps, in_mining) = seconds(&read(&run.join(METRICS))?, config.optimiser.batch);
             Ok(Measured {
                 seed: Some(seed),
                 steps: Some(trained.steps),

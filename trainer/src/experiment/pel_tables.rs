@@ -5,6 +5,7 @@ use super::measured::{Measured, NilResult};
 use super::pel::{PelRow, Sampling};
 use super::{Row, TableId};
 use crate::plots::{Chart, Series, smoothed};
+use crate::train::METRICS;
 use crate::train::log::{Event, read};
 use pel_shared::error::Result;
 use std::path::Path;
@@ -101,8 +102,7 @@ pub fn draw(table: TableId, out: &Path, rows: &Rows) -> Result<()> {
                         Event::Step { step, gradient_norm, .. } => Some((step as f64, gradient_norm)),
                         _ => None,
                     };
-                    let norms: Vec<(f64, f64)> =
-                        read(&run.join("metrics.jsonl"))?.into_iter().filter_map(norm).collect();
+                    let norms: Vec<(f64, f64)> = read(&run.join(METRICS))?.into_iter().filter_map(norm).collect();
                     series.push(Series { name: row.name(), points: smoothed(&norms, (norms.len() / 20).max(1)) });
                 }
                 let title = format!("Smoothed gradient norm, {name} negatives");

@@ -13,9 +13,8 @@ use std::path::{Path, PathBuf};
     Each format has its own command. All of them read plain, .gz, .xz and .zst files, write their result into the folder \
     given with --out, and list what they took, what they changed, and what they skipped and why. \
     If something goes wrong, nothing is written.")]
-#[command(
-    after_help = "Example:\n  pel import obo doid.obo --out diseases\n  pel index diseases/kb.jsonl --out diseases.pel"
-)]
+#[command(after_help = "Example:\n  pel import obo doid.obo --out diseases\n  \
+    pel index --kb diseases/kb.jsonl --encoder all-MiniLM-L6-v2 --out diseases.pel")]
 pub struct ImportArgs {
     /// The format of the input.
     #[command(subcommand)]
@@ -82,7 +81,7 @@ pub struct Common {
     /// The files to read, `-` for standard input; several are read one after the other into one result
     #[arg(value_name = "IN", required = true)]
     pub inputs: Vec<PathBuf>,
-    /// The folder to write into; it is made if it is missing, and files of an earlier import in it are replaced
+    /// The folder to write into; it is made if it is missing, and files of the same names in it are replaced
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
 }

@@ -83,7 +83,7 @@ pub fn import(args: &ImportArgs) -> Result<Report> {
         }
         _ => Splits::default(),
     };
-    let mut output = Output::new(args.out())?;
+    let mut output = Output::new(args.out(), inputs.iter().map(PathBuf::as_path))?;
     let mut counter = Counter::new("lines");
     let (format, kind) = match &args.format {
         Format::Obo(OboArgs { fill, scopes, .. }) => {

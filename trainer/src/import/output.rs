@@ -1,6 +1,7 @@
 //! The output folder of an import: its files appear together, when all of them are whole.
 
 use crate::files::{io_error, write_whole};
+use crate::outputs::{check_file, is_same};
 use pel_shared::error::{Error, Result};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -13,21 +14,28 @@ pub struct Output {
     /// `Some` until it is committed or dropped.
     staging: Option<TempDir>,
     names: Vec<String>,
+    /// What the command reads, which is not written over.
+    inputs: Vec<PathBuf>,
     /// The target did not exist before.
     made: bool,
 }
 
 impl Output {
-    /// Makes the target folder if it is missing, and the hidden one in it.
+    /// Makes the target folder if it is missing, and the hidden one in it. `inputs` are the files and folders that the command
+    /// reads.
     ///
     /// # Errors
-    /// If a folder cannot be made, or the target is a file.
-    pub fn new(target: &Path) -> Result<Self> {
+    /// If a folder cannot be made, or the target is a file or a folder that is read.
+    pub fn new<'a>(target: &Path, inputs: impl IntoIterator<Item = &'a Path>) -> Result<Self> {
+        let inputs: Vec<PathBuf> = inputs.into_iter().map(Path::to_owned).collect();
+        if inputs.iter().any(|input| is_same(input, target)) {
+            return Err(Error::input(format!("{}: this folder is an input; choose another --out", target.display())));
+        }
         let made = !target.exists();
         std::fs::create_dir_all(target).map_err(|cause| io_error("making the folder", target, cause))?;
         let staging = tempfile::Builder::new().prefix(".pel-").suffix(".part").tempdir_in(target);
         let staging = staging.map_err(|cause| io_error("writing into the folder", target, cause));
-        let mut output = Self { target: target.to_owned(), staging: None, names: Vec::new(), made };
+        let mut output = Self { target: target.to_owned(), staging: None, names: Vec::new(), inputs, made };
         output.staging = Some(staging?);
         Ok(output)
     }
@@ -35,8 +43,9 @@ impl Output {
     /// Writes one file of the output, in a folder of it or not (`a/b.json`); it is in its place only after [`Output::commit`].
     ///
     /// # Errors
-    /// As [`write_whole`], and what `write` gives.
+    /// If it would replace an input; as [`write_whole`], and what `write` gives.
     pub fn write(&mut self, name: &str, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+        check_file(&self.target.join(name), self.inputs.iter().map(PathBuf::as_path))?;
         let staging =
             self.staging.as_ref().ok_or_else(|| Error::io(format!("writing {name}: the output is closed")))?;
         write_whole(&staging.path().join(name), write)?;
@@ -90,13 +99,13 @@ mod tests {
     fn files_appear_together_or_not_at_all() {
         let folder = tempfile::tempdir().expect("a folder");
         let target = folder.path().join("new");
-        let mut output = Output::new(&target).expect("made");
+        let mut output = Output::new(&target, []).expect("made");
         output.write("a.jsonl", |out| write_line(out, &1)).expect("written");
         assert!(output.write("b.jsonl", |_| Err(Error::input("line 3"))).is_err());
         drop(output);
         assert!(!target.exists());
 
-        let mut output = Output::new(&target).expect("made");
+        let mut output = Output::new(&target, []).expect("made");
         for name in ["a.jsonl", "b.jsonl"] {
             output.write(name, |out| write_line(out, &name)).expect("written");
         }
@@ -113,7 +122,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("taken");
         std::fs::write(&file, "mine").expect("written");
-        let error = Output::new(&file).expect_err("it is a file");
+        let error = Output::new(&file, []).expect_err("it is a file");
         assert_eq!(error.kind(), pel_shared::error::Kind::Io);
         assert_eq!(std::fs::read_to_string(&file).expect("read"), "mine");
     }

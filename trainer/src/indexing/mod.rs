@@ -21,6 +21,7 @@ use pel_shared::index::{
 use pel_shared::kb::{ConceptId, KnowledgeBase};
 use pel_shared::nil::NilPolicy;
 use pel_shared::score::Scorer;
+use pel_shared::text::Span;
 use pel_shared::tokens::Tokens;
 use vectors::{Encoding, Vectors};
 
@@ -88,6 +89,8 @@ pub fn build(recipe: Recipe, device: &OpenDevice, work: &WorkFolder) -> Result<B
     } = recipe;
     let tokens = Tokens::from_bytes(parts.get(names::TOKENIZER)?)?;
     let encoder = encoder(&parts, &tokens, &info, &view, device)?;
+    // Said before all concepts are encoded.
+    view.mention(&tokens, &view.reader().mention("x", Span::new(0, 1))?).context(|| "mentions".into())?;
     let rows = rows(&kb, &tokens, &view)?;
     if rows.concepts.is_empty() {
         return Err(Error::input("no concept can be indexed: nothing is left of any name after normalising"));

@@ -20,6 +20,10 @@ pub const HELD_OUT: &str = "heldout";
 /// What to make.
 #[derive(Clone, Debug)]
 pub struct Worlds {
+    /// The folder of the corpus.
+    pub corpus: PathBuf,
+    /// The concept table.
+    pub kb: PathBuf,
     /// What makes a domain: a concept's first source, or its first semantic type.
     pub by: DomainOf,
     /// The domains of the split `dev`.
@@ -153,7 +157,7 @@ fn assign(material: &Material, worlds: &Worlds, domains: &mut BTreeMap<String, W
 }
 
 fn write(material: &Material, worlds: &Worlds, made: &BTreeMap<&str, Vec<&CorpusMention>>) -> Result<()> {
-    let mut output = Output::new(&worlds.out)?;
+    let mut output = Output::new(&worlds.out, [worlds.corpus.as_path(), worlds.kb.as_path()])?;
     output.write("documents.jsonl", |out| {
         let mut written = HashSet::new();
         for document in material.splits.iter().flat_map(|split| &split.documents) {
@@ -229,6 +233,8 @@ mod tests {
         let out = folder.path().join("worlds");
         let words = |list: &[&str]| list.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         let worlds = |dev: &[&str], test: &[&str]| Worlds {
+            corpus: folder.path().to_owned(),
+            kb: folder.path().join("kb.jsonl"),
             by: DomainOf::Type,
             dev: words(dev),
             test: words(test),
@@ -239,6 +245,8 @@ mod tests {
         assert_eq!(report.made, BTreeMap::from([("dev", 1), ("heldout", 1), ("test", 1), ("train", 1)]));
         assert_eq!((report.left_out, report.without), (5, 3));
         assert!(report.text().contains("Organ"), "{}", report.text());
+        let own = Worlds { out: folder.path().to_owned(), ..worlds(&["T2"], &["Organ"]) };
+        assert!(by_domain(&material, &own).expect_err("its own folder").to_string().contains("this folder is an input"));
         let kb = &material.kb.kb;
         let training = TrainingSplit::read(&out, "train").expect("read");
         let read = |split: &str| Split::read(&out, split, 1, kb, Some(&training)).expect("read");

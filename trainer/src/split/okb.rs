@@ -62,13 +62,7 @@ pub fn hold_out(material: &Material, okb: &Okb) -> Result<OkbReport> {
         material.types.of_concept.iter().map(|own| own.iter().any(|at| chosen.contains(at))).collect();
     let statistics = Statistics::new(material, &chosen, &held);
     refuse_useless(material, &held, &statistics)?;
-    if okb.out.canonicalize().is_ok_and(|out| okb.corpus.canonicalize().is_ok_and(|corpus| corpus == out)) {
-        return Err(Error::input(format!(
-            "--out {}: this is the corpus' own folder; choose another",
-            okb.out.display()
-        )));
-    }
-    let mut output = Output::new(&okb.out)?;
+    let mut output = Output::new(&okb.out, [okb.corpus.as_path(), okb.kb.as_path()])?;
     let kb_without_blake3 = write_kb(material, okb, &held, &mut output)?;
     write_corpus(material, &held, &mut output)?;
     let report = OkbReport {

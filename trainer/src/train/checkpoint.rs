@@ -73,7 +73,7 @@ pub struct Resumed {
 impl Checkpoints {
     /// The checkpoints in the folder of a run.
     pub fn of(run: &Path, options: &Options) -> Self {
-        Self { folder: run.join("checkpoints"), options: options.clone() }
+        Self { folder: run.join(super::CHECKPOINTS), options: options.clone() }
     }
 
     /// The whole checkpoints, by steps.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// If the metrics cannot be read, or a file cannot be written.
 pub fn draw(run: &Path) -> Result<Vec<PathBuf>> {
-    let events = log::read(&run.join("metrics.jsonl"))?;
+    let events = log::read(&run.join(super::METRICS))?;
     let steps = |value: fn(&Event) -> Option<f64>| -> Vec<(f64, f64)> {
         events.iter().filter_map(|event| Some((event.step() as f64, value(event)?))).collect()
     };

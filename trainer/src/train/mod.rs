@@ -54,6 +54,10 @@ use survey::Survey;
 
 /// The folder of the model in that of its run.
 pub const MODEL: &str = "model";
+/// The file of what a run has said, in its folder.
+pub const METRICS: &str = "metrics.jsonl";
+/// The folder of the checkpoints in that of their run.
+pub const CHECKPOINTS: &str = "checkpoints";
 
 /// What is learned from.
 enum Examples {
@@ -160,7 +164,7 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
     let mut run = Run {
         config,
         order: Order::new(config.seed, examples.len()),
-        log: Log::open(&out.join("metrics.jsonl"), step, steps)?,
+        log: Log::open(&out.join(METRICS), step, steps)?,
         catalogue,
         examples,
         held_out,

@@ -38,8 +38,8 @@ pub struct BenchArgs {
     #[arg(long, value_name = "FILE", requires = "ranker")]
     pairs_from: Option<PathBuf>,
     /// Vectors to search: the bundle's own, and beyond them mixtures of two of them [default: as many as the bundle has]
-    #[arg(long)]
-    rows: Option<usize>,
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
+    rows: Option<u32>,
     /// Neighbours of an exact search
     #[arg(short, long, default_value_t = 64)]
     k: usize,
@@ -65,7 +65,7 @@ pub struct BenchArgs {
     #[arg(long, value_name = "FOLDER", conflicts_with = "no_encode")]
     notes: Option<PathBuf>,
     /// The least time of one measurement, in seconds
-    #[arg(long, default_value_t = 0.5)]
+    #[arg(long, default_value_t = 0.5, value_parser = seconds)]
     seconds: f64,
     /// Write the vectors that are searched (raw little-endian f32)
     #[arg(long, value_name = "FILE")]
@@ -85,6 +85,13 @@ pub struct BenchArgs {
     /// Leave out searching
     #[arg(long)]
     no_search: bool,
+}
+
+fn seconds(text: &str) -> std::result::Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (0.0..=3600.0).contains(&seconds) => Ok(seconds),
+        _ => Err(format!("expected 0 to 3600 seconds, found {text:?}")),
+    }
 }
 
 /// Runs `pel bench`.
@@ -137,7 +144,7 @@ pub fn run(args: &BenchArgs, device: &DeviceArgs, json: bool) -> Result<()> {
 /// runs that were.
 fn timed(seconds: f64, mut run: impl FnMut() -> Result<()>) -> Result<(f64, usize)> {
     run()?;
-    let (mut times, end) = (Vec::new(), Instant::now() + Duration::from_secs_f64(seconds.clamp(0.0, 3600.0)));
+    let (mut times, end) = (Vec::new(), Instant::now() + Duration::from_secs_f64(seconds));
     while times.len() < 3 || Instant::now() < end {
         interrupt::check()?;
         let began = Instant::now();

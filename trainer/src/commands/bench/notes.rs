@@ -3,7 +3,8 @@
 use super::encode::EncodeRow;
 use super::{BenchArgs, start};
 use crate::files::io_error;
-use crate::{interrupt, spans};
+use crate::files::read_text;
+use crate::interrupt;
 use pel_shared::bundle::Bundle;
 use pel_shared::detect::DetectOptions;
 use pel_shared::error::{Error, Result};
@@ -65,7 +66,7 @@ pub(super) fn notes(args: &BenchArgs, folder: &Path, bundle: &Bundle, encode: &[
     let mut counts = Counts::default();
     for path in texts(folder)? {
         interrupt::check()?;
-        counts.add(&spans::note(&path)?, bundle)?;
+        counts.add(&read_text(&path)?, bundle)?;
     }
     let out = tempfile::tempdir().map_err(|cause| Error::io("making a folder for linked notes").caused_by(cause))?;
     let arguments =

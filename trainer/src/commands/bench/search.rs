@@ -214,7 +214,7 @@ fn found_rows(lists: &Lists, k: usize) -> Vec<u8> {
 /// The bundle's own vectors; beyond them the normalised means of two of them, chosen with a fixed seed.
 fn vectors(args: &BenchArgs, index: &Index) -> Vec<f32> {
     let own = index.info().rows;
-    let rows = args.rows.unwrap_or(own);
+    let rows = args.rows.map_or(own, |rows| rows as usize);
     let mut vectors: Vec<f32> = (0..own.min(rows)).flat_map(|row| index.vector(row)).collect();
     let mut random = Random(1);
     for _ in own..rows {

@@ -96,7 +96,7 @@ pub struct IndexArgs {
     #[arg(long, default_value_t = 0, requires = "hnsw")]
     seed: u64,
     /// The lowest score that is linked; without it every mention gets its best concept
-    #[arg(long)]
+    #[arg(long, value_parser = super::finite)]
     nil_threshold: Option<f32>,
     /// What the threshold was chosen on, for the manifest
     #[arg(long, requires = "nil_threshold")]
@@ -169,6 +169,7 @@ impl IndexArgs {
 /// # Errors
 /// If an input cannot be read or does not fit, the device fails, or the bundle cannot be written.
 pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
+    bundles::check_place(&args.out)?;
     let Source { files, tied, settings, bundle } = Source::read(&args.encoder, args.entity_encoder.as_deref())?;
     let kb_file = kb_file::read(&args.kb)?;
     let (licences, licence_text) = kb_file::licences(&args.kb)?.unzip();
@@ -293,9 +294,13 @@ pub struct PackArgs {
 ///
 /// # Errors
 /// If the bundle cannot be read or written.
-pub fn pack(args: &PackArgs) -> Result<()> {
+pub fn pack(args: &PackArgs, json: bool) -> Result<()> {
+    bundles::check_place(&args.out)?;
     let parts = bundles::open(&args.bundle)?.parts().clone();
     bundles::save(&args.out, &parts)?;
-    println!("{}", args.out.display());
+    match json {
+        true => println!("{}", serde_json::json!({ "out": args.out })),
+        false => println!("{}", args.out.display()),
+    }
     Ok(())
 }

@@ -39,6 +39,12 @@ impl Source {
         files.0.insert(names::TOKENIZER.into(), bundles::map(&mention.join(names::TOKENIZER))?);
         if let Some(entity) = &entity {
             take(&mut files, entity, ENTITY)?;
+            if bundles::map(&entity.join(names::TOKENIZER))? != files.0[names::TOKENIZER] {
+                let [entity, mention] = [entity, &mention].map(|folder| folder.display());
+                return Err(Error::input(format!(
+                    "{entity}: expected the tokenizer.json of {mention}, found another one"
+                )));
+            }
         }
         let settings = Settings::of(encoder)?;
         if settings.is_some_and(|settings| settings.ranker) {

@@ -41,6 +41,7 @@ fn tables_are_read_by_their_header() {
         ("open.csv", b"id,name\n1,\"fever\n2,cough\n"),
     ]);
     let report = bench.import("csv @a.csv --source LOCAL").expect("readable");
+    assert_eq!(report.examples[delimited::UNUSED], [format!("{}: \"x\"", bench.path("a.csv").display())]);
     let [fever] = &bench.concepts()[..] else { panic!("{report:?}") };
     assert_eq!(
         (fever.id.as_str(), fever.name.as_str(), fever.definition.as_deref()),
@@ -50,8 +51,13 @@ fn tables_are_read_by_their_header() {
     bench.import("csv @b.tsv --id-column CODE --name-column label --no-quotes").expect("readable");
     assert_eq!(bench.concepts()[0].name, "\"dry\" cough");
     assert_eq!(bench.import("csv @c.csv --delimiter ;").expect("readable").kept(CONCEPTS), 1);
-    // An open quote swallows what follows; that is said.
-    assert_eq!(bench.import("csv @open.csv").expect("readable").noted[delimited::SEVERAL_LINES], 1);
+    std::fs::remove_dir_all(bench.path("out")).expect("removed");
+    // An open quote would swallow what follows.
+    for line in ["csv @open.csv", "csv @open.csv --skip-bad"] {
+        let said = bench.refusal(line).to_string();
+        assert!(said.contains("open.csv: line 2: a quote is opened in this row and never closed"), "{said}");
+    }
+    assert_eq!(bench.import("csv @open.csv --no-quotes").expect("readable").kept(CONCEPTS), 2);
     std::fs::remove_dir_all(bench.path("out")).expect("removed");
     let said = bench.refusal("csv @c.csv").to_string();
     assert!(said.contains(r#"c.csv: no column "id"; the columns are "id;name""#), "{said}");

@@ -2,18 +2,21 @@
 
 use super::Config;
 use crate::files::{io_error, read_text, write_whole};
+use crate::train::{CHECKPOINTS, METRICS};
 use pel_shared::error::{Error, Result};
 use std::path::Path;
 
 impl Config {
-    /// Keeps the configuration in the run's folder, or checks that the run there has the same.
+    /// Keeps the configuration in the run's folder, or checks that the run there has the same. One with which no run has begun
+    /// is replaced.
     ///
     /// # Errors
     /// If it has another one (the first line that differs is named), or the file cannot be read or written.
     pub fn keep(&self, out: &Path) -> Result<()> {
         let path = out.join("config.toml");
         let text = self.to_toml()?;
-        if path.exists() {
+        let begun = std::fs::metadata(out.join(METRICS)).is_ok_and(|metrics| metrics.len() > 0);
+        if path.exists() && (begun || out.join(CHECKPOINTS).exists()) {
             let before = read_text(&path)?;
             if let Some((was, is)) = first_difference(&before, &text) {
                 return Err(Error::input(format!(

@@ -1,13 +1,16 @@
 //! `pel link`: notes in, linked mentions out.
 
+mod notes;
+
 use super::index::ScorerChoice;
 use crate::device::{DeviceArgs, OpenDevice, Work};
-use crate::files::{io_error, write_whole};
+use crate::files::{self, io_error, write_whole};
 use crate::progress::Progress;
 use crate::render::{self, Format};
 use crate::train::model::open_ranker;
 use crate::{bundles, interrupt, memory, spans};
 use clap::Args;
+use notes::Note;
 use pel_shared::bundle::Bundle;
 use pel_shared::detect::{DetectOptions, Detected, join};
 use pel_shared::error::{Context, Error, Result};
@@ -15,7 +18,6 @@ use pel_shared::linker::{Link, LinkOptions, Linker, Prepared, Queries};
 use pel_shared::ranker::Ranker;
 use pel_shared::report::{self, Record};
 use rayon::prelude::*;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Link the mentions of notes to concepts, or to NIL where the knowledge base has none
@@ -31,7 +33,7 @@ pub struct LinkArgs {
     /// The bundle that `pel index` wrote
     #[arg(long)]
     pub bundle: PathBuf,
-    /// Notes: text files (UTF-8), folders of .txt files, or - for standard input
+    /// Notes: text files (UTF-8), folders of .txt or .text files, or - for standard input
     #[arg(default_value = "-")]
     inputs: Vec<PathBuf>,
     /// Mentions that you bring: BRAT standoff (.ann) or JSONL; with several notes a folder with NAME.ann or NAME.jsonl for each
@@ -53,7 +55,7 @@ pub struct LinkArgs {
     #[arg(long, short, default_value_t = 5)]
     k: usize,
     /// The lowest score that is linked, instead of the bundle's
-    #[arg(long)]
+    #[arg(long, value_parser = super::finite)]
     threshold: Option<f32>,
     /// How mentions are compared with concepts: by whole vectors, or by Sum-of-Max over the vectors of all tokens, for which the
     /// bundle needs to hold them; another way than the bundle's own links without its threshold [default: what the bundle holds]
@@ -76,7 +78,21 @@ pub struct LinkArgs {
 /// If the bundle or an input cannot be read, a span does not fit, or the output cannot be written.
 pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let format = if json { Format::Jsonl } else { args.format };
-    let notes = notes(&args.inputs)?;
+    let mut notes = notes::notes(&args.inputs)?;
+    let several = notes.len() > 1 || args.inputs.iter().any(|input| input.is_dir());
+    if let Some(spans) = &args.spans {
+        notes::bring_spans(&mut notes, spans, several)?;
+    }
+    match &args.out {
+        Some(out) => {
+            let named_as_folder = out.is_dir() || out.as_os_str().to_string_lossy().ends_with(std::path::is_separator);
+            notes::place(&mut notes, out, several || named_as_folder, format)?;
+        }
+        None if several && matches!(format, Format::Html | Format::Brat) => {
+            return Err(Error::input("several notes make several files of this format: choose a folder with --out"));
+        }
+        None => {}
+    }
     let bundle = bundles::open(&args.bundle)?;
     let opened = device.open(Work::Short)?;
     let linker = linker(&args.bundle, bundle, args.scorer, &opened)?;
@@ -86,15 +102,11 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         threshold: args.threshold,
         detect: DetectOptions { unknown_terms: !args.names_only, ..DetectOptions::default() },
     };
-    let several = notes.len() > 1 || args.inputs.iter().any(|input| input.is_dir());
-    if several && args.out.is_none() && format == Format::Html {
-        return Err(Error::input("several notes make several HTML pages: choose a folder with --out"));
-    }
-    let job = Job { args, linker, ranker, options, format, several };
+    let job = Job { args, linker, ranker, options, format };
     let mut progress = Progress::new("linking", notes.len() as u64, "notes");
-    for window in windows(&notes) {
+    for (at, window) in notes::windows(&notes).into_iter().enumerate() {
         interrupt::check()?;
-        job.run(window, &mut progress)?;
+        job.run(window, at == 0, &mut progress)?;
     }
     if let Some(bytes) = memory::peak().filter(|_| args.memory) {
         eprintln!("peak memory {bytes} bytes");
@@ -102,67 +114,11 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     Ok(())
 }
 
-/// Notes and bytes that are linked together: enough to keep every thread busy, few enough to bound the memory.
-const WINDOW: (usize, u64) = (64, 4 << 20);
-
 /// Sequences that are encoded between two looks for Ctrl-C.
 const SEQUENCES: usize = 4096;
 
 /// Pairs that are ranked between two looks for Ctrl-C.
 const PAIRS: usize = 1024;
-
-/// A note to be read.
-struct Note {
-    path: PathBuf,
-    /// Its place below the folder that was given, without `.txt`.
-    name: String,
-}
-
-/// The notes behind the inputs, each folder in the order of its paths.
-fn notes(inputs: &[PathBuf]) -> Result<Vec<Note>> {
-    let mut notes = Vec::new();
-    for input in inputs {
-        if !input.is_dir() {
-            let name = if input.as_os_str() == "-" {
-                "stdin".into()
-            } else {
-                input.with_extension("").file_name().unwrap_or_default().to_string_lossy().into_owned()
-            };
-            notes.push(Note { path: input.clone(), name });
-            continue;
-        }
-        let before = notes.len();
-        for entry in walkdir::WalkDir::new(input).sort_by_file_name() {
-            let entry = entry.map_err(|cause| Error::io(format!("listing {}", input.display())).caused_by(cause))?;
-            let path = entry.path();
-            if entry.file_type().is_file() && path.extension().is_some_and(|extension| extension == "txt") {
-                let name = path.strip_prefix(input).unwrap_or(path).with_extension("");
-                notes.push(Note { path: path.to_owned(), name: name.to_string_lossy().into_owned() });
-            }
-        }
-        if notes.len() == before {
-            return Err(Error::input(format!("{}: expected a folder with .txt files, found none", input.display())));
-        }
-    }
-    Ok(notes)
-}
-
-/// Cuts the notes into windows. Standard input, whose size nobody knows, is one of its own; notes of one name are in
-/// different ones, for the last of them stays where their links are written.
-fn windows(notes: &[Note]) -> Vec<&[Note]> {
-    let size = |note: &Note| std::fs::metadata(&note.path).map_or(WINDOW.1, |metadata| metadata.len());
-    let (mut windows, mut first, mut bytes) = (Vec::new(), 0, 0);
-    for (at, note) in notes.iter().enumerate() {
-        bytes += size(note);
-        let full = at - first >= WINDOW.0 || bytes > WINDOW.1;
-        if at > first && (full || notes[first..at].iter().any(|other| other.name == note.name)) {
-            windows.push(&notes[first..at]);
-            (first, bytes) = (at, size(note));
-        }
-    }
-    windows.push(&notes[first..]);
-    windows
-}
 
 /// How notes are linked.
 struct Job<'a> {
@@ -171,12 +127,11 @@ struct Job<'a> {
     ranker: Option<Ranker>,
     options: LinkOptions,
     format: Format,
-    several: bool,
 }
 
 impl Job<'_> {
     /// Links the notes of a window together; what comes before a note that fails is still written.
-    fn run(&self, window: &[Note], progress: &mut Progress) -> Result<()> {
+    fn run(&self, window: &[Note], first: bool, progress: &mut Progress) -> Result<()> {
         let read = |note: &Note| self.read(note).context(|| note.path.display().to_string());
         let (mut texts, mut prepared, mut failed) = (Vec::new(), Vec::new(), None);
         for read in window.par_iter().map(read).collect::<Vec<_>>() {
@@ -197,8 +152,11 @@ impl Job<'_> {
             self.write(note, text, links).context(|| note.path.display().to_string())
         };
         let written: Vec<_> = window.par_iter().zip(&texts).zip(&links).map(write).collect();
-        for printed in written {
-            print(&printed?)?;
+        for (at, printed) in written.into_iter().enumerate() {
+            let printed = printed?;
+            // Of tables that follow each other the first alone has a head.
+            let body = printed.split_once('\n').filter(|_| self.format == Format::Csv && (at > 0 || !first));
+            files::print(body.map_or(printed.as_str(), |(_, body)| body))?;
             progress.advance(1);
         }
         failed.map_or(Ok(()), Err)
@@ -206,18 +164,15 @@ impl Job<'_> {
 
     /// Reads a note and prepares its mentions.
     fn read(&self, note: &Note) -> Result<(String, Prepared)> {
-        let text = spans::note(&note.path)?;
+        let text = files::read_text(&note.path)?;
         let prepared = self.linker.prepare(&text, self.mentions(note, &text)?)?;
         Ok((text, prepared))
     }
 
     fn mentions(&self, note: &Note, text: &str) -> Result<Vec<Detected>> {
-        let given = match &self.args.spans {
+        let given = match &note.spans {
             None => Vec::new(),
-            Some(path) => match spans_of(path, note, self.several)? {
-                Some(file) => spans::read(&file, text)?,
-                None => Vec::new(),
-            },
+            Some(path) => spans::read(path, text)?,
         };
         let found = if self.args.spans_only { Vec::new() } else { self.linker.detect(text, &self.options) };
         Ok(join(given, found))
@@ -261,30 +216,12 @@ impl Job<'_> {
         let records: Vec<Record> = links.iter().map(|link| self.linker.record(link)).collect::<Result<_>>()?;
         let linked = report::Note { name: &note.name, text, records: &records, linker: &self.linker };
         let rendered = render::render(self.format, &linked)?;
-        let Some(out) = &self.args.out else { return Ok(rendered) };
-        let path = match self.several {
-            true => out.join(format!("{}.{}", note.name, self.format.extension())),
-            false => out.clone(),
-        };
-        write_whole(&path, |file| {
-            file.write_all(rendered.as_bytes()).map_err(|cause| io_error("writing", &path, cause))
+        let Some(path) = &note.out else { return Ok(rendered) };
+        write_whole(path, |file| {
+            file.write_all(rendered.as_bytes()).map_err(|cause| io_error("writing", path, cause))
         })?;
         Ok(String::new())
     }
-}
-
-/// The file of spans for a note; `None` if a folder of spans has none for it.
-fn spans_of(path: &Path, note: &Note, several: bool) -> Result<Option<PathBuf>> {
-    if !path.is_dir() {
-        return match several {
-            true => {
-                Err(Error::input("--spans: for several notes, expected a folder with NAME.ann or NAME.jsonl for each"))
-            }
-            false => Ok(Some(path.to_owned())),
-        };
-    }
-    let candidates = ["ann", "jsonl"].map(|extension| path.join(format!("{}.{extension}", note.name)));
-    Ok(candidates.into_iter().find(|path| path.is_file()))
 }
 
 /// The road of one text.
@@ -317,13 +254,4 @@ fn encode(linker: &Linker, prepared: &Prepared) -> Result<Queries> {
         queries.extend(linker.encode_some(&some.iter().collect::<Vec<_>>())?);
     }
     Ok(queries)
-}
-
-/// Prints to standard output; a reader that has gone away (`| head`) ends the command quietly.
-fn print(text: &str) -> Result<()> {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(cause) if cause.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(0),
-        other => other.map_err(|cause| Error::io("writing to standard output").caused_by(cause)),
-    }
 }
