@@ -246,7 +246,9 @@ mod tests {
         assert_eq!((report.left_out, report.without), (5, 3));
         assert!(report.text().contains("Organ"), "{}", report.text());
         let own = Worlds { out: folder.path().to_owned(), ..worlds(&["T2"], &["Organ"]) };
-        assert!(by_domain(&material, &own).expect_err("its own folder").to_string().contains("this folder is an input"));
+        assert!(
+            by_domain(&material, &own).expect_err("its own folder").to_string().contains("this folder is an input")
+        );
         let kb = &material.kb.kb;
         let training = TrainingSplit::read(&out, "train").expect("read");
         let read = |split: &str| Split::read(&out, split, 1, kb, Some(&training)).expect("read");
