@@ -253,8 +253,16 @@ fn twenty_steps(root: &Path) -> Config {
 
 /// The losses of a run.
 fn losses(config: &Config, out: &Path, name: String, device: Device) -> Vec<f64> {
+    let on_processor = device == Device::flex();
     train(config, out, &OpenDevice { device, name }).expect("it trains");
-    let loss = |event| if let Event::Step { loss, .. } = event { Some(loss) } else { None };
+    let loss = |event| match event {
+        Event::Step { loss, device_bytes, .. } => {
+            // What lies on a GPU is counted apart.
+            assert_eq!(device_bytes.is_none_or(|bytes| bytes == 0), on_processor, "{device_bytes:?}");
+            Some(loss)
+        }
+        _ => None,
+    };
     read(&out.join("metrics.jsonl")).expect("whole").into_iter().filter_map(loss).collect()
 }
 

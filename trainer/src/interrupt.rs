@@ -30,7 +30,7 @@ pub fn check() -> Result<()> {
 }
 
 #[cfg(test)]
-pub use testing::{die_after, live};
+pub use testing::{die_after, live, stop_after};
 
 /// Deaths on demand.
 #[cfg(test)]
@@ -39,10 +39,18 @@ mod testing {
     use std::cell::Cell;
 
     thread_local!(static LEFT: Cell<usize> = const { Cell::new(usize::MAX) });
+    thread_local!(static BY_USER: Cell<bool> = const { Cell::new(false) });
 
     /// Fails the check after so many more on this thread, and all after it, as if the process were gone.
     pub fn die_after(checks: usize) {
         LEFT.set(checks);
+        BY_USER.set(false);
+    }
+
+    /// Fails the check after so many more on this thread, and all after it, as if the user had pressed Ctrl-C there.
+    pub fn stop_after(checks: usize) {
+        LEFT.set(checks);
+        BY_USER.set(true);
     }
 
     /// Ends that.
@@ -53,6 +61,7 @@ mod testing {
     pub(super) fn check() -> Result<()> {
         match LEFT.get() {
             usize::MAX => Ok(()),
+            0 if BY_USER.get() => Err(Error::interrupted()),
             0 => Err(Error::input("killed by a test")),
             left => {
                 LEFT.set(left - 1);

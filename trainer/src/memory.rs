@@ -1,4 +1,8 @@
-//! How much memory this process has used.
+//! How much memory this process has used, and a device.
+
+use burn::backend::DispatchDevice;
+use burn::tensor::Device;
+use cubecl::MemoryScope;
 
 /// The most physical memory that this process has held, in bytes, where the system says so (Linux); elsewhere what it
 /// holds now.
@@ -9,4 +13,13 @@ pub fn peak() -> Option<u64> {
     kibibytes
         .map(|kibibytes| kibibytes * 1024)
         .or_else(|| memory_stats::memory_stats().map(|stats| stats.physical_mem as u64))
+}
+
+/// What a GPU holds for this process now, in bytes: tensors, and what is kept for the next ones. Nothing for a processor, whose
+/// tensors lie in the memory of the process.
+pub fn of_device(device: &Device) -> Option<u64> {
+    match device.clone().without_autodiff().as_dispatch() {
+        DispatchDevice::Cube(device) => Some(device.client().memory_report(MemoryScope::Device).usage().bytes_reserved),
+        _ => None,
+    }
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Bench, bundle, copy, from, pel, tiny};
+use common::{Bench, bundle, copy, from, interrupt, pel, tiny};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -181,8 +181,7 @@ fn waiting_for_standard_input_can_be_ended() {
             pel(line).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
         let held = child.stdin.take();
         std::thread::sleep(std::time::Duration::from_millis(1500));
-        let signal = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-        assert!(signal.expect("kill can be started").success());
+        interrupt(&child);
         let said = from(child.wait_with_output().expect("it ends"));
         drop(held);
         assert_eq!(said.code, Some(130), "{line:?}: {}", said.err);

@@ -2,8 +2,9 @@
 
 mod common;
 
-use common::{Bench, tiny};
+use common::{Bench, from, interrupt, pel, tiny};
 use serde_json::Value;
+use std::process::Stdio;
 
 const STEPS: &str = "--steps 6 --set data.split=dev --set optimiser.batch=2 --set negatives.count=1 \
     --set negatives.mine_top=2 --set negatives.mine_every=3 --set model.tied=true --set view.concepts=names \
@@ -69,5 +70,40 @@ fn a_compact_model_is_indexed_and_links() {
         assert_eq!(done.code, Some(0), "{more}: {}", done.err);
         let json: Value = serde_json::from_str(&done.out).expect("JSON");
         assert_eq!(json["split"]["in_kb"], 2, "{json}");
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_training_that_is_interrupted_keeps_its_steps() {
+    let bench = Bench::new();
+    let line = format!(
+        "train --corpus @ --kb @kb.jsonl --encoder {} --device cpu --out @run {STEPS} --set data.mentions=2 \
+         --set validation.mentions=0 --set checkpoints.every=1000000",
+        tiny().display()
+    );
+    // A run that would take days.
+    let line = line.replace("--steps 6", "--steps 100000000");
+    let words: Vec<String> = line
+        .split_whitespace()
+        .map(|word| word.strip_prefix('@').map_or(word.into(), |name| bench.path(name).display().to_string()))
+        .collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let steps = || {
+        let text = std::fs::read_to_string(bench.path("run/metrics.jsonl")).unwrap_or_default();
+        text.lines().filter(|line| line.contains("\"step\"") && line.contains("\"loss\"")).count()
+    };
+    let mut before = 0;
+    for _ in 0..2 {
+        let mut child = pel(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
+        while steps() < before + 3 && child.try_wait().expect("it is there").is_none() {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        interrupt(&child);
+        let said = from(child.wait_with_output().expect("it ends"));
+        assert_eq!(said.code, Some(130), "{}", said.err);
+        assert_eq!(said.err.contains(&format!("going on after step {before}\n")), before > 0, "{}", said.err);
+        before = steps();
+        assert!(bench.path(&format!("run/checkpoints/step-{before:07}/state.json")).is_file(), "{before} steps");
     }
 }

@@ -27,6 +27,8 @@ struct Learned {
     /// Examples that met no negative.
     without_negatives: usize,
     stepped: Stepped,
+    /// Where its examples stand.
+    named: Vec<String>,
 }
 
 impl Run<'_> {
@@ -40,14 +42,19 @@ impl Run<'_> {
         }
         let began = Instant::now();
         let batch = self.config.optimiser.batch as f64;
+        // The transformation climbs within a step; a step that is not finished leaves it where it was.
+        let before = self.worst.clone();
         let learned = loop {
-            let learned = self.learn(step)?;
-            if learned.stepped.gradient_norm.is_finite() {
-                break learned;
-            }
+            let named = match self.learn(step) {
+                Ok(learned) if learned.stepped.gradient_norm.is_finite() => break learned,
+                Ok(learned) => Ok(learned.named),
+                Err(error) => Err(error),
+            };
+            self.worst.clone_from(&before);
+            let named = named?;
             // Nothing was changed: the same batch again, with a smaller scale.
             if !self.optimiser.scale.as_mut().is_some_and(Scale::lower) {
-                return Err(not_a_number("gradient", step, &[]));
+                return Err(not_a_number("gradient", step, &named));
             }
         };
         let seconds = began.elapsed().as_secs_f64();
@@ -61,6 +68,7 @@ impl Run<'_> {
             tokens_per_s: learned.tokens as f64 / seconds,
             without_negatives: learned.without_negatives,
             peak_bytes: memory::peak(),
+            device_bytes: memory::of_device(&self.device),
         })?;
         Ok(Times { step: seconds, mining })
     }
@@ -69,7 +77,7 @@ impl Run<'_> {
     fn learn(&mut self, step: usize) -> Result<Learned> {
         let (batch, micro) = (self.config.optimiser.batch, self.config.optimiser.micro());
         let scale = self.optimiser.scale.map_or(1.0, |scale| scale.factor());
-        let (mut loss, mut tokens, mut without_negatives) = (0.0, 0, 0);
+        let (mut loss, mut tokens, mut without_negatives, mut all_named) = (0.0, 0, 0, Vec::new());
         for part in 0..batch / micro {
             interrupt::check()?;
             let positions = step * batch + part * micro..step * batch + (part + 1) * micro;
@@ -109,9 +117,10 @@ impl Run<'_> {
             loss += outcome.loss;
             tokens += outcome.tokens;
             without_negatives += alone;
+            all_named.extend(named);
         }
         let stepped = self.optimiser.step(&mut self.model.towers, step, self.steps, batch)?;
-        Ok(Learned { loss, tokens, without_negatives, stepped })
+        Ok(Learned { loss, tokens, without_negatives, stepped, named: all_named })
     }
 
     /// Mines for the examples until the next mining pass; returns the seconds.

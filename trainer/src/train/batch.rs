@@ -150,11 +150,16 @@ pub fn rank_batch<'a>(catalogue: &Catalogue, examples: &[&'a Example]) -> Result
     let width = lists.iter().map(|list| list.len()).max().unwrap_or(0);
     let (mut pairs, mut pairing) = (Vec::new(), vec![Pairing::Apart; examples.len() * width]);
     for ((example, list), row) in examples.iter().zip(lists).zip(pairing.chunks_exact_mut(width.max(1))) {
+        let right = catalogue.sequences_of(example.concept).next();
         for (concept, place) in list.iter().zip(row) {
             // Concepts without a text are in no list.
             let Some(sequence) = catalogue.sequences_of(*concept).next() else { continue };
-            pairs.push(Encoded::pair(&example.mention, catalogue.tokens(sequence)));
-            *place = if *concept == example.concept { Pairing::Positive } else { Pairing::Negative };
+            let is_right = *concept == example.concept;
+            // Another concept with the very same text is no negative.
+            if is_right || right != Some(sequence) {
+                pairs.push(Encoded::pair(&example.mention, catalogue.tokens(sequence)));
+                *place = if is_right { Pairing::Positive } else { Pairing::Negative };
+            }
         }
     }
     Ok(RankBatch { mentions: examples.to_vec(), pairs, width, pairing })

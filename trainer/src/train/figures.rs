@@ -1,4 +1,5 @@
-//! The plots of a run, from its `metrics.jsonl`: loss, gradient norm (PEL, figure 3), and recall on the held-out split.
+//! The plots of a run, from its `metrics.jsonl`: loss, gradient norm (PEL, figure 3), recall and the
+//! precision-recall curve of NIL (PEL, figure 2) on the held-out split.
 
 use super::log::{self, Event};
 use crate::plots::{Chart, Series, smoothed};
@@ -27,6 +28,7 @@ pub fn draw(run: &Path) -> Result<Vec<PathBuf>> {
     ];
     let recall = vec![
         series("recall@1", found(|found| found.recall_1)),
+        series("recall@16", found(|found| found.recall_16)),
         series("recall@64", found(|found| found.recall_64)),
         series("zero-shot recall@1", found(|found| found.zero_shot_1)),
         series("zero-shot recall@64", found(|found| found.zero_shot_64)),
@@ -35,6 +37,13 @@ pub fn draw(run: &Path) -> Result<Vec<PathBuf>> {
     if recall.iter().any(|series| !series.points.is_empty()) {
         let chart = over_steps("On the validation split", "share", recall);
         charts.push(("validation", Chart { y_range: Some((0.0, 1.0)), ..chart }));
+    }
+    let last = |event: &Event| match event {
+        Event::Validation { found, .. } => Some(found.nil_curve.clone()),
+        _ => None,
+    };
+    if let Some(points) = events.iter().rev().find_map(last).filter(|points| !points.is_empty()) {
+        charts.push(("nil-curve", nil_curve(vec![Series { name: "after the last step".into(), points }])));
     }
     let folder = run.join("plots");
     charts
@@ -45,6 +54,13 @@ pub fn draw(run: &Path) -> Result<Vec<PathBuf>> {
             Ok(stem)
         })
         .collect()
+}
+
+/// Precision over recall of NIL (PEL, figure 2).
+pub fn nil_curve(series: Vec<Series>) -> Chart {
+    let all = Some((0.0, 1.0));
+    let (title, x, y) = ("Precision and recall of NIL".into(), "recall".into(), "precision".into());
+    Chart { title, x, y, series, x_range: all, y_range: all, ..Chart::default() }
 }
 
 fn over_steps(title: &str, y: &str, series: Vec<Series>) -> Chart {

@@ -10,7 +10,7 @@ use burn::tensor::Device;
 use pel_shared::biencoder::Side;
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::ConceptId;
-use pel_shared::metrics::{Top, average_precision, recall_at};
+use pel_shared::metrics::{Top, average_precision, nil_curve, recall_at, thinned};
 use pel_shared::ranker::reorder;
 use pel_shared::score::Candidate;
 use pel_shared::tokens::Encoded;
@@ -18,6 +18,11 @@ use serde::{Deserialize, Serialize};
 
 /// Candidates that validation looks at.
 pub const CANDIDATES: usize = 64;
+
+/// Candidates that a ranker sees by default.
+const RANKED: usize = 16;
+/// Points that are kept of a curve.
+const CURVE: usize = 100;
 
 /// The mentions of a held-out split.
 pub struct HeldOut {
@@ -33,6 +38,9 @@ pub struct Validated {
     pub mentions: usize,
     /// Of the mentions in the knowledge base, those whose concept is first.
     pub recall_1: Option<f64>,
+    /// Of these, those whose concept is among the first 16, which a ranker sees (PEL, appendix B).
+    #[serde(default)]
+    pub recall_16: Option<f64>,
     /// Of these, those whose concept is among the first 64.
     pub recall_64: Option<f64>,
     /// As `recall_1`, for concepts that training does not have.
@@ -41,6 +49,9 @@ pub struct Validated {
     pub zero_shot_64: Option<f64>,
     /// The area under the precision-recall curve of NIL.
     pub nil_aupr: Option<f64>,
+    /// That curve, as recall and precision, thinned.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nil_curve: Vec<(f64, f64)>,
 }
 
 impl HeldOut {
@@ -135,15 +146,16 @@ impl HeldOut {
             score: found.first().map(|best| best.score),
             nil: gold.concept.is_none(),
         };
+        let tops: Vec<Top> = self.mentions.iter().map(|(_, gold)| gold).zip(found).map(top).collect();
         Validated {
             mentions: self.mentions.len(),
             recall_1: recall(1, |_| true),
+            recall_16: recall(RANKED, |_| true),
             recall_64: recall(CANDIDATES, |_| true),
             zero_shot_1: recall(1, zero_shot),
             zero_shot_64: recall(CANDIDATES, zero_shot),
-            nil_aupr: average_precision(
-                &self.mentions.iter().map(|(_, gold)| gold).zip(found).map(top).collect::<Vec<_>>(),
-            ),
+            nil_aupr: average_precision(&tops),
+            nil_curve: thinned(&nil_curve(&tops), CURVE).iter().map(|point| (point.recall, point.precision)).collect(),
         }
     }
 }

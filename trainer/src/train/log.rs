@@ -35,6 +35,9 @@ pub enum Event {
         without_negatives: usize,
         /// The most memory that this process has held.
         peak_bytes: Option<u64>,
+        /// What a GPU holds for the run.
+        #[serde(default)]
+        device_bytes: Option<u64>,
     },
     /// Hard negatives were mined.
     Mining {
@@ -151,8 +154,12 @@ impl Drop for Log {
 fn words(event: &Event) -> String {
     let percent = |value: &Option<f64>| value.map_or("-".to_owned(), |value| format!("{:.1}", 100.0 * value));
     match event {
-        Event::Step { loss, gradient_norm, pairs_per_s, peak_bytes, .. } => {
-            let memory = peak_bytes.map_or(String::new(), |bytes| format!(", {:.1} GB", bytes as f64 / 1e9));
+        Event::Step { loss, gradient_norm, pairs_per_s, peak_bytes, device_bytes, .. } => {
+            let memory = match (device_bytes, peak_bytes) {
+                (Some(bytes), _) => format!(", {:.1} GB on the GPU", *bytes as f64 / 1e9),
+                (None, Some(bytes)) => format!(", {:.1} GB", *bytes as f64 / 1e9),
+                (None, None) => String::new(),
+            };
             format!("loss {loss:.4}, gradient {gradient_norm:.3}, {pairs_per_s:.1} pairs/s{memory}")
         }
         Event::Mining { seconds, examples, .. } => {

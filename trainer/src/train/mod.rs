@@ -178,27 +178,18 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
         checkpoints,
     };
     let (mut step_seconds, mut mining_seconds, mut validated) = (0.0, 0.0, None);
+    run.look(step)?;
     for step in step..steps {
-        match run.advance(step) {
-            Ok(times) => {
-                step_seconds += times.step;
-                mining_seconds += times.mining;
-            }
-            Err(error) => {
-                if error.is_interrupted() {
-                    run.save(step)?;
-                }
-                return Err(error);
-            }
-        }
+        let times = run.advance(step);
+        let times = run.kept(step, times)?;
+        step_seconds += times.step;
+        mining_seconds += times.mining;
         let done = step + 1;
-        let every = config.validation.every;
-        if every > 0 && done.is_multiple_of(every) && done < steps {
-            run.validate(done)?;
-        }
         if done.is_multiple_of(config.checkpoints.every) || done == steps {
             run.save(done)?;
         }
+        let looked = run.look(done);
+        run.kept(done, looked)?;
     }
     let model = out.join(MODEL);
     if run.held_out.is_some() {
@@ -214,6 +205,24 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
 }
 
 impl Run<'_> {
+    /// What came of the work after so many steps; writes a checkpoint of them if the user has stopped it.
+    fn kept<T>(&self, done: usize, outcome: Result<T>) -> Result<T> {
+        if outcome.as_ref().is_err_and(|error| error.is_interrupted()) {
+            self.save(done)?;
+        }
+        outcome
+    }
+
+    /// Validates on the way, where it is due and the run has not done it.
+    fn look(&mut self, done: usize) -> Result<()> {
+        let every = self.config.validation.every;
+        let due = every > 0 && done > 0 && done.is_multiple_of(every) && done < self.steps;
+        if due && self.log.validated(done)?.is_none() {
+            self.validate(done)?;
+        }
+        Ok(())
+    }
+
     fn validate(&mut self, step: usize) -> Result<Option<Validated>> {
         let Some(held_out) = &self.held_out else { return Ok(None) };
         let began = Instant::now();

@@ -1,10 +1,10 @@
 //! The towers under training, and the files that they come from and go to.
 
+use super::checkpoint::write;
 use super::config::{Config, Task};
 use super::random::{Purpose, stream};
 use super::step::Worst;
 use crate::bundles;
-use crate::files::{io_error, write_whole};
 use crate::tensors::{NamedTensor, to_bytes};
 use burn::tensor::Device;
 use bytes::Bytes;
@@ -233,7 +233,8 @@ impl Model {
         }
     }
 
-    /// Writes the towers as Hugging Face folders: one, or `mention` and `entity`.
+    /// Writes the towers as Hugging Face folders, one, or `mention` and `entity`, into a folder that is not in its place yet; also
+    /// after the user has asked to stop.
     ///
     /// # Errors
     /// If the device does not give its tensors, or a file cannot be written.
@@ -254,8 +255,7 @@ impl Model {
             ];
             files.extend(projection.as_deref().map(|bytes| (names::PROJECTION, bytes)));
             for (name, bytes) in files {
-                let path = folder.join(name);
-                write_whole(&path, |file| file.write_all(bytes).map_err(|cause| io_error("writing", &path, cause)))?;
+                write(&folder.join(name), bytes)?;
             }
         }
         Ok(())

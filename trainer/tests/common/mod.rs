@@ -2,7 +2,7 @@
 #![allow(dead_code)] // Each test program uses its part.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
 
 /// Concepts enough to link a note.
@@ -38,6 +38,12 @@ pub fn said(mut command: Command) -> Said {
 pub fn from(output: Output) -> Said {
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("pel writes UTF-8");
     Said { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+}
+
+/// What Ctrl-C sends.
+pub fn interrupt(child: &Child) {
+    let signal = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(signal.expect("kill can be started").success());
 }
 
 /// Indexes a knowledge base with the tiny model.

@@ -1,16 +1,14 @@
 //! BLINK's and T-Biencoder's methods as runs of the tiny model: ranking, distillation, the learned transformation, domains.
 
-use super::super::config::{Config, Domain, DomainOf, LossKind, NegativeKind, Schedule, Task};
+use super::super::config::{Config, Domain, LossKind, Schedule, Task};
 use super::super::log;
 use super::super::model::open_ranker;
-use super::steps::Start;
-use super::{cpu, killed_and_resumed, refused, run, world};
+use super::{cpu, ended_and_resumed, refused, run, world};
 use crate::candidates::{Found, Teacher};
 use crate::evaluate::{Query, Retriever, Split};
 use crate::interrupt;
 use crate::rerank::Reranker;
 use crate::train::Snapshot;
-use crate::train::batch::Pairing;
 use burn::tensor::Device;
 use pel_shared::bert::Precision;
 use pel_shared::bundle::View;
@@ -37,7 +35,7 @@ pub(super) fn lists(folder: &Path, split: &str, more: &str) -> std::path::PathBu
     path
 }
 
-fn ranking(folder: &Path) -> Config {
+pub(super) fn ranking(folder: &Path) -> Config {
     let mut config = world(folder);
     config.data.task = Task::Rank;
     config.data.candidates = lists(folder, "train", "");
@@ -134,17 +132,27 @@ fn runs_of_every_kind_go_on_after_being_killed() {
     let mut taught = world(root.path());
     taught.data.candidates = lists(root.path(), "train", r#", "teacher": [0.5, 2.0, -1.0, 0.0]"#);
     taught.distillation.own_share = 0.5;
-    for (name, config) in [("rank", rank), ("transformed", transformed), ("taught", taught)] {
+    // Names alone, of two tables.
+    let defaults = Config::alignment();
+    let mut aligned = Config { loss: defaults.loss, ..world(root.path()) };
+    (aligned.data.task, aligned.view.concepts, aligned.model.tied) = (Task::Align, View::Names, true);
+    let more = root.path().join("more.jsonl");
+    let kb = r#"{"id": "D20", "name": "itch", "synonyms": ["pruritus", "itching"]}"#;
+    std::fs::write(&more, format!("{kb}\n")).expect("written");
+    aligned.data.more_kbs = vec![more];
+    for (name, config) in [("rank", rank), ("transformed", transformed), ("taught", taught), ("aligned", aligned)] {
         let outcome = |out: &Path| -> Vec<Vec<u8>> {
             let files = ["", "mention/", "entity/"].map(|side| out.join(format!("model/{side}model.safetensors")));
             files.iter().filter_map(|file| std::fs::read(file).ok()).collect()
         };
         let whole = root.path().join(format!("{name}-whole"));
         run(&config, &whole).expect("it trains");
-        let deaths = killed_and_resumed(&config, root.path(), name, 23, |out, checks| {
-            assert!(outcome(out) == outcome(&whole), "{name}, killed at check {checks}: other weights");
-        });
-        assert!(deaths > 2, "{name}: {deaths}");
+        for end in [interrupt::die_after, interrupt::stop_after] {
+            let deaths = ended_and_resumed(end, &config, root.path(), "ended", 23, |out, checks| {
+                assert!(outcome(out) == outcome(&whole), "{name}, ended at check {checks}: other weights");
+            });
+            assert!(deaths > 2, "{name}: {deaths}");
+        }
         let events = log::read(&whole.join("metrics.jsonl")).expect("whole");
         assert!(events.len() >= 5, "{name}: {events:?}");
         // Only frozen embeddings stay what they were.
@@ -157,39 +165,6 @@ fn runs_of_every_kind_go_on_after_being_killed() {
         let same = words(&whole.join(side)) == words(&super::tiny().join("model.safetensors"));
         assert_eq!(same, config.model.freeze_embeddings, "{name}");
     }
-}
-
-#[test]
-fn negatives_stay_inside_the_domain_of_the_right_concept() {
-    let root = tempfile::tempdir().expect("a folder");
-    let mut config = world(root.path());
-    let kb = std::fs::read_to_string(root.path().join("kb.jsonl")).expect("read");
-    // The first five are of one type, the others of another.
-    let typed = kb.lines().enumerate().map(|(at, line)| {
-        let kind = if at < 5 { "Finding" } else { "Sign" };
-        line.replace("Finding", kind) + "\n"
-    });
-    std::fs::write(root.path().join("kb.jsonl"), typed.collect::<String>()).expect("written");
-    config.data.domains = DomainOf::Type;
-    (config.negatives.kind, config.negatives.domain, config.negatives.count) =
-        (NegativeKind::Random, Domain::Inside, 2);
-    let start = Start::new(config.clone());
-    let batch = start.batch();
-    let of_sequence = |sequence| {
-        let own = |concept: &ConceptId| start.catalogue.has(*concept, sequence);
-        (0..8).map(ConceptId).find(own).expect("somebody's")
-    };
-    for (row, example) in batch.pairing.chunks_exact(batch.entities.len()).zip(&batch.mentions) {
-        let negatives = row.iter().zip(&batch.entities).filter(|(pairing, _)| **pairing == Pairing::Negative);
-        let domains: Vec<bool> = negatives.map(|(_, entity)| of_sequence(*entity).0 < 5).collect();
-        assert_eq!(domains, [example.concept.0 < 5; 2]);
-    }
-    // Mined ones do too, and a run may learn from some domains alone.
-    config.negatives.kind = NegativeKind::Hard;
-    config.data.only_domains = vec!["Sign".into()];
-    let trained = run(&config, &root.path().join("run")).expect("it trains");
-    assert_eq!(trained.examples, 3);
-    assert_eq!(trained.report.skipped("mention whose concept is of another domain"), 5);
 }
 
 #[test]

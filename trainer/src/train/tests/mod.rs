@@ -1,5 +1,6 @@
 //! Whole runs of the tiny model: against PyTorch, killed and resumed, and on input that cannot teach.
 
+mod batches;
 mod methods;
 mod steps;
 
@@ -190,36 +191,67 @@ fn a_run_killed_anywhere_ends_as_one_never_killed() {
     let expected = outcome(&root.path().join("whole"));
     assert!(expected.1.iter().any(|line| line.contains("mined")) && expected.1.len() >= 5 + 3 + 2, "{:?}", expected.1);
     // Each check for Ctrl-C is a place to die at: within accumulations, mining passes and validations.
-    let deaths = killed_and_resumed(&config, root.path(), "killed", 5, |out, checks| {
-        let found = outcome(out);
-        assert_eq!(found.1, expected.1, "killed at check {checks}");
-        assert!(found.0 == expected.0, "killed at check {checks}: other weights");
-    });
-    assert!(deaths > 10, "{deaths}");
+    for end in [interrupt::die_after, interrupt::stop_after] {
+        let deaths = ended_and_resumed(end, &config, root.path(), "ended", 5, |out, checks| {
+            let found = outcome(out);
+            assert_eq!(found.1, expected.1, "ended at check {checks}");
+            assert!(found.0 == expected.0, "ended at check {checks}: other weights");
+        });
+        assert!(deaths > 10, "{deaths}");
+    }
 }
 
-/// Kills runs at every `stride`-th check for Ctrl-C, lets each go on to its end, and has its folder compared; gives how many died.
-fn killed_and_resumed(
+/// Kills (`interrupt::die_after`) or stops (`stop_after`) runs at every `stride`-th check for Ctrl-C, lets each go on to its end,
+/// and has its folder compared; gives how many had been ended.
+fn ended_and_resumed(
+    end: fn(usize),
     config: &Config,
     root: &Path,
     name: &str,
     stride: usize,
     compare: impl Fn(&Path, usize),
 ) -> usize {
-    let mut deaths = 0;
-    for checks in (1..).step_by(stride) {
-        let out = root.join(format!("{name}-{checks}"));
-        interrupt::die_after(checks);
-        let died = run(config, &out).is_err();
+    let out = root.join(name);
+    for (ends, checks) in (1..).step_by(stride).enumerate() {
+        end(checks);
+        let ended = run(config, &out).is_err();
         interrupt::live();
-        if !died {
+        if ended {
+            run(config, &out).expect("it goes on");
+            compare(&out, checks);
+        }
+        std::fs::remove_dir_all(&out).expect("removed");
+        if !ended {
+            return ends;
+        }
+    }
+    0
+}
+
+#[test]
+fn ctrl_c_keeps_what_was_learned() {
+    let root = tempfile::tempdir().expect("a folder");
+    let mut config = world(root.path());
+    // Without it nothing would be kept before the end.
+    config.checkpoints.every = 100;
+    let (out, mut kept) = (root.path().join("run"), Vec::new());
+    for checks in (20..).step_by(9) {
+        interrupt::stop_after(checks);
+        let ended = run(&config, &out);
+        interrupt::live();
+        if ended.is_ok() {
             break;
         }
-        deaths += 1;
-        run(config, &out).expect("it goes on");
-        compare(&out, checks);
+        assert!(ended.is_err_and(|error| error.is_interrupted()));
+        let events = log::read(&out.join("metrics.jsonl")).unwrap_or_default();
+        let steps = events.iter().filter(|event| matches!(event, Event::Step { .. })).count();
+        if steps > 0 {
+            assert!(out.join(format!("checkpoints/step-{steps:07}")).is_dir(), "{steps} steps, at check {checks}");
+            kept.push(steps);
+        }
+        std::fs::remove_dir_all(&out).expect("removed");
     }
-    deaths
+    assert!(kept.is_sorted() && kept.contains(&2) && kept.contains(&4), "{kept:?}");
 }
 
 #[test]
@@ -246,6 +278,12 @@ fn a_run_learns_and_says_so() {
     let validated = trained.validated.expect("there is a dev split");
     assert_eq!(validated.mentions, 9);
     assert!(validated.recall_1.is_some_and(|recall| recall >= 0.7), "{validated:?}");
+    assert_eq!((validated.recall_16, validated.recall_64), (Some(1.0), Some(1.0)));
+    // The mention that no concept answers is NIL.
+    assert_eq!(validated.nil_curve.last().map(|point| point.0), Some(1.0), "{:?}", validated.nil_curve);
+    for plot in ["loss", "gradient-norm", "validation", "nil-curve"] {
+        assert!(root.path().join(format!("run/plots/{plot}.svg")).is_file(), "{plot}");
+    }
 }
 
 #[test]
@@ -284,7 +322,7 @@ fn what_cannot_train_is_said() {
         config.loss.kind = LossKind::CrossEntropy;
         config.loss.scale = 1e38;
     };
-    refused(&diverging, &["step ", "no finite number", "train"]);
+    refused(&diverging, &["step ", "the loss is no finite number", "train"]);
     // A run goes on with its own configuration only.
     let out = root.path().join("run");
     run(&config, &out).expect("it trains");
