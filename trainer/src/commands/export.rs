@@ -19,9 +19,12 @@ use std::path::{Path, PathBuf};
 
 /// Write the towers of a bundle as Hugging Face and sentence-transformers folders (safetensors, f32)
 #[derive(Debug, Args)]
-#[command(after_help = "The model of `pel train` is in that form already.\n\nIn Python:\n  \
+#[command(
+    after_help = "transformers reads the model of `pel train` as it is; sentence-transformers reads what this command \
+    writes.\n\nIn Python:\n  \
     sentence_transformers.SentenceTransformer(\"out\").encode(\"chest pain\")\n  \
-    transformers.BertModel.from_pretrained(\"out\", add_pooling_layer=False)")]
+    transformers.BertModel.from_pretrained(\"out\", add_pooling_layer=False)"
+)]
 pub struct ExportArgs {
     /// The bundle
     bundle: PathBuf,
@@ -64,6 +67,12 @@ pub fn run(args: &ExportArgs, json: bool) -> Result<()> {
         }
         Ok(())
     })?;
+    if manifest.encoder.reduction.pooling == Pooling::Mention {
+        eprintln!(
+            "names and concepts get the bundle's own vectors; a mention in its context is the mean over its own tokens, \
+             which sentence-transformers does not know"
+        );
+    }
     if json {
         println!("{}", json!({ "folders": written }));
     } else {
@@ -94,7 +103,7 @@ fn write_tower(folder: &Path, tower: &Tower, config: &[u8], tokenizer: &Bytes, r
     let pooling = json!({
         "word_embedding_dimension": shape.hidden_size,
         "pooling_mode_cls_token": reduction.pooling == Pooling::Cls,
-        "pooling_mode_mean_tokens": reduction.pooling == Pooling::Mean,
+        "pooling_mode_mean_tokens": reduction.pooling != Pooling::Cls,
         "pooling_mode_max_tokens": false,
         "pooling_mode_mean_sqrt_len_tokens": false,
     });
