@@ -87,6 +87,15 @@ fn the_tables_of_t_biencoder_are_measured_on_every_split() {
     // Both splits, and the minutes of an epoch.
     assert!(table[4][3..].iter().all(|cell| cell != "-"), "{table:?}");
     assert_eq!(rows(&bench, "t-4")[0][2..], ["Biencoder DUAL", "T-Biencoder DUAL"]);
+    // Documents that do not say where they belong cannot be searched there.
+    let within = line("--table t-5 --only b-dual-random-id --within-domain").replace("@tables", "@within");
+    bench.refuses(&[(&within, 3, "says its domain")]);
+    let documents = std::fs::read_to_string(bench.path("documents.jsonl")).expect("read");
+    let documents = documents.replace("\"text\"", "\"domain\":\"TEST\",\"text\"");
+    std::fs::write(bench.path("documents.jsonl"), documents).expect("written");
+    let done = bench.pel(&within);
+    assert_eq!(done.code, Some(0), "{}", done.err);
+
     let table = rows(&bench, "t-7");
     assert_eq!(table.len(), 2 + 3, "{table:?}");
     assert_eq!(table[4][0], "T-Biencoder without L");
@@ -114,6 +123,7 @@ fn the_tables_of_blink_share_their_stages() {
         made(&format!("tables/runs/{run}-seed0.json"));
     }
     assert_eq!(rows(&bench, "blink-1").len(), 2 + 2);
+    assert_eq!(rows(&bench, "blink-3")[3].len(), 5);
     // The right concepts are among four, so recall at many is whole.
     assert!(rows(&bench, "blink-5")[5][1].starts_with("100.0"), "{:?}", rows(&bench, "blink-5"));
     let figure = rows(&bench, "blink-figure-3");

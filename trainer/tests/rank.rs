@@ -119,5 +119,31 @@ fn candidates_are_found_ranked_taught_and_linked() {
         ),
         ("train --stage rank --encoder x --corpus @ --kb @kb.jsonl --out @y --device cpu", 3, "`data.candidates`"),
         ("evaluate --kb @kb.jsonl --corpus @ --split dev --train-split none --within-domain", 3, "says its domain"),
+        (
+            "candidates --system bm25 --kb @kb.jsonl --corpus @ --split dev --out @x --within-domain",
+            3,
+            "says its domain",
+        ),
+        ("train --stage rank --paper blink --print", 3, "has its own settings"),
     ]);
+}
+
+#[test]
+fn candidates_of_the_own_domain_alone() {
+    let bench = Bench::new();
+    let kb = std::fs::read_to_string(bench.path("kb.jsonl")).expect("read");
+    let other = r#"{"id": "X1", "name": "fever", "sources": ["OTHER"]}"#;
+    std::fs::write(bench.path("kb.jsonl"), format!("{other}\n{kb}")).expect("written");
+    let documents = std::fs::read_to_string(bench.path("documents.jsonl")).expect("read");
+    let documents = documents.replace("\"text\"", "\"domain\":\"TEST\",\"text\"");
+    std::fs::write(bench.path("documents.jsonl"), documents).expect("written");
+    let line = "candidates --system bm25 --kb @kb.jsonl --corpus @ --split dev --device cpu --out @lists";
+    let listed = |more: &str| {
+        done(&bench, &format!("{line}{more}"));
+        let text = std::fs::read_to_string(bench.path("lists")).expect("written");
+        json(text.lines().next().expect("a line"))["candidates"].as_array().expect("a list").clone()
+    };
+    assert_eq!(listed("")[0], "X1");
+    let own = listed(" --within-domain");
+    assert!(own[0] == "D1" && !own.contains(&"X1".into()), "{own:?}");
 }

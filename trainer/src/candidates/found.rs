@@ -1,7 +1,7 @@
 //! What a retriever finds for the mentions of a split, written as lists.
 
 use super::{Line, Lists};
-use crate::evaluate::{self, Retriever, Split};
+use crate::evaluate::{self, Retriever, Split, Within, says_domains};
 use crate::files::{io_error, write_whole};
 use crate::rerank::rerank;
 use pel_shared::error::{Error, Result};
@@ -35,11 +35,16 @@ impl Found {
         Ok(read)
     }
 
-    /// Searches for mentions.
+    /// Searches for mentions; given the concepts, among those of each mention's own domain ([`Within`]).
     ///
     /// # Errors
-    /// If a mention cannot be encoded, or the user stops the work.
-    pub fn search(retriever: &dyn Retriever, split: Split, top: usize) -> Result<Self> {
+    /// If a mention cannot be encoded, no document says its domain or one has no concept, or the user stops the work.
+    pub fn search(retriever: &dyn Retriever, split: Split, top: usize, within: Option<&KnowledgeBase>) -> Result<Self> {
+        let within = match within {
+            Some(kb) => says_domains(&split).map(|()| Some(Within::new(retriever, kb)))?,
+            None => None,
+        };
+        let retriever = within.as_ref().map_or(retriever, |within| within);
         let ranked = evaluate::search(retriever, &split, top, "searching")?;
         Ok(Self { split, ranked })
     }

@@ -51,6 +51,9 @@ pub struct CandidatesArgs {
     /// Compute the ranker in bfloat16: several times faster on a processor with AMX
     #[arg(long, requires = "ranker")]
     bf16: bool,
+    /// Search each mention among the concepts of its document's domain alone (ZESHEL's protocol)
+    #[arg(long, conflicts_with = "from")]
+    within_domain: bool,
     /// Candidates of a mention
     #[arg(long, value_name = "K", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..))]
     top: u32,
@@ -98,7 +101,7 @@ fn mentions(args: &CandidatesArgs, kb: &KnowledgeBase) -> Result<Split> {
 }
 
 fn search(args: &CandidatesArgs, retriever: &dyn Retriever, kb: &KnowledgeBase) -> Result<Found> {
-    Found::search(retriever, mentions(args, kb)?, args.top as usize)
+    Found::search(retriever, mentions(args, kb)?, args.top as usize, args.within_domain.then_some(kb))
 }
 
 fn finish(args: &CandidatesArgs, kb: &KnowledgeBase, found: Found, device: &OpenDevice, json: bool) -> Result<()> {

@@ -1,10 +1,9 @@
 //! `pel train` and `pel pretrain`: from the command line to a run and back.
 
 use crate::device::{DeviceArgs, Work};
-use crate::train::config::{Config, Data, Model, Optimiser, Task, Views};
+use crate::train::config::Config;
 use crate::train::{self, Trained};
 use clap::{Args, ValueEnum};
-use pel_shared::bundle::View;
 use pel_shared::error::{Error, Result};
 use std::path::PathBuf;
 
@@ -14,8 +13,8 @@ use std::path::PathBuf;
 #[command(
     after_help = "Example:\n  pel train --encoder all-MiniLM-L6-v2 --kb kb.jsonl --corpus corpus --out run \\\n    \
     --set model.tied=true --set optimiser.epochs=3\n  pel index --encoder run/model --kb kb.jsonl --out bundle\n\n\
-    A ranker learns from lists of candidates: see `pel candidates --help`. Every option has its default from the paper; `--print` shows \
-    them all. Stopped half-way, the same command goes on \
+    A ranker learns from lists of candidates: see `pel candidates --help`. Every option has its default from the paper (FGSM is off until \
+    --set fgsm.lambda=1); `--print` shows them all. Stopped half-way, the same command goes on \
     where it was."
 )]
 pub struct TrainArgs {
@@ -27,6 +26,9 @@ pub struct TrainArgs {
     /// What to train: a bi-encoder, or a cross-encoder that ranks candidates
     #[arg(long, value_enum, default_value = "link")]
     stage: Stage,
+    /// Whose settings to begin with; a ranker's are PEL's
+    #[arg(long, value_enum, default_value = "pel")]
+    paper: Paper,
     /// The candidates of the training split, from `pel candidates`: a ranker learns to order them, a bi-encoder has them as its
     /// negatives
     #[arg(long, value_name = "FILE")]
@@ -46,6 +48,17 @@ enum Stage {
     Link,
     /// The cross-encoder, which puts them into order
     Rank,
+}
+
+/// The papers whose bi-encoders can be trained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Paper {
+    /// Proxy-based loss, random and hard negatives (FGSM: --set fgsm.lambda=1)
+    Pel,
+    /// Cross-entropy, negatives of the batch and hard ones
+    Blink,
+    /// Cross-entropy, random negatives of the own domain, the learned transformation
+    TBiencoder,
 }
 
 /// Align the names of each concept (multi-similarity loss, as SapBERT), to begin training from
@@ -128,9 +141,14 @@ impl RunArgs {
 /// As [`train::train`].
 pub fn train(args: &TrainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let path = |path: &Option<PathBuf>| path.as_ref().map(|path| toml::Value::String(path.display().to_string()));
-    let defaults = match args.stage {
-        Stage::Link => Config::default(),
-        Stage::Rank => Config::ranking(),
+    let defaults = match (args.stage, args.paper) {
+        (Stage::Link, Paper::Pel) => Config::default(),
+        (Stage::Link, Paper::Blink) => Config::blink(),
+        (Stage::Link, Paper::TBiencoder) => Config::t_biencoder(),
+        (Stage::Rank, Paper::Pel) => Config::ranking(),
+        (Stage::Rank, Paper::Blink | Paper::TBiencoder) => {
+            return Err(Error::input("--paper is about bi-encoders; a ranker (--stage rank) has its own settings"));
+        }
     };
     let flags = vec![
         ("data.corpus", path(&args.corpus)),
@@ -151,27 +169,8 @@ pub fn pretrain(args: &PretrainArgs, device: &DeviceArgs, json: bool) -> Result<
     let corpus = args.corpus.as_ref().map(|path| toml::Value::String(path.display().to_string()));
     let more = args.more_kb.iter().map(|path| toml::Value::String(path.display().to_string())).collect::<Vec<_>>();
     let more = (!more.is_empty()).then_some(toml::Value::Array(more));
-    let config = args.run.config(alignment(), vec![("data.corpus", corpus), ("data.more_kbs", more)])?;
+    let config = args.run.config(Config::alignment(), vec![("data.corpus", corpus), ("data.more_kbs", more)])?;
     args.run.run(&config, device, json)
-}
-
-/// What alignment does unless it is told otherwise: one tower, names of at most 25 tokens, a batch of 256 pairs, a learning
-/// rate of 2e-5, one epoch (as SapBERT, with half its batch).
-fn alignment() -> Config {
-    let view = Views {
-        concepts: View::Names,
-        mention: pel_shared::tokens::MentionTemplate::Bare,
-        mention_tokens: 25,
-        name_tokens: 25,
-        ..Views::default()
-    };
-    Config {
-        data: Data { task: Task::Align, ..Data::default() },
-        model: Model { tied: true, ..Model::default() },
-        view,
-        optimiser: Optimiser { learning_rate: 2e-5, batch: 256, epochs: 1.0, warmup: 0.1, ..Optimiser::default() },
-        ..Config::default()
-    }
 }
 
 fn report(trained: &Trained, json: bool) {

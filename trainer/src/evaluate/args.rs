@@ -46,7 +46,7 @@ pub struct EvaluateArgs {
     #[arg(long, value_name = "K", value_delimiter = ',', default_value = "16", requires = "ranker",
         value_parser = clap::value_parser!(u32).range(1..))]
     pub rerank: Vec<u32>,
-    /// Candidates that are asked for; recall is measured at 1, 8, 64 and here
+    /// Candidates that are asked for; recall is measured at 1, 8, 16, 64 and here
     #[arg(long, value_name = "K", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
     pub top: u32,
     /// Print recall by domain: the semantic types of concepts, their sources, or the field `domain` of documents

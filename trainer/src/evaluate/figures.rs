@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Where recall is measured, besides the number of candidates asked for.
-const KS: [usize; 3] = [1, 8, 64];
+const KS: [usize; 4] = [1, 8, 16, 64];
 /// Draws behind an interval.
 pub(super) const RESAMPLES: usize = 1000;
 /// The seed of these draws.

@@ -39,7 +39,7 @@ use pel_shared::text::Span;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use within::Within;
+pub use within::{Within, says_domains};
 
 /// The split that thresholds are chosen on if nobody says otherwise.
 const DEV: &str = "dev";
@@ -176,11 +176,8 @@ pub fn evaluate(
         None if has(DEV) && args.split != DEV => Some(read(DEV)?).filter(|read| read.counts.nil > 0),
         None => None,
     };
-    if args.within_domain && measured.documents.iter().all(|document| document.domain.is_none()) {
-        let corpus = args.corpus.display();
-        return Err(Error::input(format!(
-            "--within-domain: no document of {corpus} says its domain (the field `domain`)"
-        )));
+    if args.within_domain {
+        says_domains(&measured)?;
     }
     let domains = domains(args, &measured, &concepts)?;
     let mut rows = Vec::new();

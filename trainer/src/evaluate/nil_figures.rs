@@ -5,7 +5,7 @@ use super::{NilOf, Retriever, Split};
 use pel_shared::lexical::Ranked;
 use pel_shared::metrics::{
     Answer, CurvePoint, LinkCounts, NilCounts, NilIntervals, Top, average_precision, best_f1, links_at, nil_at,
-    nil_curve, nil_intervals, recall_with_nil,
+    nil_curve, nil_intervals, recall_with_nil, thinned,
 };
 use serde::Serialize;
 
@@ -144,15 +144,7 @@ impl NilFigures {
             links,
             links_right: links.precision(),
             all_classes: ks.iter().map(|k| At::new(*k, right(*k))).collect(),
-            curve: thinned(&nil_curve(&tops)),
+            curve: thinned(&nil_curve(&tops), CURVE_POINTS),
         }
     }
-}
-
-/// So many points of a curve at most, evenly taken, the last one among them.
-fn thinned(curve: &[CurvePoint]) -> Vec<CurvePoint> {
-    let every = curve.len().div_ceil(CURVE_POINTS).max(1);
-    let mut rest: Vec<CurvePoint> = curve.iter().rev().step_by(every).copied().collect();
-    rest.reverse();
-    rest
 }

@@ -96,7 +96,7 @@ fn the_figures_are_those_counted_by_hand() {
     assert_eq!(shares(exact, 0), [(3, 4), (2, 3), (1, 1)]);
     assert_eq!(shares(majority, 0), [(4, 4), (3, 3), (1, 1)]);
     assert_eq!(shares(tfidf, 2), [(3, 4), (2, 3), (1, 1)]);
-    assert_eq!(exact.recall[0].at.iter().map(|at| at.k).collect::<Vec<_>>(), [1, 8, 64]);
+    assert_eq!(exact.recall[0].at.iter().map(|at| at.k).collect::<Vec<_>>(), [1, 8, 16, 64]);
     assert_eq!(exact.recall[0].first_by_chance, Some(0.75));
 
     // Dev: "fever" has a candidate with score 1, "rash" none. So "hot" is rejected beside the two NIL mentions.

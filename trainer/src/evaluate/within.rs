@@ -1,6 +1,6 @@
 //! ZESHEL's protocol (Logeswaran et al., 2019): a mention is searched among the concepts of its own world alone.
 
-use super::{Query, Retriever};
+use super::{Query, Retriever, Split};
 use crate::interrupt;
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::KnowledgeBase;
@@ -14,6 +14,18 @@ pub struct Within<'a> {
     concepts: usize,
     /// The concepts of each domain.
     members: HashMap<String, HashSet<u32>>,
+}
+
+/// Refuses a split none of whose documents says its domain.
+///
+/// # Errors
+/// If it is such a one.
+pub fn says_domains(split: &Split) -> Result<()> {
+    if split.documents.iter().any(|document| document.domain.is_some()) {
+        return Ok(());
+    }
+    let split = &split.counts.split;
+    Err(Error::input(format!("--within-domain: no document of the split {split} says its domain (the field `domain`)")))
 }
 
 impl<'a> Within<'a> {

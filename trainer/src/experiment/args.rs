@@ -48,6 +48,9 @@ pub struct ExperimentArgs {
     /// The split to measure on; thresholds of NIL are chosen on the validation split
     #[arg(long, default_value = "test")]
     pub split: String,
+    /// Search each mention among the concepts of its document's domain alone (ZESHEL's protocol)
+    #[arg(long)]
+    pub within_domain: bool,
     /// Measure only every N-th mention
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub every: u32,

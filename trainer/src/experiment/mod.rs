@@ -29,7 +29,8 @@ mod t_tables;
 pub use args::{ExperimentArgs, Family, TableId};
 
 use crate::device::{DeviceArgs, OpenDevice, Work};
-use crate::evaluate::{self, By, Domains, EvaluateArgs, NilOf, Split, System, TrainingSplit, has_split};
+use crate::evaluate::{self, By, Domains, EvaluateArgs, NilOf, Retriever, Split, System, TrainingSplit};
+use crate::evaluate::{Within, has_split, says_domains};
 use crate::files::{io_error, read_text, write_whole};
 use crate::interrupt;
 use crate::split::HELD_OUT;
@@ -147,7 +148,7 @@ impl Bench<'_> {
         let base = match self.family {
             Family::Pel => Config::default(),
             Family::TBiencoder => t_biencoder::base(),
-            Family::Blink => stages::base(),
+            Family::Blink => Config::blink(),
         };
         base.read(args.config.as_deref(), &settings)
     }
@@ -190,9 +191,14 @@ impl Bench<'_> {
         let args = self.args;
         let training = TrainingSplit::read(&args.corpus, &config.data.split)?;
         let read = |split: &str| Split::read(&args.corpus, split, args.every as usize, snapshot.kb(), Some(&training));
+        let within = args.within_domain.then(|| Within::new(snapshot, snapshot.kb()));
+        let retriever: &dyn Retriever = within.as_ref().map_or(snapshot, |within| within);
         let measure = |split: &Split, calibration: Option<&Split>| {
+            if args.within_domain {
+                says_domains(split)?;
+            }
             let domains = primary_domains(split, snapshot.kb(), config.data.domains);
-            evaluate::measure(snapshot, split, calibration, &[domains], 64)
+            evaluate::measure(retriever, split, calibration, &[domains], 64)
         };
         let split = read(&args.split)?.not_empty()?;
         let calibration = read(&config.validation.split)?;
@@ -229,7 +235,7 @@ impl Bench<'_> {
                     systems: Some(systems.clone()),
                     top: 64,
                     by: Some(Vec::new()),
-                    within_domain: false,
+                    within_domain: args.within_domain,
                     ranker: None,
                     rerank: Vec::new(),
                     every: args.every,

@@ -6,6 +6,7 @@ use super::pel::{PelRow, Sampling};
 use super::{Row, TableId};
 use crate::plots::{Chart, Series, smoothed};
 use crate::train::METRICS;
+use crate::train::figures::nil_curve;
 use crate::train::log::{Event, read};
 use pel_shared::error::Result;
 use std::path::Path;
@@ -115,16 +116,7 @@ pub fn draw(table: TableId, out: &Path, rows: &Rows) -> Result<()> {
                 let curve = measured.first()?.nil.first()?.curve.clone();
                 Some(Series { name: row.name(), points: curve })
             });
-            let chart = Chart {
-                title: "Precision and recall of NIL".into(),
-                x: "recall".into(),
-                y: "precision".into(),
-                series: series.collect(),
-                x_range: Some((0.0, 1.0)),
-                y_range: Some((0.0, 1.0)),
-                log_x: false,
-            };
-            chart.write(&folder.join("pel-figure-2"))
+            nil_curve(series.collect()).write(&folder.join("pel-figure-2"))
         }
     }
 }

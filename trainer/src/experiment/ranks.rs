@@ -45,10 +45,24 @@ impl Ranks {
 
     /// Recall at k, averaged over domains.
     pub fn by_domain(&self, k: usize) -> Value {
+        self.macro_share(k, |_| true, |rank| rank.is_some_and(|rank| rank < k))
+    }
+
+    /// [`Ranks::normalised`], averaged over domains.
+    pub fn normalised_by_domain(&self, k: usize) -> Value {
+        self.macro_share(k, |rank| rank.is_some_and(|rank| rank < k), |rank| rank == Some(0))
+    }
+
+    fn macro_share(
+        &self,
+        k: usize,
+        counts: impl Fn(Option<usize>) -> bool,
+        hit: impl Fn(Option<usize>) -> bool,
+    ) -> Value {
         let mut documents: BTreeMap<usize, BTreeMap<usize, Share>> = BTreeMap::new();
         let mut all = vec![Share::default(); self.domains];
-        for (document, domain, rank) in &self.of {
-            let hit = Share::from_iter([rank.is_some_and(|rank| rank < k)]);
+        for (document, domain, rank) in self.of.iter().filter(|(_, _, rank)| counts(*rank)) {
+            let hit = Share::from_iter([hit(*rank)]);
             all[*domain] = all[*domain] + hit;
             let share = documents.entry(*document).or_default().entry(*domain).or_default();
             *share = *share + hit;
@@ -86,6 +100,8 @@ mod tests {
         assert!((value(ranks.normalised(4)) - 2.0 / 3.0).abs() < 1e-12);
         // A third of the first domain, all of the second.
         assert!((value(ranks.by_domain(1)) - (1.0 / 3.0 + 1.0) / 2.0).abs() < 1e-12);
+        // Without the missed mention a half of the first domain, all of the second.
+        assert!((value(ranks.normalised_by_domain(4)) - (0.5 + 1.0) / 2.0).abs() < 1e-12);
         assert_eq!(Ranks::default().recall(1).value, None);
     }
 }

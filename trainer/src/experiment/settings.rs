@@ -12,6 +12,8 @@ struct Settings {
     config: Config,
     split: String,
     every: u32,
+    #[serde(default)]
+    within_domain: bool,
 }
 
 /// What all cross-encoders and students share.
@@ -48,7 +50,8 @@ pub fn check(bench: &Bench<'_>) -> Result<()> {
         Family::Blink => "settings-blink.json",
     };
     let config = bench.config(&[], 0)?;
-    same(&out.join(name), Settings { config, split: args.split.clone(), every: args.every })?;
+    let (split, every, within_domain) = (args.split.clone(), args.every, args.within_domain);
+    same(&out.join(name), Settings { config, split, every, within_domain })?;
     if bench.family == Family::Blink || bench.table == TableId::Pel5 {
         let ranker = stages::ranker_config(bench, 0)?;
         let (train_every, own_share) = (args.train_every, args.own_share);

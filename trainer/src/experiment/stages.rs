@@ -159,7 +159,8 @@ impl<'a> Stages<'a> {
         }
         let top = LISTED[usize::from(self.bench.config(&[], 0)?.data.split != split)] as usize;
         let mentions = self.mentions(finder, split, self.every(split))?;
-        Found::search(retriever, mentions, top)?.write(&path, self.kb_of(finder)?, None)
+        let kb = self.kb_of(finder)?;
+        Found::search(retriever, mentions, top, self.bench.args.within_domain.then_some(kb))?.write(&path, kb, None)
     }
 
     /// A bi-encoder with all concepts encoded by it.
@@ -279,16 +280,4 @@ pub fn ranker_config(bench: &Bench<'_>, seed: u64) -> Result<Config> {
     let list = vec!["data.candidates=\"-\"".to_owned()];
     let settings = [bench.paths(seed), bench.args.ranker_settings.clone(), list].concat();
     Config::ranking().read(bench.args.ranker_config.as_deref(), &settings)
-}
-
-/// What all bi-encoders have unless the configuration says otherwise: cross-entropy over the dot product, negatives of the batch
-/// and the ten best wrong candidates (BLINK, section 4.1 and appendix A).
-pub fn base() -> Config {
-    let mut config = Config::default();
-    config.loss.kind = crate::train::config::LossKind::CrossEntropy;
-    config.negatives.in_batch = true;
-    config.negatives.count = 10;
-    config.negatives.mine_top = 10;
-    config.optimiser.batch = 128;
-    config
 }

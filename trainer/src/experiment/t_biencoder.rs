@@ -1,7 +1,7 @@
 //! The rows of T-Biencoder's tables, as settings over one configuration.
 
 use super::{Row, TableId};
-use crate::train::config::{Config, LossKind};
+use crate::train::config::{Config, Transformation};
 use pel_shared::score::Scorer;
 
 /// The depth of the paper's encoder; its K counts layers of that one.
@@ -37,16 +37,9 @@ pub struct Transformed {
     pub epsilon: f64,
 }
 
-/// What all rows have unless the configuration says otherwise (section 4.3).
+/// What all rows have unless the configuration says otherwise; a row says itself what is transformed, and where negatives are from.
 pub fn base() -> Config {
-    let mut config = Config::default();
-    config.loss.kind = LossKind::CrossEntropy;
-    config.negatives.count = 15;
-    config.negatives.in_batch = false;
-    config.optimiser.batch = 64;
-    config.optimiser.epochs = 5.0;
-    config.model.freeze_embeddings = true;
-    config
+    Config { transformation: Transformation::default(), ..Config::t_biencoder() }
 }
 
 /// The trainings of a table, for an encoder with so many layers.

@@ -1,7 +1,9 @@
 //! The defaults: those of PEL's table 6 where it has the option.
 
 use super::*;
+use pel_shared::bundle::View;
 use pel_shared::loss::Proxy;
+use pel_shared::tokens::MentionTemplate;
 use pel_shared::transformation::Norm;
 
 impl Config {
@@ -12,6 +14,60 @@ impl Config {
             model: Model { tied: true, ..Model::default() },
             loss: Loss { kind: LossKind::CrossEntropy, ..Loss::default() },
             optimiser: Optimiser { learning_rate: 2e-5, warmup: 0.2, batch: 4, epochs: 5.0, ..Optimiser::default() },
+            ..Self::default()
+        }
+    }
+
+    /// What BLINK's bi-encoder does: cross-entropy over the dot product, negatives of the batch and the ten best wrong candidates
+    /// (section 4.1 and appendix A).
+    pub fn blink() -> Self {
+        Self {
+            loss: Loss { kind: LossKind::CrossEntropy, ..Loss::default() },
+            negatives: Negatives {
+                kind: NegativeKind::Hard,
+                in_batch: true,
+                count: 10,
+                mine_top: 10,
+                ..Negatives::default()
+            },
+            optimiser: Optimiser { batch: 128, ..Optimiser::default() },
+            ..Self::default()
+        }
+    }
+
+    /// What T-Biencoder does: cross-entropy, 15 random negatives of the right concept's domain, frozen embeddings, and the
+    /// transformation after the first layer (sections 3.3 and 4.3; table 3).
+    pub fn t_biencoder() -> Self {
+        Self {
+            model: Model { freeze_embeddings: true, ..Model::default() },
+            loss: Loss { kind: LossKind::CrossEntropy, ..Loss::default() },
+            negatives: Negatives {
+                kind: NegativeKind::Random,
+                count: 15,
+                domain: Domain::Inside,
+                ..Negatives::default()
+            },
+            transformation: Transformation { weight: 1.0, ..Transformation::default() },
+            optimiser: Optimiser { batch: 64, epochs: 5.0, ..Optimiser::default() },
+            ..Self::default()
+        }
+    }
+
+    /// What alignment does unless it is told otherwise: one tower, names of at most 25 tokens, a batch of 256 pairs, a learning
+    /// rate of 2e-5, one epoch (as SapBERT, with half its batch).
+    pub fn alignment() -> Self {
+        let view = Views {
+            concepts: View::Names,
+            mention: MentionTemplate::Bare,
+            mention_tokens: 25,
+            name_tokens: 25,
+            ..Views::default()
+        };
+        Self {
+            data: Data { task: Task::Align, ..Data::default() },
+            model: Model { tied: true, ..Model::default() },
+            view,
+            optimiser: Optimiser { learning_rate: 2e-5, batch: 256, epochs: 1.0, warmup: 0.1, ..Optimiser::default() },
             ..Self::default()
         }
     }
