@@ -1,20 +1,27 @@
-//! Ctrl-C: the first one asks the work to stop at the next safe point, the second one ends the process.
+//! Ctrl-C: the first one asks the work to stop at the next safe point, a later one ends the process.
 
 use pel_shared::error::{Error, Result};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 static ASKED: AtomicBool = AtomicBool::new(false);
+/// A signal so soon after the first is the same one: `timeout` and others send it to a process and to its group.
+const TWICE: Duration = Duration::from_millis(300);
 
 /// Listens for Ctrl-C and termination from now on.
 ///
 /// # Errors
 /// If the system refuses a handler.
 pub fn listen() -> Result<()> {
-    ctrlc::set_handler(|| {
-        if ASKED.swap(true, Ordering::SeqCst) {
-            std::process::exit(130);
+    let mut first: Option<Instant> = None;
+    ctrlc::set_handler(move || match first {
+        None => {
+            first = Some(Instant::now());
+            ASKED.store(true, Ordering::SeqCst);
+            eprintln!("\nstopping; press Ctrl-C again to stop at once");
         }
-        eprintln!("\nstopping; press Ctrl-C again to stop at once");
+        Some(first) if first.elapsed() < TWICE => {}
+        Some(_) => std::process::exit(130),
     })
     .map_err(|cause| Error::io("listening for Ctrl-C").caused_by(cause))
 }

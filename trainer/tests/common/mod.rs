@@ -42,8 +42,11 @@ pub fn from(output: Output) -> Said {
 
 /// What Ctrl-C sends.
 pub fn interrupt(child: &Child) {
-    let signal = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-    assert!(signal.expect("kill can be started").success());
+    // Twice, as `timeout` does.
+    for _ in 0..2 {
+        let signal = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+        assert!(signal.expect("kill can be started").success());
+    }
 }
 
 /// Indexes a knowledge base with the tiny model.
