@@ -107,3 +107,17 @@ fn a_training_that_is_interrupted_keeps_its_steps() {
         assert!(bench.path(&format!("run/checkpoints/step-{before:07}/state.json")).is_file(), "{before} steps");
     }
 }
+
+#[test]
+fn a_batch_of_one_entity_is_spoken_of() {
+    let bench = Bench::new();
+    let line = format!(
+        "train --corpus @ --kb @kb.jsonl --encoder {} --device cpu --out @run --steps 3 --set data.split=dev --set data.mentions=2 \
+         --set optimiser.batch=1 --set negatives.kind=none --set negatives.in_batch=true --set validation.mentions=0",
+        tiny().display()
+    );
+    let done = bench.pel(&line.split_whitespace().collect::<Vec<_>>().join(" "));
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    assert_eq!(done.err.matches("step 1: 1 examples met no negative").count(), 1, "{}", done.err);
+    assert_eq!(done.err.matches("met no negative").count(), 1, "{}", done.err);
+}

@@ -77,6 +77,8 @@ pub struct Log {
     terminal: bool,
     steps: usize,
     said: Instant,
+    /// Whether examples without negatives have been spoken of.
+    alone: bool,
 }
 
 /// Between two lines where there is no terminal.
@@ -100,14 +102,14 @@ impl Log {
         }
         let file = OpenOptions::new().append(true).open(path).map_err(|cause| io_error("opening", path, cause))?;
         let bar = ProgressBar::with_draw_target(Some(steps as u64), ProgressDrawTarget::stderr_with_hz(2));
-        let template = "{pos} of {len} steps {bar:20} {eta} left; {msg}";
+        let template = "{pos}/{len} {bar:10} {eta} left; {wide_msg}";
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
         bar.set_position(step as u64);
         bar.reset_eta();
         let said = Instant::now().checked_sub(QUIET).unwrap_or_else(Instant::now);
-        Ok(Self { path: path.into(), file, bar, terminal: std::io::stderr().is_terminal(), steps, said })
+        Ok(Self { path: path.into(), file, bar, terminal: std::io::stderr().is_terminal(), steps, said, alone: false })
     }
 
     /// What the validation after so many steps found, if there was one.
@@ -131,7 +133,16 @@ impl Log {
         writeln!(self.file, "{line}").map_err(|cause| io_error("writing", &self.path, cause))?;
         let words = words(event);
         match event {
-            Event::Step { step, .. } => {
+            Event::Step { step, without_negatives, .. } => {
+                if *without_negatives > 0 && !self.alone {
+                    self.alone = true;
+                    self.bar.suspend(|| {
+                        eprintln!(
+                            "step {step}: {without_negatives} examples met no negative, for the others of their batch mean the same; \
+                             cross-entropy learns nothing from such (`metrics.jsonl` counts them; more: `negatives.count`)"
+                        );
+                    });
+                }
                 self.bar.set_position(*step as u64);
                 self.bar.set_message(words.clone());
                 if !self.terminal && (self.said.elapsed() >= QUIET || *step == self.steps) {
