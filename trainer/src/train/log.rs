@@ -202,7 +202,8 @@ pub fn seconds(events: &[Event], batch: usize) -> (f64, f64) {
             Event::Validation { .. } => {}
         }
     }
-    (steps.values().sum(), mining.values().sum())
+    // The sum of nothing is -0.
+    (0.0 + steps.values().sum::<f64>(), 0.0 + mining.values().sum::<f64>())
 }
 
 /// Reads `metrics.jsonl`; a last line that was cut short is left out.
