@@ -114,6 +114,10 @@ pub fn build(recipe: Recipe, device: &OpenDevice, work: &WorkFolder) -> Result<B
         score: reduction.score,
         hnsw,
     };
+    if hnsw.is_some() {
+        // A million vectors take an hour on two cores.
+        eprintln!("building a graph over {} vectors", index_info.rows);
+    }
     let index = Bytes::from(Index::build(&vectors, &rows.concepts, &index_info)?);
     let kept = measure(&vectors, &rows, &index_info, &index)?;
     // After the concepts: their vectors are better from floats, and made only once.
