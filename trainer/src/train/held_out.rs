@@ -8,7 +8,7 @@ use crate::candidates::Lists;
 use crate::evaluate::{Gold, Split, TrainingSplit};
 use burn::tensor::Device;
 use pel_shared::biencoder::Side;
-use pel_shared::error::{Error, Result};
+use pel_shared::error::{Context, Error, Result};
 use pel_shared::kb::ConceptId;
 use pel_shared::metrics::{Top, average_precision, nil_curve, recall_at, thinned};
 use pel_shared::ranker::reorder;
@@ -69,7 +69,8 @@ impl HeldOut {
         let lists = if ranks { Some(Lists::read(listed, &catalogue.kb)?) } else { None };
         let (folder, split) = (&config.data.corpus, &config.validation.split);
         let training = TrainingSplit::read(folder, &config.data.split)?;
-        let read = Split::read(folder, split, 1, &catalogue.kb, Some(&training))?;
+        let without = || format!("validation on the split {split} (`--set validation.mentions=0` trains without)");
+        let read = Split::read(folder, split, 1, &catalogue.kb, Some(&training)).context(without)?;
         let of_mention = |gold: &Gold| lists.as_ref()?.of_gold(&read, gold);
         let known = read.mentions.iter().filter(|gold| !ranks || of_mention(gold).is_some());
         let known: Vec<&Gold> = known.collect();

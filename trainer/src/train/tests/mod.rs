@@ -314,6 +314,8 @@ fn what_cannot_train_is_said() {
     refused(&|config| config.data.split = "empty".into(), &["split empty has no mention to learn from"]);
     refused(&|config| config.validation.split = "empty".into(), &["split empty has no mention"]);
     refused(&|config| config.data.split = "missing".into(), &["mentions.missing"]);
+    let unseen = |config: &mut Config| config.validation.split = "missing".into();
+    refused(&unseen, &["mentions.missing", "`--set validation.mentions=0`"]);
     refused(&|config| config.data.kb = PathBuf::new(), &["`data.kb`: expected a path"]);
     refused(&|config| config.view.mention_tokens = 500, &["at most 128 tokens", "500"]);
     refused(&|config| config.model.encoder = root.path().join("nowhere"), &["nowhere", "config.json"]);
