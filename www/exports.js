@@ -59,25 +59,25 @@ export function createExports({ pel, notes, note, complete }) {
 
   async function write(format, wanted) {
     if (!(await complete(wanted))) throw new Error("the note was changed meanwhile; try again");
-    const texts = [];
-    for (const { name, text, links } of wanted) texts.push(await pel().write(format, { name, text, links }));
-    return texts;
+    // As they are now: what is typed or closed meanwhile is another note.
+    const written = wanted.map(({ name, text, links }) => ({ name, text, links }));
+    for (const one of written) one.file = await pel().write(format, { name: one.name, text: one.text, links: one.links });
+    return written;
   }
 
   async function download({ format, name, ending, type }) {
-    const wanted = all.checked ? notes() : [note()];
-    const texts = await write(format, wanted);
+    const written = await write(format, all.checked ? [...notes()] : [note()]);
     const names = new Set();
     let files = 0;
-    for (const [at, text] of texts.entries()) {
-      const stem = unique(fileName(wanted[at].name, ""), names);
+    for (const [at, one] of written.entries()) {
+      const stem = unique(fileName(one.name, ""), names);
       // Browsers drop downloads that come all at once.
       if (at > 0) await new Promise((resolve) => setTimeout(resolve, 250));
-      save(`${stem}${ending}`, text, type);
+      save(`${stem}${ending}`, one.file, type);
       files += 1;
       // Standoff is of no use without the very text that it counts in.
       if (format === "brat") {
-        save(`${stem}txt`, wanted[at].text, "text/plain");
+        save(`${stem}txt`, one.text, "text/plain");
         files += 1;
       }
     }
@@ -85,8 +85,8 @@ export function createExports({ pel, notes, note, complete }) {
   }
 
   async function copy({ format, name }) {
-    const [text] = await write(format, [note()]);
-    await toClipboard(text);
+    const [{ file }] = await write(format, [note()]);
+    await toClipboard(file);
     return `${name} copied.`;
   }
 }

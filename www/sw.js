@@ -10,7 +10,6 @@ const STATE = "pel-site-state";
 const POINTER = new URL("current-version", SITE).href;
 const NEXT = new URL("next-version", SITE).href;
 const LIST = new URL("files.json", SITE).href;
-const MANIFEST = "bundle/manifest.json";
 
 /** A worker takes its policy from its own file, not from the page: it may load scripts of the site and nothing else. */
 const WORKER_POLICY = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'";
@@ -34,19 +33,25 @@ self.addEventListener("fetch", (event) => {
   const { request } = event;
   const { origin, href, search, hash } = new URL(request.url);
   if (origin !== self.location.origin) {
-    event.respondWith(Response.error());
+    event.respondWith(elsewhere(event));
     return;
   }
   if (request.method !== "GET" || !href.startsWith(SITE)) return;
   const path = href.slice(SITE.length, href.length - search.length - hash.length);
-  if (path === MANIFEST) event.respondWith(newestManifest(request));
-  else if (path.startsWith("bundle/")) event.waitUntil(tell(event));
+  if (path.startsWith("bundle/")) event.waitUntil(tell(event));
   else if (request.mode !== "navigate") event.respondWith(answer(path, event));
   else if (path === "" || path === "index.html") {
     event.respondWith(open(event));
     event.waitUntil(update());
   }
 });
+
+/** Nothing of this page reaches another site; other pages in the same place are none of its business. */
+async function elsewhere({ request, clientId }) {
+  const client = await self.clients.get(clientId);
+  const own = !client || [SITE, `${SITE}index.html`].includes(client.url.split(/[?#]/)[0]) || client.type !== "window";
+  return own ? Response.error() : fetch(request);
+}
 
 /** Takes a newer version that is complete, and answers with its page. */
 async function open(event) {
@@ -71,23 +76,9 @@ async function answer(path, event) {
 
 const isProgram = (path) => path.endsWith(".wasm");
 
-/** The bundle's manifest says which bundle is the newest, so the network is asked first. */
-async function newestManifest(request) {
-  const state = await caches.open(STATE);
-  try {
-    const response = await fetch(request);
-    if (response.ok) await state.put(SITE + MANIFEST, response.clone());
-    return response;
-  } catch (error) {
-    const kept = await state.match(SITE + MANIFEST);
-    if (kept) return kept;
-    throw error;
-  }
-}
-
-/** Keeps a newer version beside the one in use; the next opening of the page takes it. */
+/** Keeps a newer version beside the one in use; the next opening of the page takes it. A site that has gone is let go. */
 async function update() {
-  const list = await fetchList();
+  const list = await fetchList(leave);
   const next = await (await (await caches.open(STATE)).match(NEXT))?.text();
   if (!list || list.version === next || list.version === (await currentVersion())) return;
   try {
@@ -99,9 +90,17 @@ async function update() {
   await (await caches.open(STATE)).put(NEXT, new Response(list.version));
 }
 
-async function fetchList() {
+/** The site's files are not there any more: whatever comes to its place is not to be hidden by what was kept of it. */
+async function leave() {
+  const own = (await caches.keys()).filter((name) => name.startsWith("pel-site"));
+  await Promise.all(own.map((name) => caches.delete(name)));
+  await self.registration.unregister();
+}
+
+async function fetchList(gone = async () => {}) {
   try {
     const response = await fetch(LIST, { cache: "no-store" });
+    if ([404, 410].includes(response.status)) await gone();
     return response.ok ? await response.json() : null;
   } catch {
     return null;

@@ -45,11 +45,23 @@ test("a lost GPU is followed by WebAssembly", { timeout: 300_000 }, async (t) =>
     workers[0].postMessage({ destroy: true });
     const during = await lost;
     const after = await pel.link("fever and a sore toe");
+    // Its successor goes too: the text that was linked last is decided anew, not forgotten.
+    workers[1].dispatchEvent(new ErrorEvent("error", { message: "gone" }));
+    const all = await pel.decide({ threshold: -Infinity });
+    const none = await pel.decide({ threshold: Infinity });
+    const odd = await pel.decide({ threshold: NaN }).catch((error) => error.code);
+    const written = await pel.write("json", { name: "a", text: "\ud83d fever", links: [] });
+    const stopped = new AbortController();
+    const ending = pel.link("fever ".repeat(500), { signal: stopped.signal }).catch((error) => error.code);
+    stopped.abort();
+    const ended = await ending;
+    const decided = [all, none].map((links) => links.map((link) => Boolean(link.concept)));
     const device = pel.device();
     pel.free();
     const late = await pel.link("fever").catch((error) => error.code);
     const ids = ({ links }) => links.map((link) => link.concept?.id ?? null);
-    return { devices: [before.device, after.device, device], ids: [before, own, after].map(ids), during: during.links.length, changes, late };
+    return { devices: [before.device, after.device, device], ids: [before, own, after].map(ids), during: during.links.length, changes, late,
+      decided, odd, written: JSON.parse(written).text, ended };
   });
   assert.deepEqual(seen.devices, ["webgpu", "wasm", "wasm"]);
   assert.deepEqual(seen.ids, [["D1"], ["D1", "X1"], ["D1", "X1"]]);
@@ -58,4 +70,7 @@ test("a lost GPU is followed by WebAssembly", { timeout: 300_000 }, async (t) =>
   assert.equal(seen.changes[0].device, "wasm");
   assert.match(seen.changes[0].why, /GPU was lost/);
   assert.equal(seen.late, "freed");
+  assert.deepEqual(seen.decided, [[true, true], [false, false]]);
+  assert.deepEqual([seen.odd, seen.written], ["input", "\ufffd fever"]);
+  assert.equal(seen.ended, "cancelled");
 });

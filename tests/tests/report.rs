@@ -59,7 +59,7 @@ fn offsets_are_those_of_each_form() {
 fn what_a_reader_has_changed_is_written() {
     let write = written(|records| {
         records[0].decision = Err(NilReason::Reader);
-        records[0].read_as = Some("fever".into());
+        records[0].read_as = Some("+fever".into());
         let other = records[1].candidates[1].clone();
         records[1].decision = Ok(other);
         records[1].origin = Origin::Given;
@@ -69,9 +69,9 @@ fn what_a_reader_has_changed_is_written() {
     assert!(write(Form::Brat).contains("T1\tNIL 7 12\tfever\n#1\tAnnotatorNotes T1\tNIL: a reader's decision\n"));
     assert!(write(Form::Pubtator).contains("a,b c\t7\t12\tfever\tNIL\t-\n"));
     let csv = write(Form::Csv);
-    assert!(csv.contains("fever,fever,NIL: a reader's decision,,,,,found\r\n"), "{csv}");
+    assert!(csv.contains("fever,'+fever,NIL: a reader's decision,,,,,found\r\n"), "{csv}");
     assert!(csv.contains("\"'=chest\r\npain\""), "{csv}");
     let html = write(Form::Html);
-    assert!(html.contains("a reader&#x27;s decision") && html.contains("read as &quot;fever&quot;"), "{html}");
+    assert!(html.contains("a reader&#x27;s decision") && html.contains("read as &quot;+fever&quot;"), "{html}");
     assert!(html.contains("<td>given</td>"), "{html}");
 }

@@ -34,7 +34,7 @@ pub fn check_new_folder(out: &Path) -> Result<()> {
     if out.exists() && !out.is_dir() {
         return Err(Error::input(format!("{}: expected a folder to write into, found a file", out.display())));
     }
-    match first_entry(out)? {
+    match entries(out)?.first() {
         Some(found) => Err(Error::input(format!(
             "{}: expected a new or empty folder to write into, found {found} in it",
             out.display()
@@ -59,15 +59,35 @@ pub fn behind_links(path: &Path) -> PathBuf {
     }
 }
 
-/// The first entry of a folder by name; `None` if it is empty or not there.
-fn first_entry(folder: &Path) -> Result<Option<String>> {
+/// The names in a folder, sorted; none if it is not there.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn entries(folder: &Path) -> Result<Vec<String>> {
     if !folder.is_dir() {
-        return Ok(None);
+        return Ok(Vec::new());
     }
     let failed = |cause| io_error("reading the folder", folder, cause);
     let entries = std::fs::read_dir(folder).map_err(failed)?;
     let names = entries.map(|entry| Ok(entry.map_err(failed)?.file_name().to_string_lossy().into_owned()));
-    Ok(names.collect::<Result<Vec<_>>>()?.into_iter().min())
+    let mut names = names.collect::<Result<Vec<_>>>()?;
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// The files that an input is read from: itself, or what lies in its folder and in the folders there.
+///
+/// # Errors
+/// If a folder cannot be read.
+pub fn files_of(input: &Path) -> Result<Vec<PathBuf>> {
+    if !input.is_dir() {
+        return Ok(vec![input.to_owned()]);
+    }
+    let mut files = Vec::new();
+    for name in entries(input)? {
+        files.extend(files_of(&input.join(name))?);
+    }
+    Ok(files)
 }
 
 #[cfg(test)]

@@ -140,7 +140,7 @@ fn the_tables_of_blink_share_their_stages() {
 
     // Another ranker would not be the one that the folder has.
     let other = line(&format!("--table blink-9 --counts 1,2 {RANKER} --ranker-set optimiser.batch=3"));
-    bench.refuses(&[(&other, 3, "settings-ranker.json")]);
+    bench.refuses(&[(&other, 3, "settings-blink-ranker.json")]);
 
     // Nothing is done again.
     let before = made("tables/lists/blink-student-seed0-dev.jsonl");

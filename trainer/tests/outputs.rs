@@ -37,6 +37,8 @@ fn inputs_and_foreign_folders_are_refused_and_stay() {
     std::fs::create_dir(bench.path("thesis")).expect("made");
     std::fs::write(bench.path("thesis/chapter.md"), "mine").expect("written");
     copy(&tiny().display().to_string(), &bench.path("encoder"));
+    std::fs::create_dir(bench.path("settings")).expect("made");
+    std::fs::write(bench.path("settings/config.toml"), "# my own words\nseed = 3\n").expect("written");
     let before = contents(&bench.path(""));
     let (input, new) = ("this is an input", "expected a new or empty folder");
     bench.refuses(&[
@@ -49,6 +51,23 @@ fn inputs_and_foreign_folders_are_refused_and_stay() {
         ("candidates --system bm25 --kb @kb.jsonl --corpus @ --split dev --out @mentions.dev.jsonl", 3, input),
         ("candidates --system bm25 --kb @kb.jsonl --corpus @ --split dev --out @kb.jsonl", 3, input),
         ("evaluate --corpus @ --kb @kb.jsonl --split dev --systems exact --out @thesis", 3, "found a folder"),
+        ("evaluate --corpus @ --bundle @bundle --split dev --systems dense --out @documents.jsonl", 3, input),
+        ("evaluate --corpus @ --bundle @bundle --split dev --systems dense --out @bundle/index.bin", 3, input),
+        ("calibrate @bundle --corpus @ --split dev --dry-run --out @documents.jsonl", 3, input),
+        ("calibrate @bundle --corpus @ --split dev --dry-run --curve @mentions.dev.jsonl", 3, input),
+        ("calibrate @bundle --corpus @ --split dev --dry-run --out @bundle/index.bin", 3, input),
+        ("calibrate @bundle --corpus @ --split dev --dry-run --curve @c.json --out @c.json", 3, "want a file each"),
+        (
+            "train --encoder @encoder --kb @kb.jsonl --corpus @ --device cpu --steps 1 --out @thesis",
+            3,
+            "found chapter.md",
+        ),
+        (
+            "train --encoder @encoder --kb @kb.jsonl --corpus @ --device cpu --steps 1 --out @encoder",
+            3,
+            "a run to go on with",
+        ),
+        ("pretrain --encoder @encoder --kb @kb.jsonl --device cpu --steps 1 --out @settings", 3, "found config.toml"),
         ("import jsonl @kb.jsonl --out @", 3, input),
         ("export @bundle --out @thesis", 3, new),
         ("export @bundle --out @bundle", 3, new),

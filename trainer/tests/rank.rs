@@ -66,9 +66,16 @@ fn candidates_are_found_ranked_taught_and_linked() {
     done(
         &bench,
         &format!(
-            "train {train} --encoder {tiny} --steps 2 --distil @taught --set validation.mentions=0 --out @student"
+            "train {train} --encoder {tiny} --steps 2 --distil @taught --set validation.mentions=0 --set negatives.kind=none \
+             --out @student"
         ),
     );
+    // Its negatives are listed: nothing is mined.
+    let student =
+        format!("train {train} --encoder {tiny} --steps 2 --distil @taught --set validation.mentions=0 --out @second");
+    done(&bench, &student);
+    let metrics = std::fs::read_to_string(bench.path("second/metrics.jsonl")).expect("written");
+    assert!(metrics.contains("\"step\"") && !metrics.contains("mining"), "{metrics}");
 
     // Links: the ranker's scores stand beside the candidates, in their order; what is NIL stays so.
     std::fs::write(bench.path("note.txt"), "fever and chest pain").expect("written");
@@ -110,6 +117,8 @@ fn candidates_are_found_ranked_taught_and_linked() {
             3,
             "expected the model of `pel train --stage rank`",
         ),
+        ("candidates --run @rank --corpus @ --split dev --device cpu --out @x", 3, "found a ranker's"),
+        ("candidates --run @run --corpus @ --split dev --device cpu --out @kb.jsonl", 3, "this is an input"),
         ("index --encoder @rank/model --kb @kb.jsonl --device cpu --out @never", 3, "found a ranker"),
         ("candidates --corpus @ --split dev --out @x", 3, "expected a retriever"),
         (

@@ -94,6 +94,22 @@ async function chosen(wanted) {
 }
 
 /** What an AbortSignal says, as our error. */
+/** A threshold as JSON can say it; beyond every score is the largest number. */
+function finite(threshold) {
+  if (threshold === undefined || threshold === null) return threshold;
+  if (typeof threshold !== "number" || Number.isNaN(threshold)) {
+    throw new PelError("input", "a threshold: expected a number");
+  }
+  return Math.min(Math.max(threshold, -3.4e38), 3.4e38);
+}
+
+/** A lone half of a surrogate pair has no place in UTF-8; in its stead comes a character of the same width. */
+function wellFormed(text) {
+  if (typeof text !== "string") return text;
+  const lone = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+  return text.toWellFormed?.() ?? text.replace(lone, "\ufffd");
+}
+
 function ended(signal) {
   return new PelError("cancelled", "ended by its signal", { cause: signal.reason });
 }
@@ -107,6 +123,8 @@ export class Pel {
   #added = [];
   #freed = false;
   #linking = 0;
+  /** What the engine was asked for with the text that was linked last. */
+  #linked = null;
 
   static async load(source, options = {}) {
     const { signal } = options;
@@ -193,19 +211,38 @@ export class Pel {
   #failed(engine, error, onDevice) {
     if (this.#freed || engine !== this.#engine) return;
     const gone = this.#device;
-    this.#starting = (async () => {
-      await this.#restart("wasm");
-      if (this.#added.length > 0) await this.#engine.ask("addConcepts", [JSON.stringify(this.#added)]);
+    this.#starting = this.#takeOver().then(() => {
       if (gone === "webgpu") onDevice?.({ device: "wasm", why: error.message });
-    })();
-    // Who asks next is told.
+    });
+    // Who asks next tries again.
     this.#starting.catch(() => {});
+  }
+
+  async #takeOver() {
+    await this.#restart("wasm");
+    if (this.#added.length > 0) await this.#engine.ask("addConcepts", [JSON.stringify(this.#added)]);
+    // Decisions and explanations are about the text that was linked last; a newer one that ends this is as good.
+    if (this.#linked) await this.#engine.ask("link", this.#linked).catch(() => {});
+  }
+
+  /** Waits for an engine; where taking over has failed, it is tried once more. */
+  async #ready() {
+    const starting = this.#starting;
+    try {
+      await starting;
+    } catch {
+      if (this.#starting === starting) {
+        this.#starting = this.#takeOver();
+        this.#starting.catch(() => {});
+      }
+      await this.#starting;
+    }
   }
 
   /** Asks the engine; a request whose GPU failed under it is asked again of the device that takes over. */
   async #ask(method, args, options) {
     if (this.#freed) throw new PelError("freed", "this handle has been freed");
-    await this.#starting;
+    await this.#ready();
     const [engine, device] = [this.#engine, this.#device];
     try {
       return await engine.ask(method, args, options);
@@ -226,10 +263,15 @@ export class Pel {
     const stop = () => own === this.#linking && this.#engine?.cancel("link");
     signal?.addEventListener("abort", stop, { once: true });
     try {
-      // A lone half of a surrogate pair has no place in UTF-8; in its stead comes a character of the same width.
       const onPart = (part) => own === this.#linking && onLinks?.(part);
-      const whole = await this.#ask("link", [text.toWellFormed?.() ?? text, JSON.stringify(request)], { onPart });
+      const args = [wellFormed(text), JSON.stringify({ ...request, threshold: finite(request.threshold) })];
+      await this.#ready();
+      if (signal?.aborted) throw ended(signal);
       if (own !== this.#linking) throw newer;
+      const whole = await this.#ask("link", args, { onPart });
+      if (own !== this.#linking) throw newer;
+      if (signal?.aborted) throw ended(signal);
+      this.#linked = args;
       return { ...whole, device: this.#device };
     } catch (error) {
       throw signal?.aborted ? ended(signal) : error;
@@ -238,12 +280,12 @@ export class Pel {
     }
   }
 
-  decide({ threshold } = {}) {
-    return this.#ask("decide", [threshold]);
+  async decide({ threshold } = {}) {
+    return this.#ask("decide", [finite(threshold)]);
   }
 
-  explain({ start, end }, { k = 10, threshold } = {}) {
-    return this.#ask("explain", [JSON.stringify({ start, end }), k, threshold]);
+  async explain({ start, end }, { k = 10, threshold } = {}) {
+    return this.#ask("explain", [JSON.stringify({ start, end }), k, finite(threshold)]);
   }
 
   async addConcepts(concepts) {
@@ -277,8 +319,9 @@ export class Pel {
     return this.#ask("find", [text, k]);
   }
 
-  write(format, note) {
-    return this.#ask("write", [format, JSON.stringify(note)]);
+  async write(format, note) {
+    const { name, text } = note;
+    return this.#ask("write", [format, JSON.stringify({ ...note, name: wellFormed(name), text: wellFormed(text) })]);
   }
 
   document(name) {

@@ -161,7 +161,7 @@ impl Engine {
     /// # Errors
     /// If a concept is damaged.
     pub fn links(&self) -> Outcome<String> {
-        let Some(work) = &self.work else { return Ok("[]".to_owned()) };
+        let work = self.work.as_ref().ok_or_else(nothing_linked)?;
         shown(&self.linker, &work.text, work.in_order())
     }
 
@@ -170,10 +170,9 @@ impl Engine {
     /// # Errors
     /// If a concept is damaged.
     pub fn decide(&mut self, threshold: Option<f32>) -> Outcome<String> {
-        if let Some(work) = &mut self.work {
-            work.links.iter_mut().for_each(|link| self.linker.decide_again(link, threshold));
-            work.options.threshold = threshold;
-        }
+        let work = self.work.as_mut().ok_or_else(nothing_linked)?;
+        work.links.iter_mut().for_each(|link| self.linker.decide_again(link, threshold));
+        work.options.threshold = threshold;
         self.links()
     }
 
@@ -182,7 +181,7 @@ impl Engine {
     /// # Errors
     /// If there is no text, or the span does not fit; if the device fails.
     pub async fn explain(&self, start_and_end: &str, k: usize, threshold: Option<f32>) -> Outcome<String> {
-        let work = self.work.as_ref().ok_or_else(|| Error::input("no text has been linked yet"))?;
+        let work = self.work.as_ref().ok_or_else(nothing_linked)?;
         let place: Place = serde_json::from_str(start_and_end)?;
         let span = place.span(&work.text, &Offsets::new(&work.text))?;
         let given = Detected { span, origin: Origin::Given };
@@ -348,4 +347,8 @@ fn shown<'a>(linker: &Linker, text: &str, links: impl IntoIterator<Item = &'a Li
     let record = |link| Ok::<_, Error>(JsLink::of(linker.record(link)?, text, &offsets));
     let links = links.into_iter().map(record).collect::<Result<Vec<_>, _>>()?;
     Ok(serde_json::to_string(&links)?)
+}
+
+fn nothing_linked() -> Error {
+    Error::input("no text has been linked yet")
 }

@@ -13,6 +13,8 @@ pub const REPEATED: &str = "repeated or blank synonym left out";
 pub const DUPLICATE: &str = "the id stands twice (the first stays)";
 /// The reason for skipping a concept without an id.
 pub const NO_ID: &str = "no id";
+/// A concept whose id has a line break or the like in it.
+pub const CONTROL_IN_ID: &str = "id with a control character";
 /// The reason for skipping a concept without a name.
 pub const NO_NAME: &str = "no name";
 
@@ -70,7 +72,7 @@ impl<'a> Concepts<'a> {
 /// Trims a concept's texts, makes white space single, and drops what is blank or repeated; `place` says where it stood.
 ///
 /// # Errors
-/// The reason for which it cannot be taken: [`NO_ID`] or [`NO_NAME`].
+/// The reason for which it cannot be taken: [`NO_ID`], [`CONTROL_IN_ID`] or [`NO_NAME`].
 pub fn tidied(
     mut concept: Concept,
     report: &mut Report,
@@ -80,6 +82,10 @@ pub fn tidied(
     concept.name = single_spaced(&concept.name);
     if concept.id.is_empty() {
         return Err(NO_ID);
+    }
+    // A line break would end a line of BRAT or PubTator.
+    if concept.id.contains(char::is_control) {
+        return Err(CONTROL_IN_ID);
     }
     if concept.name.is_empty() {
         return Err(NO_NAME);
@@ -139,6 +145,7 @@ mod tests {
             tidied(concept, &mut report, String::new).expect_err("incomplete")
         };
         assert_eq!((reason("D1", " "), reason("", "cold")), (NO_NAME, NO_ID));
+        assert_eq!(reason("D1\nT9\tSign 0 3\tfev", "cold"), CONTROL_IN_ID);
     }
 
     #[test]

@@ -22,15 +22,15 @@ pub(super) fn write(note: &Note<'_>) -> Result<String> {
         let score = concept.map(|concept| concept.score.to_string()).unwrap_or_default();
         table
             .write_record([
-                note.name,
+                &harmless(note.name),
                 &start.to_string(),
                 &end.to_string(),
                 &harmless(note.mention(record)),
-                record.read_as.as_deref().unwrap_or_default(),
+                &harmless(record.read_as.as_deref().unwrap_or_default()),
                 &decision,
-                concept.map_or("", |concept| &concept.id),
-                concept.map_or("", |concept| &concept.name),
-                concept.map_or("", |concept| concept.kind()),
+                &harmless(concept.map_or("", |concept| &concept.id)),
+                &harmless(concept.map_or("", |concept| &concept.name)),
+                &harmless(concept.map_or("", |concept| concept.kind())),
                 &score,
                 origin_words(record.origin),
             ])

@@ -4,6 +4,7 @@ use crate::bundles;
 use crate::device::DeviceArgs;
 use crate::evaluate::{Calibration, NilOf, Rule, Settings, Split, TOP, Trial, put};
 use crate::files::{io_error, write_whole};
+use crate::outputs::{check_file, files_of};
 use crate::tables::table;
 use clap::{Args, ValueEnum};
 use pel_shared::bundle::{Manifest, ViewOptions};
@@ -130,6 +131,15 @@ pub fn run(args: &CalibrateArgs, device: &DeviceArgs, json: bool) -> Result<()> 
         (None, Some(corpus)) => corpus,
         (None, None) => return Err(Error::input("expected --corpus or --from")),
     };
+    let mut inputs = crate::corpus::files(corpus);
+    inputs.extend(files_of(&args.bundle)?);
+    for (out, other) in [(&args.out, &args.curve), (&args.curve, &args.out)] {
+        let Some(out) = out else { continue };
+        check_file(out, inputs.iter().map(PathBuf::as_path))?;
+        if Some(out) == other.as_ref() {
+            return Err(Error::input(format!("{}: --out and --curve want a file each", out.display())));
+        }
+    }
     let mut trial = Trial::open(&args.bundle, device)?;
     let split = Split::read(corpus, &args.split, args.every as usize, &trial.concepts()?.kb, None)?.not_empty()?;
     Calibration::check(&split, args.nil)?;

@@ -3,7 +3,7 @@
 use crate::candidates::{Found, Teacher};
 use crate::device::{DeviceArgs, OpenDevice, Work};
 use crate::evaluate::{self, Gold, Retriever, Split, System, TrainingSplit, dense};
-use crate::outputs::check_file;
+use crate::outputs::{check_file, files_of};
 use crate::rerank::rerank;
 use crate::train::config::Config;
 use crate::train::{MODEL, Snapshot};
@@ -70,11 +70,22 @@ pub struct CandidatesArgs {
 /// # Errors
 /// If an input cannot be read or does not fit the others, the device fails, or the lists cannot be written.
 pub fn run(args: &CandidatesArgs, device: &DeviceArgs, json: bool) -> Result<()> {
-    let corpus = corpus::files(&args.corpus);
-    check_file(&args.out, corpus.iter().chain(&args.kb).chain(&args.from).map(PathBuf::as_path))?;
+    let mut inputs = corpus::files(&args.corpus);
+    for input in args.kb.iter().chain(&args.from).chain(&args.bundle).chain(&args.ranker) {
+        inputs.extend(files_of(input)?);
+    }
+    let of_run = match &args.run {
+        Some(run) => {
+            inputs.extend(files_of(&run.join(MODEL))?);
+            inputs.push(run.join("config.toml"));
+            Some((run, Config::default().read(Some(&run.join("config.toml")), &[])?))
+        }
+        None => None,
+    };
+    inputs.extend(of_run.iter().map(|(_, config)| config.data.kb.clone()));
+    check_file(&args.out, inputs.iter().map(PathBuf::as_path))?;
     let device = device.open(Work::Long)?;
-    if let Some(run) = &args.run {
-        let config = Config::default().read(Some(&run.join("config.toml")), &[])?;
+    if let Some((run, config)) = of_run {
         let snapshot = Snapshot::open(&config, Some(&run.join(MODEL)), "run", &device)?;
         let found = search(args, &snapshot, snapshot.kb())?;
         return finish(args, snapshot.kb(), found, &device, json);

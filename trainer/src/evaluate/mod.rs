@@ -27,7 +27,7 @@ pub use trial::Trial;
 use crate::files::{io_error, print, write_whole};
 use crate::interrupt;
 use crate::kb_file::{self, KbFile};
-use crate::outputs::check_file;
+use crate::outputs::{check_file, files_of};
 use crate::progress::Progress;
 use crate::rerank::{Reranked, Reranker, Scored};
 pub use gold::has_split;
@@ -119,7 +119,11 @@ pub fn run(
     ranker: impl FnOnce(&Path) -> Result<Ranker>,
 ) -> Result<()> {
     if let Some(out) = &args.out {
-        check_file(out, args.kb.iter().map(PathBuf::as_path))?;
+        let mut inputs = crate::corpus::files(&args.corpus);
+        for input in args.kb.iter().chain(&args.bundle).chain(&args.ranker) {
+            inputs.extend(files_of(input)?);
+        }
+        check_file(out, inputs.iter().map(PathBuf::as_path))?;
     }
     let ks = args.rerank.iter().map(|k| *k as usize).collect();
     let second = args.ranker.as_deref().map(ranker).transpose()?.map(|ranker| Second { ranker, ks });

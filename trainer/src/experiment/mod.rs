@@ -252,7 +252,12 @@ impl Bench<'_> {
             }
             Ok(all)
         })?;
-        all.push(kept(&folder.join("untrained.json"), || {
+        // By the paper's own scores, windows and splits.
+        let untrained = match self.family {
+            Family::Pel => "untrained.json",
+            _ => "untrained-t-biencoder.json",
+        };
+        all.push(kept(&folder.join(untrained), || {
             let snapshot = Snapshot::open(&config, None, "untrained encoder", self.device)?;
             self.evaluated(&config, &snapshot, "untrained encoder".into())
         })?);

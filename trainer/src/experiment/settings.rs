@@ -55,7 +55,8 @@ pub fn check(bench: &Bench<'_>) -> Result<()> {
     if bench.family == Family::Blink || bench.table == TableId::Pel5 {
         let ranker = stages::ranker_config(bench, 0)?;
         let (train_every, own_share) = (args.train_every, args.own_share);
-        same(&out.join("settings-ranker.json"), Ranking { ranker, train_every, own_share })?;
+        let name = if bench.family == Family::Blink { "settings-blink-ranker.json" } else { "settings-ranker.json" };
+        same(&out.join(name), Ranking { ranker, train_every, own_share })?;
     }
     if matches!(bench.table, TableId::Blink4 | TableId::Blink6) && args.pretrained.is_some() {
         let [bi_encoder, ranker] = pretrained::checked(bench)?.map(Path::to_path_buf);

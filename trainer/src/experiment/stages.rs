@@ -7,7 +7,7 @@
 
 use super::models::{Cross, Encoder, Finder, proxy};
 use super::ranks::Ranks;
-use super::{Bench, Row, other_kb, pretrained};
+use super::{Bench, Family, Row, other_kb, pretrained};
 use crate::candidates::{Found, Lists, Teacher};
 use crate::evaluate::{self, Retriever, Split, TrainingSplit};
 use crate::kb_file;
@@ -279,5 +279,9 @@ impl<'a> Stages<'a> {
 pub fn ranker_config(bench: &Bench<'_>, seed: u64) -> Result<Config> {
     let list = vec!["data.candidates=\"-\"".to_owned()];
     let settings = [bench.paths(seed), bench.args.ranker_settings.clone(), list].concat();
-    Config::ranking().read(bench.args.ranker_config.as_deref(), &settings)
+    let base = match bench.family {
+        Family::Blink => Config::ranking().as_blink_reads(),
+        Family::Pel | Family::TBiencoder => Config::ranking(),
+    };
+    base.read(bench.args.ranker_config.as_deref(), &settings)
 }

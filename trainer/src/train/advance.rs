@@ -36,8 +36,7 @@ impl Run<'_> {
     pub(super) fn advance(&mut self, step: usize) -> Result<Times> {
         interrupt::check()?;
         let mut mining = 0.0;
-        let negatives = &self.config.negatives;
-        if self.config.data.task == Task::Link && negatives.mines() && step.is_multiple_of(negatives.mine_every) {
+        if self.config.mines() && step.is_multiple_of(self.config.negatives.mine_every) {
             mining = self.mine(step)?;
         }
         let began = Instant::now();
@@ -118,6 +117,9 @@ impl Run<'_> {
             tokens += outcome.tokens;
             without_negatives += alone;
             all_named.extend(named);
+        }
+        if let Some(worst) = &mut self.worst {
+            worst.climb();
         }
         let stepped = self.optimiser.step(&mut self.model.towers, step, self.steps, batch)?;
         Ok(Learned { loss, tokens, without_negatives, stepped, named: all_named })

@@ -50,18 +50,24 @@ struct State {
     /// The scale of the loss, where the numbers need one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     scale: Option<Scale>,
+    /// The hash of what is learned from ([`Checkpoints::over`]); nothing in those of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    data: Option<String>,
 }
 
 /// The checkpoints of a run.
 pub struct Checkpoints {
     folder: PathBuf,
     options: Options,
+    data: Option<String>,
 }
 
 /// What a run goes on with.
 pub struct Resumed {
     /// Steps done.
     pub step: usize,
+    /// The hash of what was learned from.
+    pub data: Option<String>,
     /// The towers.
     pub model: Model,
     /// The hard negatives of the last mining pass.
@@ -73,7 +79,7 @@ pub struct Resumed {
 impl Checkpoints {
     /// The checkpoints in the folder of a run.
     pub fn of(run: &Path, options: &Options) -> Self {
-        Self { folder: run.join(super::CHECKPOINTS), options: options.clone() }
+        Self { folder: run.join(super::CHECKPOINTS), options: options.clone(), data: None }
     }
 
     /// The whole checkpoints, by steps.
@@ -102,6 +108,22 @@ impl Checkpoints {
         Ok(self.list()?.pop())
     }
 
+    /// The checkpoints of a run over data with this hash. A checkpoint names negatives and places by number, so one of other data
+    /// cannot be gone on with.
+    ///
+    /// # Errors
+    /// If the run began with other data, whose hash is `before`.
+    pub fn over(self, data: String, before: Option<&str>) -> Result<Self> {
+        if before.is_some_and(|before| before != data) {
+            let run = self.folder.parent().unwrap_or(&self.folder).display();
+            return Err(Error::input(format!(
+                "{run}: the knowledge base, the corpus or the candidates are not those that the run began with; choose another --out, \
+                 or bring them back"
+            )));
+        }
+        Ok(Self { data: Some(data), ..self })
+    }
+
     /// Writes a checkpoint, then removes the oldest.
     ///
     /// # Errors
@@ -124,7 +146,7 @@ impl Checkpoints {
             write(&folder.join(OPTIMISER), &optimiser.to_safetensors()?)?;
             write(&folder.join(HARD), &pack(hard)?)?;
             worst.map_or(Ok(()), |worst| write(&folder.join(WORST), &pack_matrices(worst)?))?;
-            let state = serde_json::to_vec(&State { format: 1, step, scale: optimiser.scale })
+            let state = serde_json::to_vec(&State { format: 1, step, scale: optimiser.scale, data: self.data.clone() })
                 .map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
             write(&folder.join(STATE), &state)
         })?;
@@ -161,7 +183,7 @@ impl Checkpoints {
                 Some(Worst::from_matrices(&config.transformation, matrices.context(named)?))
             }
         };
-        Ok((Resumed { step: state.step, model, hard, worst }, optimiser))
+        Ok((Resumed { step: state.step, data: state.data, model, hard, worst }, optimiser))
     }
 }
 

@@ -96,7 +96,7 @@ pub fn mentions(
                     report.skip(reason::UNLISTED, place);
                     continue;
                 };
-                if taught && list.teacher.is_empty() {
+                if taught && list.teacher.is_empty() && !list.candidates.is_empty() {
                     let path = config.data.candidates.display();
                     return Err(Error::input(format!(
                         "{path}: line {}: expected the teacher's scores of the candidates, found none; `pel candidates --ranker` \
@@ -131,7 +131,8 @@ fn with_gold(list: &List, gold: ConceptId, config: &Config, catalogue: &Catalogu
     let (places, mut concepts): (Vec<usize>, Vec<ConceptId>) = scored.map(|(at, concept)| (at, *concept)).unzip();
     let teacher: Vec<f32> = places.iter().filter_map(|at| list.teacher.get(*at).copied()).collect();
     if !concepts.contains(&gold) {
-        if !config.data.add_gold || !teacher.is_empty() {
+        // A teacher has said nothing of it.
+        if !config.data.add_gold || config.distillation.own_share < 1.0 {
             return None;
         }
         concepts.truncate(config.data.top - 1);

@@ -83,11 +83,12 @@ impl HeldOut {
         }
         let view = config.view_options();
         let (mut reader, mut mentions, mut candidates) = (view.reader(), Vec::new(), Vec::new());
-        for gold in known.iter().step_by((known.len() / wanted).max(1)) {
+        let count = wanted.min(known.len());
+        for gold in (0..count).map(|at| known[(at as u128 * known.len() as u128 / count as u128) as usize]) {
             let text = &read.documents[gold.document].text;
             // A mention of which nothing is left has no candidate, whatever the model.
             if let Some(mention) = view.mention(&model.tokens, &reader.mention(text, gold.span)?)? {
-                mentions.push((mention, **gold));
+                mentions.push((mention, *gold));
                 candidates.extend(of_mention(gold).map(|list| {
                     let has_text = |concept: &&ConceptId| catalogue.sequences_of(**concept).len() > 0;
                     list.candidates.iter().filter(has_text).take(config.data.top).copied().collect()

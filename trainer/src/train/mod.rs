@@ -124,7 +124,7 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
     let device = device.device.clone().autodiff();
     let device = if config.model.gradient_checkpointing { device.gradient_checkpointing() } else { device };
     let checkpoints = Checkpoints::of(out, &config.checkpoints);
-    let (Resumed { step, model, hard, worst }, optimiser) = match checkpoints.last()? {
+    let (Resumed { step, data, model, hard, worst }, optimiser) = match checkpoints.last()? {
         Some((step, folder)) => {
             eprintln!("going on after step {step}");
             Checkpoints::load(&folder, config, &device)?
@@ -134,7 +134,7 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
             let mut optimiser = Optimiser::new(&config.optimiser, &model.towers, &device);
             optimiser.scale = Scale::begin(config.model.precision);
             let worst = model.worst(config, &device)?;
-            (Resumed { step: 0, model, hard: HardNegatives::new(), worst }, optimiser)
+            (Resumed { step: 0, data: None, model, hard: HardNegatives::new(), worst }, optimiser)
         }
     };
     let view = match config.data.task {
@@ -151,6 +151,7 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
         }
         Task::Align => (Examples::Pairs(examples::pairs(&catalogue)?), Report::default()),
     };
+    let checkpoints = checkpoints.over(fingerprint(&catalogue, &examples), data.as_deref())?;
     let held_out = match config.data.corpus.as_os_str().is_empty() {
         true => None,
         false => HeldOut::read(config, &model, &catalogue)?,
@@ -202,6 +203,34 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
     write_folder(&model, |folder| run.model.save(folder, &config.view_options()))?;
     figures::draw(out)?;
     Ok(Trained { model, steps, examples: run.examples.len(), report, validated, step_seconds, mining_seconds })
+}
+
+/// A hash of everything that is learned from: texts, concepts and examples as tokens, in their order.
+fn fingerprint(catalogue: &Catalogue, examples: &Examples) -> String {
+    let mut hasher = blake3::Hasher::new();
+    let mut add = |numbers: &[u32]| {
+        hasher.update(&(numbers.len() as u64).to_le_bytes());
+        numbers.iter().for_each(|number| {
+            hasher.update(&number.to_le_bytes());
+        });
+    };
+    let rows = catalogue.rows();
+    rows.sequences.iter().for_each(|sequence| add(&sequence.ids));
+    for (concept, sequence) in rows.concepts.iter().zip(&rows.sequence_of) {
+        add(&[concept.0, *sequence as u32]);
+    }
+    match examples {
+        Examples::Pairs(pairs) => pairs.iter().for_each(|pair| add(&[pair.concept.0, pair.name.0])),
+        Examples::Mentions(mentions) => mentions.iter().for_each(|example| {
+            add(&example.mention.ids);
+            add(&[example.concept.0]);
+            if let Some(listed) = &example.candidates {
+                add(&listed.concepts.iter().map(|concept| concept.0).collect::<Vec<_>>());
+                add(&listed.teacher.iter().map(|score| score.to_bits()).collect::<Vec<_>>());
+            }
+        }),
+    }
+    hasher.finalize().to_hex().to_string()
 }
 
 impl Run<'_> {

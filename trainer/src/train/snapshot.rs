@@ -1,14 +1,14 @@
 //! A model between training and its bundle, as a system under measurement.
 
 use super::catalogue::Catalogue;
-use super::config::Config;
+use super::config::{Config, Task};
 use super::held_out::HeldOut;
 use super::model::Model;
 use super::survey::Survey;
 use crate::device::OpenDevice;
 use crate::evaluate::{Query, Retriever};
 use pel_shared::bundle::ViewOptions;
-use pel_shared::error::Result;
+use pel_shared::error::{Error, Result};
 use pel_shared::index::Index;
 use pel_shared::kb::{ConceptId, KnowledgeBase};
 use pel_shared::lexical::Ranked;
@@ -35,6 +35,9 @@ impl Snapshot {
     /// # Errors
     /// If the model or the knowledge base cannot be read, the device fails, or the user stops the work.
     pub fn open(config: &Config, folder: Option<&Path>, name: &str, device: &OpenDevice) -> Result<Self> {
+        if config.data.task == Task::Rank {
+            return Err(Error::input(format!("{name}: expected the run of a bi-encoder, found a ranker's")));
+        }
         let model = match folder {
             Some(folder) => Model::resume(folder, config, &device.device)?,
             None => Model::begin(config, &device.device)?,

@@ -5,6 +5,7 @@ use burn::tensor::Device;
 use pel_shared::bert::multiplies_in;
 use pel_shared::bundle::View;
 use pel_shared::error::{Error, Result};
+use pel_shared::loss::MultiSimilarity;
 use pel_shared::score::Scorer;
 
 impl Config {
@@ -53,6 +54,14 @@ impl Config {
         {
             return refused;
         }
+        if data.task == Task::Align && (fgsm.lambda > 0.0 || model.scorer != Scorer::Dual) {
+            let found = if fgsm.lambda > 0.0 { "fgsm.lambda" } else { "model.scorer" };
+            return refuse(found, "nothing: names are aligned by whole vectors, as they are", &"something");
+        }
+        let MultiSimilarity { alpha, beta, .. } = loss.multi_similarity;
+        if !(alpha > 0.0 && beta > 0.0 && alpha.is_finite() && beta.is_finite()) {
+            return refuse("loss.multi_similarity", "alpha and beta above 0", &format!("{alpha} and {beta}"));
+        }
         if !(transformation.weight >= 0.0 && transformation.weight.is_finite()) {
             return refuse("transformation.weight", "a number from 0", &transformation.weight);
         }
@@ -64,6 +73,10 @@ impl Config {
         }
         if !(transformation.rate > 0.0 && transformation.rate <= 2.0) {
             return refuse("transformation.rate", "a share of ε above 0 and at most 2", &transformation.rate);
+        }
+        if transformation.ascents > 0 && optimiser.micro() < optimiser.batch {
+            let expected = "0 where a batch is cut into micro-batches, of which none is the whole";
+            return refuse("transformation.ascents", expected, &transformation.ascents);
         }
         if model.tied && model.entity_encoder.is_some() {
             return refuse("model.tied", "false, because there is an entity encoder", &true);
@@ -94,10 +107,12 @@ impl Config {
             return refuse("negatives.hard_share", "a share from 0 to 1", &negatives.hard_share);
         }
         let drawn = negatives.kind != NegativeKind::None && negatives.count > 0;
-        if link && !drawn && !negatives.in_batch {
+        // Listed candidates are the negatives.
+        let listed = !data.candidates.as_os_str().is_empty();
+        if link && !listed && !drawn && !negatives.in_batch {
             return refuse("negatives", "a count, or in_batch = true", &"no negatives at all");
         }
-        if negatives.mines() && (negatives.mine_every == 0 || negatives.mine_top < negatives.hard_count()) {
+        if !listed && negatives.mines() && (negatives.mine_every == 0 || negatives.mine_top < negatives.hard_count()) {
             let expected = "mine_every of at least 1, and mine_top no smaller than the hard ones of a mention";
             let found = format!("{} and {}", negatives.mine_every, negatives.mine_top);
             return refuse("negatives", expected, &found);

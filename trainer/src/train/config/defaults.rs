@@ -3,7 +3,7 @@
 use super::*;
 use pel_shared::bundle::View;
 use pel_shared::loss::Proxy;
-use pel_shared::tokens::MentionTemplate;
+use pel_shared::tokens::{EntityTemplate, MentionTemplate};
 use pel_shared::transformation::Norm;
 
 impl Config {
@@ -18,8 +18,8 @@ impl Config {
         }
     }
 
-    /// What BLINK's bi-encoder does: cross-entropy over the dot product, negatives of the batch and the ten best wrong candidates
-    /// (section 4.1 and appendix A).
+    /// What BLINK's bi-encoder does: `[CLS]` of titles and descriptions, cross-entropy over the dot product, negatives of the batch
+    /// and the ten best wrong candidates (section 4.1 and appendix A).
     pub fn blink() -> Self {
         Self {
             loss: Loss { kind: LossKind::CrossEntropy, ..Loss::default() },
@@ -33,9 +33,10 @@ impl Config {
             optimiser: Optimiser { batch: 128, ..Optimiser::default() },
             ..Self::default()
         }
+        .as_blink_reads()
     }
 
-    /// What T-Biencoder does: cross-entropy, 15 random negatives of the right concept's domain, frozen embeddings, and the
+    /// What T-Biencoder does: `[CLS]` of titles and descriptions, cross-entropy, 15 random negatives of the right concept's domain, frozen embeddings, and the
     /// transformation after the first layer (sections 3.3 and 4.3; table 3).
     pub fn t_biencoder() -> Self {
         Self {
@@ -44,6 +45,8 @@ impl Config {
             negatives: Negatives {
                 kind: NegativeKind::Random,
                 count: 15,
+                // Hard ones are the nearest.
+                mine_top: 15,
                 domain: Domain::Inside,
                 ..Negatives::default()
             },
@@ -51,6 +54,7 @@ impl Config {
             optimiser: Optimiser { batch: 64, epochs: 5.0, ..Optimiser::default() },
             ..Self::default()
         }
+        .as_blink_reads()
     }
 
     /// What alignment does unless it is told otherwise: one tower, names of at most 25 tokens, a batch of 256 pairs, a learning
@@ -70,6 +74,13 @@ impl Config {
             optimiser: Optimiser { learning_rate: 2e-5, batch: 256, epochs: 1.0, warmup: 0.1, ..Optimiser::default() },
             ..Self::default()
         }
+    }
+
+    /// The same for what reads `[CLS]` of titles and descriptions (BLINK, section 4).
+    #[must_use]
+    pub fn as_blink_reads(mut self) -> Self {
+        (self.model.pooling, self.view.template) = (Pooling::Cls, EntityTemplate::Description);
+        self
     }
 }
 

@@ -2,16 +2,18 @@
 
 use super::Config;
 use crate::files::{io_error, read_text, write_whole};
+use crate::outputs::entries;
 use crate::train::{CHECKPOINTS, METRICS};
 use pel_shared::error::{Error, Result};
 use std::path::Path;
 
 impl Config {
-    /// Keeps the configuration in the run's folder, or checks that the run there has the same. One with which no run has begun
-    /// is replaced.
+    /// Keeps the configuration in the run's folder, or checks that the run there has the same. One of ours with which no run has
+    /// begun is replaced.
     ///
     /// # Errors
-    /// If it has another one (the first line that differs is named), or the file cannot be read or written.
+    /// If it has another one (the first line that differs is named), the folder holds something that is no run, or the file cannot
+    /// be read or written.
     pub fn keep(&self, out: &Path) -> Result<()> {
         let path = out.join("config.toml");
         let text = self.to_toml()?;
@@ -26,7 +28,28 @@ impl Config {
             }
             return Ok(());
         }
+        self.check_folder(out)?;
         write_whole(&path, |file| file.write_all(text.as_bytes()).map_err(|cause| io_error("writing", &path, cause)))
+    }
+
+    /// Refuses a folder without a run that holds more than a configuration as this method's caller writes it.
+    fn check_folder(&self, out: &Path) -> Result<()> {
+        let ours = |name: &str| match name {
+            "config.toml" => {
+                let text = read_text(&out.join(name)).unwrap_or_default();
+                toml::from_str::<Self>(&text).is_ok_and(|config| config.to_toml().is_ok_and(|again| again == text))
+            }
+            // Of a run that ended before its first step.
+            METRICS => true,
+            _ => false,
+        };
+        match entries(out)?.into_iter().find(|name| !ours(name)) {
+            Some(found) => Err(Error::input(format!(
+                "{}: expected a new or empty folder, or a run to go on with, found {found} in it",
+                out.display()
+            ))),
+            None => Ok(()),
+        }
     }
 }
 

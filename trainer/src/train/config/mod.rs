@@ -325,6 +325,13 @@ impl Optimiser {
     }
 }
 
+impl Config {
+    /// Whether hard negatives are mined: not for a ranker, nor where candidates are listed.
+    pub fn mines(&self) -> bool {
+        self.data.task == Task::Link && self.data.candidates.as_os_str().is_empty() && self.negatives.mines()
+    }
+}
+
 impl Negatives {
     /// Whether hard negatives are wanted.
     pub fn mines(&self) -> bool {

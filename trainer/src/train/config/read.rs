@@ -197,5 +197,17 @@ mod tests {
             let error = read(&[setting]).expect_err(setting).to_string();
             assert!(error.contains(said), "{setting}: {error}");
         }
+        for (settings, said) in [
+            (["data.task=align", "fgsm.lambda=1"], "`fgsm.lambda`: expected nothing: names are aligned"),
+            (["data.task=align", "model.scorer=sum-of-max"], "`model.scorer`: expected nothing"),
+            (["data.task=align", "loss.multi_similarity.alpha=0"], "alpha and beta above 0"),
+            (["transformation.ascents=1", "optimiser.micro_batch=4"], "`transformation.ascents`"),
+        ] {
+            let error = read(&settings).expect_err(said).to_string();
+            assert!(error.contains(said), "{settings:?}: {error}");
+        }
+        // What a student has listed are its negatives.
+        let listed = ["data.candidates=\"list\"", "negatives.kind=none", "distillation.own_share=0.5"];
+        assert!(read(&listed).is_ok());
     }
 }

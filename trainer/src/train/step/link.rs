@@ -19,7 +19,8 @@ use pel_shared::sum_of_max::{TokenVectors, sum_of_max, sum_of_max_by_row};
 use pel_shared::tokens::Encoded;
 
 impl Step<'_> {
-    /// The loss of a batch of mentions and entities; `worst` is the transformation, which climbs meanwhile.
+    /// The loss of a batch of mentions and entities; `worst` is the transformation, which gathers its
+    /// gradients.
     ///
     /// # Errors
     /// If the device fails.
@@ -67,7 +68,7 @@ impl Step<'_> {
             }
         }
         let mut outcome = self.outcome(loss.sum(), tokens)?;
-        worst.climb(&matrices, &mut outcome.gradients);
+        worst.add(&matrices, &mut outcome.gradients);
         Ok(outcome)
     }
 

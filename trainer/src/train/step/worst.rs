@@ -14,6 +14,8 @@ pub struct Worst {
     ball: Ball,
     /// Without gradients.
     matrices: [Tensor<2>; 2],
+    /// The gradients of the step's micro-batches so far.
+    gradients: [Option<Tensor<2>>; 2],
 }
 
 impl Worst {
@@ -29,7 +31,7 @@ impl Worst {
     /// Goes on with the matrices of a checkpoint.
     pub fn from_matrices(options: &Transformation, matrices: [Tensor<2>; 2]) -> Self {
         let Transformation { norm, epsilon, rate, .. } = *options;
-        Self { ball: Ball { norm, epsilon, rate }, matrices }
+        Self { ball: Ball { norm, epsilon, rate }, matrices, gradients: [None, None] }
     }
 
     /// A_m and A_e.
@@ -47,14 +49,24 @@ impl Worst {
         for _ in 0..steps {
             let tracked = self.tracked();
             let mut gradients = loss(tracked.clone()).backward();
-            self.climb(&tracked, &mut gradients);
+            self.add(&tracked, &mut gradients);
+            self.climb();
         }
     }
 
-    /// Climbs one step along the gradients of these leaves.
-    pub fn climb(&mut self, tracked: &[Tensor<2>; 2], gradients: &mut Gradients) {
-        for (matrix, tracked) in self.matrices.iter_mut().zip(tracked) {
+    /// Adds the gradients of these leaves.
+    pub fn add(&mut self, tracked: &[Tensor<2>; 2], gradients: &mut Gradients) {
+        for (sum, tracked) in self.gradients.iter_mut().zip(tracked) {
             if let Some(gradient) = tracked.grad_remove(gradients) {
+                *sum = Some(sum.take().map_or(gradient.clone(), |sum| sum + gradient));
+            }
+        }
+    }
+
+    /// Climbs one step along what was added up, and forgets it: once for a step of the weights, however many micro-batches it has.
+    pub fn climb(&mut self) {
+        for (matrix, gradient) in self.matrices.iter_mut().zip(&mut self.gradients) {
+            if let Some(gradient) = gradient.take() {
                 *matrix = self.ball.climb(matrix.clone(), gradient);
             }
         }

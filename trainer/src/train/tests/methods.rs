@@ -126,7 +126,7 @@ fn runs_of_every_kind_go_on_after_being_killed() {
     let rank = ranking(root.path());
     let mut transformed = world(root.path());
     (transformed.transformation.weight, transformed.transformation.epsilon) = (1.0, 2.0);
-    (transformed.transformation.ascents, transformed.negatives.domain) = (1, Domain::Inside);
+    transformed.negatives.domain = Domain::Inside;
     transformed.model.freeze_embeddings = true;
     (transformed.model.scorer, transformed.fgsm.lambda) = (Scorer::SumOfMax, 0.5);
     let mut taught = world(root.path());
@@ -194,6 +194,14 @@ fn what_cannot_be_ranked_or_taught_is_said() {
     refused(&with("b", r#"["D1", "D77"]"#), &["line 1", "D77", "not in the knowledge base"]);
     refused(&with("c", r#"["D1", "D1"]"#), &["line 1", "stands twice"]);
     refused(&with("d", r#"["D1", "D2"], "teacher": [1.0]"#), &["line 1", "expected 2 teacher's scores", "found 1"]);
+    // A teacher has nothing to say of no candidates.
+    let unlisted = with("f", "[]");
+    let unlisted = |config: &mut Config| {
+        *config = world(root.path());
+        unlisted(config);
+        (config.distillation.own_share, config.data.add_gold) = (0.5, true);
+    };
+    refused(&unlisted, &["has no mention to learn from", "1 x mention whose candidates lack the right concept"]);
     let empty = file("e", "");
     refused(&|config| config.data.candidates = empty.clone(), &["expected a list of candidates"]);
     refused(&|config| config.data.candidates = std::path::PathBuf::new(), &["`data.candidates`: expected a path"]);

@@ -259,7 +259,7 @@ fn a_run_learns_and_says_so() {
     let root = tempfile::tempdir().expect("a folder");
     let mut config = world(root.path());
     config.model.dropout = 0.0;
-    config.validation.split = "train".into();
+    (config.validation.split, config.validation.mentions) = ("train".into(), 9);
     config.optimiser.steps = Some(150);
     config.negatives.mine_every = 50;
     config.optimiser.schedule = Schedule::Constant;
@@ -332,4 +332,9 @@ fn what_cannot_train_is_said() {
     other.loss.alpha = 16.0;
     let error = run(&other, &out).expect_err("another α").to_string();
     assert!(error.contains("alpha = 32.0") && error.contains("alpha = 16.0"), "{error}");
+    // And with its own data.
+    let kb = std::fs::read_to_string(root.path().join("kb.jsonl")).expect("read");
+    std::fs::write(root.path().join("kb.jsonl"), kb.replace("nausea", "vertigo")).expect("written");
+    let error = run(&config, &out).expect_err("another knowledge base").to_string();
+    assert!(error.contains("not those that the run began with"), "{error}");
 }

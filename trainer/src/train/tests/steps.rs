@@ -112,6 +112,7 @@ fn the_found_transformation_is_worse_than_random_ones_and_stays_in_its_ball() {
         start.config.transformation.plain = false;
         for _ in 0..30 {
             start.loss(Some(&mut worst));
+            worst.climb();
             within(&worst);
         }
         let found = start.loss(Some(&mut worst.clone()));
@@ -127,6 +128,28 @@ fn the_found_transformation_is_worse_than_random_ones_and_stays_in_its_ball() {
             let other = start.loss(Some(&mut other));
             assert!(found > other, "{kind:?}: {found}, a random one {other}");
         }
+    }
+}
+
+#[test]
+fn the_transformation_climbs_once_a_step() {
+    let root = tempfile::tempdir().expect("a folder");
+    let mut start = Start::new(transformed(root.path(), Norm::Frobenius));
+    start.config.negatives.in_batch = false;
+    let mut whole = start.model.worst(&start.config, &start.device).expect("a layer").expect("asked for");
+    let mut parts = whole.clone();
+    let link = |places: std::ops::Range<usize>, worst: &mut Worst| {
+        let places: Vec<_> = places.map(|at| (at, at, &start.examples[at])).collect();
+        let batch = link_batch(&start.config, &start.catalogue, &places, &HardNegatives::new());
+        start.step().link(&batch, Some(worst)).expect("the device works");
+    };
+    link(0..4, &mut whole);
+    (0..4).for_each(|at| link(at..at + 1, &mut parts));
+    whole.climb();
+    parts.climb();
+    for (whole, parts) in whole.matrices().iter().zip(parts.matrices()) {
+        let off = length(&(whole.clone() - parts.clone()), Norm::Frobenius);
+        assert!(off < 1e-3 * length(whole, Norm::Frobenius), "{off}");
     }
 }
 
@@ -304,6 +327,7 @@ fn the_transformation_is_that_of_pytorch() {
     };
     let before = worst.clone();
     let outcome = link(&start, &mut worst);
+    worst.climb();
     let slope =
         slope(&mut start, &outcome.gradients, expected.gradient_norm, |start| link(start, &mut before.clone()).loss);
     near("slope", slope, expected.gradient_norm, 1e-2);
