@@ -177,9 +177,10 @@ impl Default for Distillation {
 }
 
 impl Default for Transformation {
-    /// T-Biencoder, table 3: dual scores and random negatives of the domain.
+    /// T-Biencoder, table 3: dual scores and random negatives of the domain. The paper does not say how fast the matrices learn; at a
+    /// tenth of ε the weights could not answer (RESULTS.md).
     fn default() -> Self {
-        Self { weight: 0.0, plain: true, layer: 1, norm: Norm::Frobenius, epsilon: 32.0, ascents: 0, rate: 0.1 }
+        Self { weight: 0.0, plain: true, layer: 1, norm: Norm::Frobenius, epsilon: 32.0, ascents: 0, rate: 0.003 }
     }
 }
 

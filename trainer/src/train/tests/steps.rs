@@ -60,6 +60,7 @@ fn transformed(folder: &Path, norm: Norm) -> Config {
     config.model.dropout = 0.0;
     (config.negatives.kind, config.negatives.in_batch) = (NegativeKind::Random, true);
     (config.transformation.weight, config.transformation.norm, config.transformation.epsilon) = (1.0, norm, 3.0);
+    config.transformation.rate = 0.1;
     config
 }
 
