@@ -89,11 +89,7 @@ impl Engine {
     /// # Errors
     /// If the request has another shape, or a span does not fit.
     pub fn begin(&mut self, text: String, request: &str) -> Outcome<usize> {
-        let request: LinkRequest = serde_json::from_str(request)?;
-        let LinkRequest { spans, spans_only, k, threshold } = request;
-        if threshold.is_some_and(f32::is_nan) {
-            return Err(Error::input("expected a number for a threshold").into());
-        }
+        let LinkRequest { spans, spans_only, k, threshold } = serde_json::from_str(request)?;
         let offsets = Offsets::new(&text);
         let mut options = LinkOptions { threshold, ..LinkOptions::default() };
         options.k = k.unwrap_or(options.k);
@@ -140,7 +136,7 @@ impl Engine {
     /// # Errors
     /// If a concept is damaged.
     pub fn search(&mut self) -> Outcome<String> {
-        let Some(work) = &mut self.work else { return Ok("[]".to_owned()) };
+        let work = self.work.as_mut().ok_or_else(nothing_linked)?;
         let Some((part, queries)) = work.encoded.take() else { return Ok("[]".to_owned()) };
         let links = self.linker.finish(&part.prepared, &queries, &work.options);
         let shown = shown(&self.linker, &work.text, &links)?;
