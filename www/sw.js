@@ -5,8 +5,9 @@
 // them: the engine keeps it itself.
 
 const SITE = self.registration.scope;
-const PREFIX = "pel-site ";
-const STATE = "pel-site-state";
+/** Caches are the origin's: the names say whose they are, so that two sites of one origin leave each other's alone. */
+const PREFIX = `pel-site ${SITE} `;
+const STATE = `pel-site-state ${SITE}`;
 const POINTER = new URL("current-version", SITE).href;
 const NEXT = new URL("next-version", SITE).href;
 const LIST = new URL("files.json", SITE).href;
@@ -42,45 +43,48 @@ self.addEventListener("fetch", (event) => {
   else if (request.mode !== "navigate") event.respondWith(answer(path, event));
   else if (path === "" || path === "index.html") {
     event.respondWith(open(event));
-    event.waitUntil(update());
+    event.waitUntil(update(event));
   }
 });
 
 /** Nothing of this page reaches another site; other pages in the same place are none of its business. */
 async function elsewhere({ request, clientId }) {
   const client = await self.clients.get(clientId);
-  const own = !client || [SITE, `${SITE}index.html`].includes(client.url.split(/[?#]/)[0]) || client.type !== "window";
+  const address = client?.url.split(/[?#]/)[0] ?? SITE;
+  const own = [SITE, `${SITE}index.html`].includes(address) || address.startsWith(`${SITE}pkg/`);
   return own ? Response.error() : fetch(request);
 }
 
 /** Takes a newer version that is complete, and answers with its page. */
 async function open(event) {
-  const state = await caches.open(STATE);
-  const next = await (await state.match(NEXT))?.text();
+  const next = await kept(STATE, NEXT);
   if (next) {
-    await setCurrent(next);
+    await setCurrent(await next.text());
     await dropOld();
   }
   return answer("index.html", event);
 }
 
 async function answer(path, event) {
-  const version = await currentVersion();
-  const cache = version && (await caches.open(PREFIX + version));
-  const kept = await cache?.match(new URL(path, SITE).href);
-  if (kept) return kept;
+  const cache = PREFIX + (await currentVersion());
+  const file = await kept(cache, new URL(path, SITE).href);
+  if (file) return file;
   event.waitUntil(tell(event));
-  const integrity = cache && isProgram(path) && (await (await cache.match(LIST))?.json())?.files[path];
-  return integrity ? keepOne(cache, path, integrity) : fetch(event.request);
+  const integrity = isProgram(path) && (await (await kept(cache, LIST))?.json())?.files[path];
+  return integrity ? keepOne(await caches.open(cache), path, integrity) : fetch(event.request);
 }
+
+/** What a cache has of an address. Opening it would make it, also after the site was let go. */
+const kept = (cacheName, address) => caches.match(address, { cacheName });
 
 const isProgram = (path) => path.endsWith(".wasm");
 
 /** Keeps a newer version beside the one in use; the next opening of the page takes it. A site that has gone is let go. */
-async function update() {
-  const list = await fetchList(leave);
-  const next = await (await (await caches.open(STATE)).match(NEXT))?.text();
-  if (!list || list.version === next || list.version === (await currentVersion())) return;
+async function update(event) {
+  const list = await fetchList(() => leave(event));
+  if (!list) return;
+  const next = await (await kept(STATE, NEXT))?.text();
+  if (list.version === next || list.version === (await currentVersion())) return;
   try {
     await keep(list);
   } catch {
@@ -90,11 +94,13 @@ async function update() {
   await (await caches.open(STATE)).put(NEXT, new Response(list.version));
 }
 
-/** The site's files are not there any more: whatever comes to its place is not to be hidden by what was kept of it. */
-async function leave() {
-  const own = (await caches.keys()).filter((name) => name.startsWith("pel-site"));
-  await Promise.all(own.map((name) => caches.delete(name)));
+/** The site's files are not there any more: whatever has come to its place is shown, and not hidden by what was kept of it. */
+async function leave({ resultingClientId }) {
   await self.registration.unregister();
+  const own = (await caches.keys()).filter((name) => name === STATE || name.startsWith(PREFIX));
+  await Promise.all(own.map((name) => caches.delete(name)));
+  const page = await self.clients.get(resultingClientId);
+  await page?.navigate(page.url);
 }
 
 async function fetchList(gone = async () => {}) {
@@ -110,8 +116,8 @@ async function fetchList(gone = async () => {}) {
 /** Keeps a version's files; of the program the builds that the version in use has. */
 async function keep({ version, files }) {
   const cache = await caches.open(PREFIX + version);
-  const before = await caches.open(PREFIX + (await currentVersion()));
-  const isWanted = async (path) => !isProgram(path) || Boolean(await before.match(new URL(path, SITE).href));
+  const before = PREFIX + (await currentVersion());
+  const isWanted = async (path) => !isProgram(path) || Boolean(await kept(before, new URL(path, SITE).href));
   await Promise.all(Object.entries(files).map(async ([path, integrity]) => {
     if (await isWanted(path)) await keepOne(cache, path, integrity);
   }));
@@ -131,7 +137,7 @@ async function keepOne(cache, path, integrity) {
 }
 
 async function currentVersion() {
-  return (await (await caches.open(STATE)).match(POINTER))?.text();
+  return (await kept(STATE, POINTER))?.text();
 }
 
 async function setCurrent(version) {

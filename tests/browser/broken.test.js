@@ -1,10 +1,12 @@
 // What can go wrong while the page loads: each time a sentence that says what, and a way on.
 
 import assert from "node:assert/strict";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
 import { test } from "node:test";
 import { EMPTY, openPage, serve } from "./browser.js";
 import { mentions, openReady, pelServe, ready, write } from "./serving.js";
-import { built, damaged, tinyBundle } from "./tiny.js";
+import { built, damaged, packed, tinyBundle } from "./tiny.js";
 
 /** Opens the page over a bundle and gives the sentence that it shows. */
 async function problem(t, bundle, before = async () => {}) {
@@ -96,6 +98,42 @@ test("a bundle that was damaged in the browser's store is fetched anew", { timeo
     return (await (await store.match(key)).blob()).size;
   });
   assert.ok(healed > 100, `${healed} bytes`);
+});
+
+test("a bundle of one file is fetched anew once the server has another, and kept as long as it has not", { timeout: 120_000 }, async (t) => {
+  const { folder, bundle } = await tinyBundle(t);
+  const other = await damaged(t, bundle, "manifest.json", (bytes) => {
+    const manifest = JSON.parse(bytes);
+    manifest.nil.threshold /= 2;
+    return JSON.stringify(manifest);
+  });
+  const file = join(folder, "served.pel");
+  const server = await serve({ "/served/": folder, "/pkg/": join(built().page, "pkg") }, { "/": EMPTY });
+  t.after(server.close);
+  const { page, close } = await openPage();
+  t.after(close);
+  await page.goto(server.address);
+  const load = () =>
+    page.evaluate(async () => {
+      const { Pel } = await import("/pkg/pel.js");
+      let cached;
+      const onProgress = (progress) => progress.phase === "bundle" && (cached = progress.cached);
+      const pel = await Pel.load("/served/served.pel", { device: "wasm", onProgress });
+      const { nil } = pel.manifest();
+      pel.free();
+      return { cached, threshold: nil.threshold };
+    });
+  await packed(bundle, file);
+  const first = await load();
+  assert.equal(first.cached, false);
+  assert.deepEqual(await load(), { ...first, cached: true });
+  await rm(file);
+  assert.deepEqual(await load(), { ...first, cached: true });
+  await packed(other, file);
+  const second = await load();
+  assert.equal(second.cached, false);
+  assert.notEqual(second.threshold, first.threshold);
+  assert.deepEqual(await load(), { ...second, cached: true });
 });
 
 test("loading that is ended by its signal says so, whenever it is", { timeout: 120_000 }, async (t) => {

@@ -1,6 +1,7 @@
 // A page on a real server in a real Chromium: what every browser test starts from.
 
 import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { extname, join, normalize, sep } from "node:path";
@@ -73,7 +74,8 @@ export async function serve(folders, pages, scripts = {}) {
     }
     try {
       const body = await readFile(join(folders[prefix], inside));
-      response.writeHead(200, { "content-type": TYPES[extname(inside)] ?? "application/octet-stream" }).end(body);
+      const etag = `"${createHash("sha256").update(body).digest("hex")}"`;
+      response.writeHead(200, { "content-type": TYPES[extname(inside)] ?? "application/octet-stream", etag }).end(body);
     } catch {
       response.writeHead(404).end();
     }

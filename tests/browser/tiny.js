@@ -40,6 +40,11 @@ export async function tinyBundle(t, ...options) {
   return { folder, bundle };
 }
 
+/** The bundle's files in one, made by the real `pel pack`. */
+export async function packed(bundle, out) {
+  await run(built().pel, ["pack", bundle, out]);
+}
+
 /** What `pel link` says of a text: the lines of its JSON. */
 export async function linkNatively(folder, bundle, text, spans, device) {
   const [note, given] = [join(folder, "note.txt"), join(folder, "spans.jsonl")];

@@ -54,14 +54,31 @@ function given(source) {
   return Object.fromEntries(Object.entries(source).map(([name, bytes]) => [name, blob(bytes)]));
 }
 
+/** What a server says of a file that tells one version of it from another; pages of other sites may read the last two alone. */
+const MARKS = ["etag", "last-modified", "content-length"];
+
 async function oneFile(url, kept, { signal, onProgress }) {
-  const hit = await kept?.match(url);
-  const response = measured(hit ?? (await fetched(url, { signal })), (loaded, total) => onProgress(loaded, total, Boolean(hit)));
+  const before = await kept?.match(url);
+  const hit = before && !(await isNewer(url, before, signal)) ? before : undefined;
+  const response = measured(hit ?? (await fetched(url, { signal, cache: "no-cache" })), (loaded, total) => onProgress(loaded, total, Boolean(hit)));
   const blob = await whole(response, url);
   const keep = async () => {
-    if (!hit) await put(kept, url, blob);
+    if (!hit) await put(kept, url, blob, marks(response));
   };
   return { blobs: { "": blob }, cached: Boolean(hit), keep };
+}
+
+const marks = ({ headers }) => Object.fromEntries(MARKS.filter((name) => headers.has(name)).map((name) => [name, headers.get(name)]));
+
+/** Whether the server, if it answers, has another version than the one kept. */
+async function isNewer(url, before, signal) {
+  try {
+    const now = marks(await fetched(url, { signal, method: "HEAD", cache: "no-cache" }));
+    return Object.entries(marks(before)).some(([name, mark]) => name in now && now[name] !== mark);
+  } catch {
+    signal?.throwIfAborted();
+    return false;
+  }
 }
 
 /** A folder. The manifest is asked for anew each time, if the network is there: it says which files are the right ones. */
@@ -128,9 +145,9 @@ async function whole(response, url) {
 }
 
 /** Keeps a file; a store that is full is no reason to fail. */
-async function put(kept, key, blob) {
+async function put(kept, key, blob, headers = {}) {
   try {
-    await kept?.put(key, new Response(blob, { headers: { "content-type": "application/octet-stream" } }));
+    await kept?.put(key, new Response(blob, { headers: { "content-type": "application/octet-stream", ...headers } }));
   } catch {
     await kept?.delete(key);
   }
