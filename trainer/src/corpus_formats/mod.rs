@@ -9,7 +9,6 @@ mod tac;
 mod tests;
 mod zeshel;
 
-use crate::import::output::write_line;
 use crate::import::{self, Output};
 use crate::outputs::check_new_folder;
 use clap::{Args, ValueEnum};
@@ -90,7 +89,7 @@ pub fn export(args: &ExportCorpusArgs) -> Result<Report> {
     }
     let mut report = Report::default();
     let source = Source::read(&args.corpus, &kb, &mut report)?;
-    let mut output = Output::new(&args.out, [args.corpus.as_path()])?;
+    let mut output = Output::new(&args.out, "export.json", [args.corpus.as_path()])?;
     match args.format {
         Format::Zeshel => zeshel::write(&source, &mut output, &mut report)?,
         Format::Blink => contexts::blink(&source, &mut output, &mut report)?,
@@ -98,8 +97,6 @@ pub fn export(args: &ExportCorpusArgs) -> Result<Report> {
         Format::Wikilinks => contexts::wikilinks(&source, &mut output, &mut report)?,
     }
     let (corpus, kb) = (args.corpus.display().to_string(), kb.display().to_string());
-    let record = Record { format: args.format, corpus, kb, report: &report };
-    output.write("export.json", |out| write_line(out, &record))?;
-    output.commit()?;
+    output.commit(&Record { format: args.format, corpus, kb, report: &report })?;
     Ok(report)
 }

@@ -105,7 +105,7 @@ fn folds(bench: &Bench<'_>, split: &str) -> Result<Vec<PathBuf>> {
         return Err(Error::input(format!("--folds: expected at least {count} documents in {corpus}, found {found}")));
     }
     for (fold, folder) in folders.iter().enumerate() {
-        let mut output = Output::new(folder, [])?;
+        let mut output = Output::new(folder, "fold.json", [])?;
         output.write("documents.jsonl", |out| {
             documents.iter().try_for_each(|document| write_line(out, &Document { split: None, ..document.clone() }))
         })?;
@@ -115,7 +115,7 @@ fn folds(bench: &Bench<'_>, split: &str) -> Result<Vec<PathBuf>> {
                 own.map(|placed| &placed.mention).try_for_each(|mention| write_line(out, mention))
             })?;
         }
-        output.commit()?;
+        output.commit(&serde_json::json!({ "fold": fold, "of": count, "split": split }))?;
     }
     Ok(folders)
 }

@@ -81,7 +81,7 @@ pub struct Common {
     /// The files to read, `-` for standard input; several are read one after the other into one result
     #[arg(value_name = "IN", required = true)]
     pub inputs: Vec<PathBuf>,
-    /// The folder to write into; it is made if it is missing, and files of the same names in it are replaced
+    /// The folder to write into; it is made if it is missing, and files of an earlier import in it are replaced
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
 }

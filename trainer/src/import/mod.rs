@@ -83,7 +83,7 @@ pub fn import(args: &ImportArgs) -> Result<Report> {
         }
         _ => Splits::default(),
     };
-    let mut output = Output::new(args.out(), inputs.iter().map(PathBuf::as_path))?;
+    let mut output = Output::new(args.out(), "import.json", inputs.iter().map(PathBuf::as_path))?;
     let mut counter = Counter::new("lines");
     let (format, kind) = match &args.format {
         Format::Obo(OboArgs { fill, scopes, .. }) => {
@@ -134,9 +134,7 @@ pub fn import(args: &ImportArgs) -> Result<Report> {
         let why = if why.is_empty() { "it is empty".to_owned() } else { format!("skipped {why}") };
         return Err(Error::input(format!("no {kind} in {names}: {why}")));
     }
-    let record = Record { format, inputs: names(&inputs), report: &report };
-    output.write("import.json", |out| write_line(out, &record))?;
-    output.commit()?;
+    output.commit(&Record { format, inputs: names(&inputs), report: &report })?;
     Ok(report)
 }
 

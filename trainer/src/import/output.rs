@@ -1,8 +1,11 @@
-//! The output folder of an import: its files appear together, when all of them are whole.
+//! The output folder of an import: its files appear together, when all of them are whole, and replace none but those of an
+//! earlier run, which its record lists.
 
 use crate::files::{io_error, write_whole};
 use crate::outputs::{check_file, is_same};
 use pel_shared::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -14,6 +17,9 @@ pub struct Output {
     /// `Some` until it is committed or dropped.
     staging: Option<TempDir>,
     names: Vec<String>,
+    /// The file that says what was done, such as `import.json`, and which files earlier runs wrote.
+    record: &'static str,
+    earlier: BTreeSet<String>,
     /// What the command reads, which is not written over.
     inputs: Vec<PathBuf>,
     /// The target did not exist before.
@@ -21,12 +27,12 @@ pub struct Output {
 }
 
 impl Output {
-    /// Makes the target folder if it is missing, and the hidden one in it. `inputs` are the files and folders that the command
-    /// reads.
+    /// Makes the target folder if it is missing, and the hidden one in it. `record` is the name of the file that will say what
+    /// was done; `inputs` are the files and folders that the command reads.
     ///
     /// # Errors
     /// If a folder cannot be made, or the target is a file or a folder that is read.
-    pub fn new<'a>(target: &Path, inputs: impl IntoIterator<Item = &'a Path>) -> Result<Self> {
+    pub fn new<'a>(target: &Path, record: &'static str, inputs: impl IntoIterator<Item = &'a Path>) -> Result<Self> {
         let inputs: Vec<PathBuf> = inputs.into_iter().map(Path::to_owned).collect();
         if inputs.iter().any(|input| is_same(input, target)) {
             return Err(Error::input(format!("{}: this folder is an input; choose another --out", target.display())));
@@ -35,7 +41,9 @@ impl Output {
         std::fs::create_dir_all(target).map_err(|cause| io_error("making the folder", target, cause))?;
         let staging = tempfile::Builder::new().prefix(".pel-").suffix(".part").tempdir_in(target);
         let staging = staging.map_err(|cause| io_error("writing into the folder", target, cause));
-        let mut output = Self { target: target.to_owned(), staging: None, names: Vec::new(), inputs, made };
+        let earlier = files_of_earlier(&target.join(record));
+        let (target, names) = (target.to_owned(), Vec::new());
+        let mut output = Self { target, staging: None, names, record, earlier, inputs, made };
         output.staging = Some(staging?);
         Ok(output)
     }
@@ -43,9 +51,16 @@ impl Output {
     /// Writes one file of the output, in a folder of it or not (`a/b.json`); it is in its place only after [`Output::commit`].
     ///
     /// # Errors
-    /// If it would replace an input; as [`write_whole`], and what `write` gives.
+    /// If it would replace an input, or a file that no earlier run wrote; as [`write_whole`], and what `write` gives.
     pub fn write(&mut self, name: &str, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
-        check_file(&self.target.join(name), self.inputs.iter().map(PathBuf::as_path))?;
+        let to = self.target.join(name);
+        check_file(&to, self.inputs.iter().map(PathBuf::as_path))?;
+        if to.exists() && !self.earlier.contains(name) {
+            let (to, record) = (to.display(), self.record);
+            return Err(Error::input(format!(
+                "{to}: expected a new folder, or one whose {record} lists this file; it is somebody else's, so choose another --out"
+            )));
+        }
         let staging =
             self.staging.as_ref().ok_or_else(|| Error::io(format!("writing {name}: the output is closed")))?;
         write_whole(&staging.path().join(name), write)?;
@@ -53,12 +68,21 @@ impl Output {
         Ok(())
     }
 
-    /// Moves all files into place, over older ones of the same names.
+    /// Writes the record, `content` with the names of all files, and moves the files into place, over those of earlier runs.
     ///
     /// # Errors
-    /// If a rename fails; the interruption of the user (nothing is moved then).
-    pub fn commit(mut self) -> Result<()> {
+    /// If a file cannot be written or renamed; the interruption of the user (nothing is moved then).
+    pub fn commit(mut self, content: &impl Serialize) -> Result<()> {
         crate::interrupt::check()?;
+        let record = self.record;
+        let names = self.names.iter().map(String::as_str).chain([record]);
+        let files = names.chain(self.earlier.iter().map(String::as_str)).collect::<BTreeSet<_>>();
+        let mut text = serde_json::to_string_pretty(&Record { files, content })
+            .map_err(|cause| Error::io(format!("encoding {record}")).caused_by(cause))?;
+        text.push('\n');
+        self.write(record, |out| {
+            out.write_all(text.as_bytes()).map_err(|cause| Error::io(format!("writing {record}")).caused_by(cause))
+        })?;
         let Some(staging) = self.staging.take() else { return Ok(()) };
         for name in &self.names {
             let to = self.target.join(name);
@@ -68,6 +92,23 @@ impl Output {
         }
         Ok(())
     }
+}
+
+#[derive(Serialize)]
+struct Record<'a, T> {
+    files: BTreeSet<&'a str>,
+    #[serde(flatten)]
+    content: &'a T,
+}
+
+/// The files that a record lists; none if there is no record, or if it is another program's.
+fn files_of_earlier(record: &Path) -> BTreeSet<String> {
+    #[derive(Deserialize)]
+    struct Files {
+        files: BTreeSet<String>,
+    }
+    let text = std::fs::read(record).unwrap_or_default();
+    serde_json::from_slice(&text).map(|Files { files }| files).unwrap_or_default()
 }
 
 impl Drop for Output {
@@ -94,27 +135,54 @@ pub fn write_line(out: &mut dyn Write, value: &impl serde::Serialize) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::outputs::entries;
+    use serde_json::json;
 
     #[test]
     fn files_appear_together_or_not_at_all() {
         let folder = tempfile::tempdir().expect("a folder");
         let target = folder.path().join("new");
-        let mut output = Output::new(&target, []).expect("made");
+        let open = || Output::new(&target, "import.json", []).expect("made");
+        let mut output = open();
         output.write("a.jsonl", |out| write_line(out, &1)).expect("written");
         assert!(output.write("b.jsonl", |_| Err(Error::input("line 3"))).is_err());
         drop(output);
         assert!(!target.exists());
 
-        let mut output = Output::new(&target, []).expect("made");
+        let mut output = open();
         for name in ["a.jsonl", "b.jsonl"] {
             output.write(name, |out| write_line(out, &name)).expect("written");
         }
-        output.commit().expect("moved");
-        let mut names: Vec<_> =
-            std::fs::read_dir(&target).expect("listed").map(|entry| entry.expect("read").file_name()).collect();
-        names.sort();
-        assert_eq!(names, ["a.jsonl", "b.jsonl"]);
+        output.commit(&json!({ "kept": 2 })).expect("moved");
+        assert_eq!(entries(&target).expect("listed"), ["a.jsonl", "b.jsonl", "import.json"]);
         assert_eq!(std::fs::read_to_string(target.join("b.jsonl")).expect("read"), "\"b.jsonl\"\n");
+    }
+
+    #[test]
+    fn none_but_files_of_earlier_runs_are_replaced() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let put = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("written");
+        let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect("read");
+        let run = |name: &str, record: &'static str| {
+            let mut output = Output::new(folder.path(), record, [])?;
+            output.write(name, |out| write_line(out, &name))?;
+            output.commit(&json!({}))
+        };
+        put("theirs.jsonl", "mine");
+        let refused = |name: &str, record| run(name, record).expect_err("refused").to_string();
+        assert!(refused("theirs.jsonl", "import.json").contains("theirs.jsonl: expected a new folder"));
+        for name in ["a.jsonl", "b.jsonl", "a.jsonl"] {
+            run(name, "import.json").expect("its own");
+        }
+        assert!(refused("a.jsonl", "okb.json").contains("whose okb.json lists this file"));
+        // Neither is a record that is none.
+        put("okb.json", "{\"files\": 3}");
+        assert!(refused("c.jsonl", "okb.json").contains("okb.json: expected a new folder"));
+        assert_eq!((read("theirs.jsonl"), read("okb.json")), ("mine".into(), "{\"files\": 3}".into()));
+        assert_eq!(
+            entries(folder.path()).expect("listed"),
+            ["a.jsonl", "b.jsonl", "import.json", "okb.json", "theirs.jsonl"]
+        );
     }
 
     #[test]
@@ -122,7 +190,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("taken");
         std::fs::write(&file, "mine").expect("written");
-        let error = Output::new(&file, []).expect_err("it is a file");
+        let error = Output::new(&file, "import.json", []).expect_err("it is a file");
         assert_eq!(error.kind(), pel_shared::error::Kind::Io);
         assert_eq!(std::fs::read_to_string(&file).expect("read"), "mine");
     }

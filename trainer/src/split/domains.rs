@@ -47,7 +47,7 @@ pub struct WorldCounts {
     pub split: String,
 }
 
-/// What `pel split domains` found and made.
+/// What `pel split domains` found and made; also the content of `domains.json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct WorldsReport {
     /// The domains, those with the most mentions first.
@@ -100,18 +100,20 @@ pub fn by_domain(material: &Material, worlds: &Worlds) -> Result<WorldsReport> {
         }
     }
     let counts: BTreeMap<&'static str, usize> = made.iter().map(|(split, mentions)| (*split, mentions.len())).collect();
-    if !worlds.dev.is_empty() || !worlds.test.is_empty() {
-        if let Some(empty) = SPLITS.iter().find(|split| counts[*split] == 0) {
-            return Err(Error::input(format!(
-                "the split {empty} would have no mention: give both --dev and --test domains that have mentions there, and leave \
-                 some to train on"
-            )));
-        }
-        write(material, worlds, &made)?;
+    let writes = !worlds.dev.is_empty() || !worlds.test.is_empty();
+    if let Some(empty) = SPLITS.iter().find(|split| writes && counts[*split] == 0) {
+        return Err(Error::input(format!(
+            "the split {empty} would have no mention: give both --dev and --test domains that have mentions there, and leave \
+             some to train on"
+        )));
     }
     let mut domains: Vec<WorldCounts> = domains.into_values().filter(|domain| domain.mentions != [0; 3]).collect();
     domains.sort_by_key(|domain| (std::cmp::Reverse(domain.mentions.iter().sum::<usize>()), domain.domain.clone()));
-    Ok(WorldsReport { domains, made: counts, left_out, without })
+    let report = WorldsReport { domains, made: counts, left_out, without };
+    if writes {
+        write(material, worlds, &made, &report)?;
+    }
+    Ok(report)
 }
 
 fn count(material: &Material, by: DomainOf) -> BTreeMap<String, WorldCounts> {
@@ -156,8 +158,13 @@ fn assign(material: &Material, worlds: &Worlds, domains: &mut BTreeMap<String, W
     Ok(())
 }
 
-fn write(material: &Material, worlds: &Worlds, made: &BTreeMap<&str, Vec<&CorpusMention>>) -> Result<()> {
-    let mut output = Output::new(&worlds.out, [worlds.corpus.as_path(), worlds.kb.as_path()])?;
+fn write(
+    material: &Material,
+    worlds: &Worlds,
+    made: &BTreeMap<&str, Vec<&CorpusMention>>,
+    report: &WorldsReport,
+) -> Result<()> {
+    let mut output = Output::new(&worlds.out, "domains.json", [worlds.corpus.as_path(), worlds.kb.as_path()])?;
     output.write("documents.jsonl", |out| {
         let mut written = HashSet::new();
         for document in material.splits.iter().flat_map(|split| &split.documents) {
@@ -175,7 +182,7 @@ fn write(material: &Material, worlds: &Worlds, made: &BTreeMap<&str, Vec<&Corpus
             mentions.iter().try_for_each(|mention| write_line(out, &without(mention)))
         })?;
     }
-    output.commit()
+    output.commit(report)
 }
 
 impl WorldsReport {
@@ -249,6 +256,8 @@ mod tests {
         assert!(
             by_domain(&material, &own).expect_err("its own folder").to_string().contains("this folder is an input")
         );
+        let record = std::fs::read_to_string(out.join("domains.json")).expect("the record");
+        assert!(record.contains("\"left_out\": 5") && record.contains("mentions.heldout.jsonl"), "{record}");
         let kb = &material.kb.kb;
         let training = TrainingSplit::read(&out, "train").expect("read");
         let read = |split: &str| Split::read(&out, split, 1, kb, Some(&training)).expect("read");

@@ -54,15 +54,15 @@ pub struct OkbReport {
 /// is held out if one of its types is.
 ///
 /// # Errors
-/// If a type is unknown or has no concept, nothing is left to link to or becomes NIL, the folder is the corpus' own, or
-/// something cannot be read or written.
+/// If a type is unknown or has no concept, nothing is left to link to or becomes NIL, the folder is the corpus' own or has
+/// files of these names that are not of an earlier run, or something cannot be read or written.
 pub fn hold_out(material: &Material, okb: &Okb) -> Result<OkbReport> {
     let chosen = material.types.choose(&okb.types, &material.types_of_mentions())?;
     let held: Vec<bool> =
         material.types.of_concept.iter().map(|own| own.iter().any(|at| chosen.contains(at))).collect();
     let statistics = Statistics::new(material, &chosen, &held);
     refuse_useless(material, &held, &statistics)?;
-    let mut output = Output::new(&okb.out, [okb.corpus.as_path(), okb.kb.as_path()])?;
+    let mut output = Output::new(&okb.out, "okb.json", [okb.corpus.as_path(), okb.kb.as_path()])?;
     let kb_without_blake3 = write_kb(material, okb, &held, &mut output)?;
     write_corpus(material, &held, &mut output)?;
     let report = OkbReport {
@@ -75,16 +75,11 @@ pub fn hold_out(material: &Material, okb: &Okb) -> Result<OkbReport> {
         statistics,
         skipped: material.splits.iter().map(|split| (split.name.clone(), split.report.clone())).collect(),
     };
-    output.write("okb.json", |out| {
-        serde_json::to_writer_pretty(&mut *out, &report)
-            .map_err(|cause| Error::io("writing okb.json").caused_by(cause))?;
-        writeln!(out).map_err(|cause| Error::io("writing okb.json").caused_by(cause))
-    })?;
     let text = report.text();
     output.write("okb.txt", |out| {
         writeln!(out, "{text}").map_err(|cause| Error::io("writing okb.txt").caused_by(cause))
     })?;
-    output.commit()?;
+    output.commit(&report)?;
     Ok(report)
 }
 
