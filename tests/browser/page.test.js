@@ -72,6 +72,25 @@ test("a note is linked, changed by its reader, and exported", { timeout: 120_000
   assert.deepEqual(complaints, []);
 });
 
+test("an export is of the note as it was when it was asked for", { timeout: 120_000 }, async (t) => {
+  const { page } = await served(t);
+  await write(page, "No fever.");
+  await page.locator("#export summary").click();
+  const saved = [page.waitForEvent("download", (file) => file.suggestedFilename().endsWith(".ann"))];
+  saved.push(page.waitForEvent("download", (file) => file.suggestedFilename().endsWith(".txt")));
+  // The note is changed while the engine writes the file.
+  await page.evaluate(() => {
+    document.querySelector("[aria-label='Download BRAT']").click();
+    setTimeout(() => {
+      const area = document.getElementById("note-text");
+      area.value = "A cough.";
+      area.dispatchEvent(new Event("input", { bubbles: true }));
+    });
+  });
+  const [standoff, text] = await Promise.all(saved.map(async (file) => readFile(await (await file).path(), "utf8")));
+  assert.deepEqual([standoff.split("\n")[0], text], ["T1\tSign 3 8\tfever", "No fever."]);
+});
+
 test("the threshold moves, and a reader's own concepts are found", { timeout: 120_000 }, async (t) => {
   const { page, complaints } = await served(t);
   await write(page, "fever and a sore toe");
