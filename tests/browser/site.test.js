@@ -4,13 +4,15 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { EMPTY, serve } from "./browser.js";
-import { openReady } from "./serving.js";
+import { openReady, ready } from "./serving.js";
 import { built, tinyBundle } from "./tiny.js";
 
 test("a neighbour is left alone, and a site that has gone is let go", { timeout: 120_000 }, async (t) => {
   const { bundle } = await tinyBundle(t);
-  const folders = { "/bundle/": bundle, "/": built().page };
-  const pages = { "/": await readFile(`${built().page}/index.html`, "utf8"), "/blog/": EMPTY };
+  const index = await readFile(`${built().page}/index.html`, "utf8");
+  const second = { "/second/bundle/": bundle, "/second/": built().page };
+  const folders = { ...second, "/bundle/": bundle, "/": built().page };
+  const pages = { "/": index, "/second/": index, "/blog/": EMPTY };
   const site = await serve(folders, pages);
   t.after(site.close);
   const elsewhere = await serve({}, { "/": EMPTY });
@@ -27,10 +29,18 @@ test("a neighbour is left alone, and a site that has gone is let go", { timeout:
   assert.deepEqual(asked, { type: "opaque", controlled: true });
   await neighbour.close();
 
-  for (const prefix of Object.keys(folders)) delete folders[prefix];
+  const beside = await page.context().newPage();
+  await beside.goto(`${site.address}/second/`);
+  await ready(beside);
+  const kept = () => beside.evaluate(async () => (await caches.keys()).filter((name) => name.startsWith("pel-site")).length);
+  await beside.waitForFunction(() => navigator.serviceWorker.controller?.scriptURL.endsWith("/second/sw.js"));
+  assert.equal(await kept(), 4);
+
+  for (const prefix of Object.keys(folders)) if (!(prefix in second)) delete folders[prefix];
   pages["/"] = "<!doctype html><h1>Another site</h1>";
   await page.goto(`${site.address}/`);
   await page.locator("h1", { hasText: "Another site" }).waitFor();
-  const left = await page.evaluate(async () => [...(await navigator.serviceWorker.getRegistrations()), ...(await caches.keys())]);
-  assert.deepEqual(left, ["pel-bundles"]);
+  const scopes = await page.evaluate(async () => (await navigator.serviceWorker.getRegistrations()).map(({ scope }) => scope));
+  assert.deepEqual(scopes, [`${site.address}/second/`]);
+  assert.equal(await kept(), 2);
 });
