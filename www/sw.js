@@ -17,11 +17,11 @@ const WORKER_POLICY = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'"
 
 self.addEventListener("install", (event) => {
   event.waitUntil((async () => {
-    const list = await fetchList();
+    const [list, current] = [await fetchList(), await currentVersion()];
     // Without a network the files that are here already go on.
-    if (list) await keep(list);
-    else if (!(await currentVersion())) throw new Error("files.json could not be fetched");
-    if (list) await setCurrent(list.version);
+    if (!list && !current) throw new Error("files.json could not be fetched");
+    if (list && list.version !== current) await keep(list);
+    if (list && !current) await setCurrent(list.version);
     await self.skipWaiting();
   })());
 });
@@ -50,19 +50,26 @@ self.addEventListener("fetch", (event) => {
 /** Nothing of this page reaches another site; other pages in the same place are none of its business. */
 async function elsewhere({ request, clientId }) {
   const client = await self.clients.get(clientId);
-  const address = client?.url.split(/[?#]/)[0] ?? SITE;
-  const own = [SITE, `${SITE}index.html`].includes(address) || address.startsWith(`${SITE}pkg/`);
+  const own = !client || isPage(client.url) || client.url.startsWith(`${SITE}pkg/`);
   return own ? Response.error() : fetch(request);
 }
 
-/** Takes a newer version that is complete, and answers with its page. */
+const isPage = (url) => [SITE, `${SITE}index.html`].includes(url.split(/[?#]/)[0]);
+
+/** Takes a newer version that is complete, unless a page of the older one is open, and answers with its page. */
 async function open(event) {
-  const next = await kept(STATE, NEXT);
-  if (next) {
-    await setCurrent(await next.text());
+  const next = await nextVersion();
+  if (next && !(await isOpenBeside(event.request))) {
+    await setCurrent(next);
     await dropOld();
   }
   return answer("index.html", event);
+}
+
+/** Whether a page of the site is open beside the one that is asked for; one that is loaded anew is still counted. */
+async function isOpenBeside({ isReloadNavigation }) {
+  const open = (await self.clients.matchAll({ type: "window" })).filter(({ url }) => isPage(url));
+  return open.length > (isReloadNavigation ? 1 : 0);
 }
 
 async function answer(path, event) {
@@ -82,16 +89,15 @@ const isProgram = (path) => path.endsWith(".wasm");
 /** Keeps a newer version beside the one in use; the next opening of the page takes it. A site that has gone is let go. */
 async function update(event) {
   const list = await fetchList(() => leave(event));
-  if (!list) return;
-  const next = await (await kept(STATE, NEXT))?.text();
-  if (list.version === next || list.version === (await currentVersion())) return;
+  if (!list || list.version === (await nextVersion())) return;
+  // One that has been taken back is not wanted any more.
+  await (await caches.open(STATE)).delete(NEXT);
+  if (list.version === (await currentVersion())) return;
   try {
     await keep(list);
   } catch {
     await caches.delete(PREFIX + list.version);
-    return;
   }
-  await (await caches.open(STATE)).put(NEXT, new Response(list.version));
 }
 
 /** The site's files are not there any more: whatever has come to its place is shown, and not hidden by what was kept of it. */
@@ -113,7 +119,7 @@ async function fetchList(gone = async () => {}) {
   }
 }
 
-/** Keeps a version's files; of the program the builds that the version in use has. */
+/** Keeps a version's files, whole, as the next one; of the program the builds that the version in use has. */
 async function keep({ version, files }) {
   const cache = await caches.open(PREFIX + version);
   const before = PREFIX + (await currentVersion());
@@ -122,6 +128,7 @@ async function keep({ version, files }) {
     if (await isWanted(path)) await keepOne(cache, path, integrity);
   }));
   await cache.put(LIST, new Response(JSON.stringify({ files })));
+  await (await caches.open(STATE)).put(NEXT, new Response(version));
 }
 
 async function keepOne(cache, path, integrity) {
@@ -140,6 +147,11 @@ async function currentVersion() {
   return (await kept(STATE, POINTER))?.text();
 }
 
+/** The version that is kept beside it whole, if there is one. */
+async function nextVersion() {
+  return (await kept(STATE, NEXT))?.text();
+}
+
 async function setCurrent(version) {
   const state = await caches.open(STATE);
   await state.put(POINTER, new Response(version));
@@ -147,8 +159,8 @@ async function setCurrent(version) {
 }
 
 async function dropOld() {
-  const current = PREFIX + (await currentVersion());
-  const old = (await caches.keys()).filter((name) => name.startsWith(PREFIX) && name !== current);
+  const wanted = [await currentVersion(), await nextVersion()].map((version) => PREFIX + version);
+  const old = (await caches.keys()).filter((name) => name.startsWith(PREFIX) && !wanted.includes(name));
   await Promise.all(old.map((name) => caches.delete(name)));
 }
 

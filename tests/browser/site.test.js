@@ -1,11 +1,67 @@
-// The service worker beside other sites: those that come after the page at its address, and those that lie below it.
+// The service worker when the site is replaced: by a newer version of itself, or by another site; and beside other sites.
 
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import { cp, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { test } from "node:test";
 import { EMPTY, serve } from "./browser.js";
 import { openReady, ready } from "./serving.js";
 import { built, tinyBundle } from "./tiny.js";
+
+/** Gives the site another title and version; `integrity` is what the list then says of the page. */
+async function release(site, title, integrity) {
+  const html = (await readFile(join(site, "index.html"), "utf8")).replace(/<title>[^<]*/, `<title>${title}`);
+  const list = JSON.parse(await readFile(join(site, "files.json"), "utf8"));
+  list.files["index.html"] = integrity ?? `sha256-${createHash("sha256").update(html).digest("base64")}`;
+  await writeFile(join(site, "index.html"), html);
+  await writeFile(join(site, "files.json"), JSON.stringify({ ...list, version: title }));
+}
+
+test("a newer site is taken whole, and not under the eyes of a reader of the older one", { timeout: 120_000 }, async (t) => {
+  const { folder, bundle } = await tinyBundle(t);
+  const here = join(folder, "site");
+  await cp(built().page, here, { recursive: true });
+  const site = await serve({ "/bundle/": bundle, "/": here }, {});
+  t.after(site.close);
+  const address = `${site.address}/index.html`;
+  const { page } = await openReady(t, address);
+  await page.waitForFunction(() => navigator.serviceWorker.controller);
+  const older = await page.title();
+  const waits = (version) =>
+    page.waitForFunction(async (version) => {
+      for (const name of await caches.keys()) {
+        const next = name.startsWith("pel-site-state") && (await (await caches.open(name)).match("next-version"));
+        if (next && (await next.text()) === version) return true;
+      }
+      return false;
+    }, version);
+  const opened = async (again) => {
+    await again();
+    await ready(page);
+    return page.title();
+  };
+
+  await release(here, "second");
+  assert.equal(await opened(() => page.reload()), older);
+  await waits("second");
+  const beside = await page.context().newPage();
+  await beside.goto(address);
+  assert.deepEqual([await beside.title(), await opened(() => page.reload())], [older, older]);
+  await beside.close();
+  assert.equal(await opened(() => page.reload()), "second");
+
+  // Cut on its way, or in the middle of being put there.
+  await release(here, "third", `sha256-${createHash("sha256").update("another page").digest("base64")}`);
+  assert.equal(await opened(() => page.reload()), "second");
+  await page.waitForFunction(async () => !(await caches.keys()).some((name) => name.endsWith(" third")));
+  assert.equal(await opened(() => page.reload()), "second");
+  await release(here, "fourth");
+  assert.equal(await opened(() => page.reload()), "second");
+  await waits("fourth");
+  assert.equal(await opened(() => page.reload()), "fourth");
+  assert.equal((await page.evaluate(() => caches.keys())).filter((name) => name.startsWith("pel-site ")).length, 1);
+});
 
 test("a neighbour is left alone, and a site that has gone is let go", { timeout: 120_000 }, async (t) => {
   const { bundle } = await tinyBundle(t);
