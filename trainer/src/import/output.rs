@@ -7,7 +7,7 @@ use pel_shared::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use tempfile::TempDir;
 
 /// Files that are written in a hidden folder inside the target and renamed into it at the end.
@@ -70,13 +70,18 @@ impl Output {
 
     /// Writes the record, `content` with the names of all files, and moves the files into place, over those of earlier runs.
     ///
+    /// A file of an earlier run goes if it is a part of what is written anew (`mentions.dev.jsonl` beside a new
+    /// `mentions.train.jsonl`), since it belongs to other documents.
+    ///
     /// # Errors
     /// If a file cannot be written or renamed; the interruption of the user (nothing is moved then).
     pub fn commit(mut self, content: &impl Serialize) -> Result<()> {
         crate::interrupt::check()?;
         let record = self.record;
-        let names = self.names.iter().map(String::as_str).chain([record]);
-        let files = names.chain(self.earlier.iter().map(String::as_str)).collect::<BTreeSet<_>>();
+        let names: BTreeSet<&str> = self.names.iter().map(String::as_str).chain([record]).collect();
+        let is_stale = |file: &str| !names.contains(file) && names.iter().any(|name| whole(name) == whole(file));
+        let (stale, others): (Vec<String>, Vec<String>) = self.earlier.iter().cloned().partition(|file| is_stale(file));
+        let files = names.into_iter().chain(others.iter().map(String::as_str)).collect::<BTreeSet<_>>();
         let mut text = serde_json::to_string_pretty(&Record { files, content })
             .map_err(|cause| Error::io(format!("encoding {record}")).caused_by(cause))?;
         text.push('\n');
@@ -90,6 +95,10 @@ impl Output {
             std::fs::create_dir_all(folder).map_err(|cause| io_error("making the folder", folder, cause))?;
             std::fs::rename(staging.path().join(name), &to).map_err(|cause| io_error("writing", &to, cause))?;
         }
+        let is_input = |file: &Path| self.inputs.iter().any(|input| is_same(input, file));
+        for file in stale.iter().map(|file| self.target.join(file)).filter(|file| file.is_file() && !is_input(file)) {
+            std::fs::remove_file(&file).map_err(|cause| io_error("removing", &file, cause))?;
+        }
         Ok(())
     }
 }
@@ -101,14 +110,23 @@ struct Record<'a, T> {
     content: &'a T,
 }
 
-/// The files that a record lists; none if there is no record, or if it is another program's.
+/// What a file is a part of: its name up to the first dot.
+fn whole(name: &str) -> &str {
+    name.split('.').next().unwrap_or(name)
+}
+
+/// The files that a record lists, none outside of its folder; none if there is no record, or if it is another program's.
 fn files_of_earlier(record: &Path) -> BTreeSet<String> {
     #[derive(Deserialize)]
     struct Files {
         files: BTreeSet<String>,
     }
     let text = std::fs::read(record).unwrap_or_default();
-    serde_json::from_slice(&text).map(|Files { files }| files).unwrap_or_default()
+    let files = serde_json::from_slice(&text).map(|Files { files }| files).unwrap_or_default();
+    files
+        .into_iter()
+        .filter(|file| Path::new(file).components().all(|part| matches!(part, Component::Normal(_))))
+        .collect()
 }
 
 impl Drop for Output {
@@ -183,6 +201,36 @@ mod tests {
             entries(folder.path()).expect("listed"),
             ["a.jsonl", "b.jsonl", "import.json", "okb.json", "theirs.jsonl"]
         );
+    }
+
+    #[test]
+    fn parts_of_an_earlier_whole_go() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let out = folder.path().join("out");
+        let run = |names: &[&str]| {
+            let mut output = Output::new(&out, "import.json", []).expect("its own");
+            for name in names {
+                output.write(name, |out| write_line(out, name)).expect("written");
+            }
+            output.commit(&json!({})).expect("moved");
+            entries(&out).expect("listed")
+        };
+        let mentions = |split: &str| format!("mentions.{split}.jsonl");
+        let (dev, train) = (mentions("dev"), mentions("train"));
+        run(&["kb.jsonl"]);
+        std::fs::write(out.join("mentions.mine.jsonl"), "mine").expect("written");
+        run(&["documents.jsonl", &train, &dev]);
+        assert_eq!(
+            run(&["documents.jsonl", &train]),
+            ["documents.jsonl", "import.json", "kb.jsonl", "mentions.mine.jsonl", "mentions.train.jsonl"]
+        );
+        // A record that was tampered with reaches nothing else.
+        std::fs::write(folder.path().join("mentions.mine.jsonl"), "mine").expect("written");
+        std::fs::create_dir(out.join("mentions.d")).expect("made");
+        let record = r#"{"files":["import.json","mentions.train.jsonl","mentions.d/../../mentions.mine.jsonl"]}"#;
+        std::fs::write(out.join("import.json"), record).expect("written");
+        run(&[&train]);
+        assert!(folder.path().join("mentions.mine.jsonl").is_file());
     }
 
     #[test]
