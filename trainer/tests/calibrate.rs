@@ -174,8 +174,28 @@ fn a_threshold_is_taken_over_with_its_curve_by_a_bundle_of_the_same_views() {
         ("calibrate @templates --from @bundle", 3, "its views or scores are not those of"),
         ("calibrate @other --from @bundle --corpus @", 2, "cannot be used with"),
         ("calibrate @other --from @nothing", 4, "expected a bundle"),
+        ("index --encoder @bundle --kb @kb.jsonl --device cpu --out @bundle", 3, "this is an input"),
     ]);
     assert_eq!(nil("templates"), before);
+    // Another encoder's scores mean something else.
+    let cased = tiny().with_file_name("tiny-cased");
+    let line = format!("index --encoder {} --kb @kb.jsonl --device cpu --out @cased", cased.display());
+    assert_eq!(bench.pel(&line).code, Some(0));
+    bench.refuses(&[
+        ("calibrate @cased --from @bundle", 3, "its encoder"),
+        (
+            "calibrate @bundle --mix --corpus @ --device cpu",
+            3,
+            "--mix: expected a bundle whose concepts have names and templates",
+        ),
+    ]);
+    // Weights for vectors of another length.
+    let path = bench.path("cased/manifest.json");
+    let mut cased = manifest(&bench.path("cased"));
+    cased["format"] = 3.into();
+    cased["nil"]["lift"] = serde_json::json!({"margin": 0.1, "brief": 0.0, "overlap": 0.0, "named": 0.0, "direction": [1.0, 2.0, 3.0], "base": 0.0});
+    std::fs::write(&path, cased.to_string()).expect("written");
+    bench.refuses(&[("inspect @cased", 4, "`nil.lift.direction`: expected 32 values, found 3")]);
 }
 
 #[test]

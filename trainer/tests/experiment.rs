@@ -57,13 +57,50 @@ fn a_table_has_every_row_that_was_measured_with_all_its_seeds() {
     assert_eq!(made("tables/results/ce-1-random-seed1.json"), before);
     assert!(bench.path("tables/plots/pel-figure-3-random.svg").is_file());
 
-    for (more, said) in [
-        ("--set loss.alpha=8", "the rows there have other settings"),
-        ("--every 2", "the rows there have other settings"),
-    ] {
+    // Each seed is its own.
+    for seed in ["0", "1"] {
+        let config = std::fs::read_to_string(bench.path(&format!("tables/runs/ce-1-random-seed{seed}/config.toml")));
+        assert!(config.expect("kept").contains(&format!("seed = {seed}\n")));
+    }
+    let refused = |more: &str, said: &str| {
         let done = bench.pel(&line(more));
         assert!(done.code == Some(3) && done.err.contains(said), "{more}: {}", done.err);
+    };
+    refused("--set loss.alpha=8", "were begun with \"alpha\": 32.0, this call has \"alpha\": 8.0");
+    refused("--every 2", "were begun with \"every\": 1, this call has \"every\": 2");
+    refused("--set seed=5", "--set seed: give it as --seeds");
+    refused("--set data.kb=other.jsonl", "--set data.kb: give it as --kb");
+    let other = line("--set negatives.kind=hard").replace("--out @tables", "--out @others");
+    bench.refuses(&[(&other, 3, "every row of pel-3 sets this itself")]);
+    let text = std::fs::read_to_string(bench.path("mentions.dev.jsonl")).expect("read");
+    std::fs::write(bench.path("mentions.dev.jsonl"), format!("{text}\n")).expect("written");
+    refused("--only ce-1-random", "the concepts or the corpus have changed");
+    std::fs::write(bench.path("mentions.dev.jsonl"), text).expect("written");
+    // A folder of somebody else's, and of the corpus.
+    std::fs::create_dir(bench.path("mine")).expect("made");
+    std::fs::write(bench.path("mine/pel-3.md"), "mine").expect("written");
+    for out in ["@mine", "@"] {
+        let line = line("--only ce-1-random").replace("--out @tables", &format!("--out {out}"));
+        bench.refuses(&[(&line, 3, "expected a new or empty folder, or one of this command")]);
     }
+    assert_eq!(std::fs::read_to_string(bench.path("mine/pel-3.md")).expect("read"), "mine");
+}
+
+#[test]
+fn a_cross_encoder_that_cannot_be_trained_is_refused_before_anything_is() {
+    let bench = bench();
+    let wide = RANKER.replace("view.entity_tokens=24", "view.entity_tokens=200");
+    bench.refuses(&[
+        (&line(&format!("--table blink-9 {wide}")), 3, "--ranker-set view: "),
+        (&line(&format!("--table blink-9 {RANKER} --own-share 2")), 2, "expected a share from 0 to 1"),
+    ]);
+    assert!(!bench.path("tables").exists());
+    // Where nothing has been trained, settings may still change.
+    let line = |more: &str| line(&format!("--table blink-9 {RANKER} --own-share 0.25 {more}"));
+    bench.refuses(&[
+        (&line("--set data.split=nowhere"), 6, "mentions.nowhere"),
+        (&line("--set data.split=elsewhere"), 6, "mentions.elsewhere"),
+    ]);
 }
 
 #[test]
@@ -93,7 +130,7 @@ fn the_tables_of_t_biencoder_are_measured_on_every_split() {
     let documents = std::fs::read_to_string(bench.path("documents.jsonl")).expect("read");
     let documents = documents.replace("\"text\"", "\"domain\":\"TEST\",\"text\"");
     std::fs::write(bench.path("documents.jsonl"), documents).expect("written");
-    let done = bench.pel(&within);
+    let done = bench.pel(&within.replace("@within", "@inside"));
     assert_eq!(done.code, Some(0), "{}", done.err);
 
     let table = rows(&bench, "t-7");
@@ -266,11 +303,16 @@ fn settings_are_chosen_over_folds_of_the_training_split() {
         std::fs::write(bench.path(file), format!("{text}\n{other}")).expect("written");
     }
     let folds = "--table blink-folds --folds 2 --grid optimiser.learning_rate=1e-4,1e-3 --set negatives.count=1";
-    let done = bench.pel(&line(folds));
-    assert_eq!(done.code, Some(0), "{}", done.err);
-    let table = rows(&bench, "blink-folds");
-    let heads: Vec<[&str; 2]> = table[2..].iter().map(|row| [&*row[0], &*row[1]]).collect();
-    assert_eq!(heads, [["optimiser.learning_rate=1e-4", "2"], ["optimiser.learning_rate=1e-3", "2"]]);
+    let heads = |more: &str| -> Vec<[String; 2]> {
+        let done = bench.pel(&line(&format!("{folds} {more}")));
+        assert_eq!(done.code, Some(0), "{}", done.err);
+        rows(&bench, "blink-folds")[2..].iter().map(|row| [row[0].clone(), row[1].clone()]).collect()
+    };
+    let [low, high] = ["1e-4", "1e-3"].map(|rate| format!("optimiser.learning_rate={rate}"));
+    let counted = |counts: [&str; 2]| [[low.clone(), counts[0].into()], [high.clone(), counts[1].into()]];
+    assert_eq!(heads("--only 1e-4"), counted(["2", "0"]));
+    assert_eq!(heads("--only fold1 --seeds 0,1"), counted(["2", "1"]));
+    assert_eq!(heads(""), counted(["2", "2"]));
     let lines = |name: &str| std::fs::read_to_string(bench.path(name)).expect("written").lines().count();
     let all = lines("mentions.train.jsonl");
     for fold in ["0", "1"] {

@@ -165,8 +165,11 @@ export interface Manifest {
   token_vectors?: { rows: number; tokens: number; dim: number };
   nil: {
     threshold: number | null;
-    /** What is added to the best score: for its distance to the second, for brief mentions, for shared spelling, for all. */
-    lift?: { margin: number; brief: number; overlap: number; base: number };
+    /**
+     * What is added to the best score: for its distance to the second, for brief mentions, for shared spelling, for a name of the
+     * best, for each value of the mention's vector (missing where it is not weighed), for all.
+     */
+    lift?: { margin: number; brief: number; overlap: number; named: number; direction?: number[]; base: number };
     calibrated_on: string | null;
     /** Precision and recall of NIL by threshold, ascending; missing in bundles that were not calibrated. */
     curve?: { threshold: number; precision: number; recall: number }[];

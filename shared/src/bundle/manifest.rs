@@ -1,5 +1,6 @@
 //! What a bundle says of itself: `manifest.json`.
 
+use super::names;
 use crate::abbreviations::Reader;
 use crate::biencoder::Reduction;
 use crate::error::{Error, Result};
@@ -257,6 +258,20 @@ impl Manifest {
                  `view.spelling` and `nil.lift` {FORMAT_BEYOND_VECTORS}), found version {format}"
             ))),
         }
+    }
+
+    /// Whether both have the same encoder, so that one's scores mean what the other's do. Weights in other numbers are the same
+    /// encoder's.
+    pub fn has_encoder_of(&self, other: &Self) -> bool {
+        let weighed = self.encoder.precision == other.encoder.precision;
+        let same = |name: &str| {
+            let [one, two] = [self, other].map(|manifest| manifest.files.get(name).map(|file| &file.blake3));
+            one == two
+        };
+        self.encoder.name == other.encoder.name
+            && self.index.dim == other.index.dim
+            && [names::TOKENIZER, names::PROJECTION].into_iter().all(same)
+            && (!weighed || same(names::WEIGHTS))
     }
 
     /// The oldest format that has room for what the manifest holds.

@@ -196,7 +196,14 @@ impl Bundle {
             let (last, count) = (last.index(), concepts.len());
             return Err(Error::artifact(format!("the index names concept {last}, the concept table has {count}")));
         }
-        let Manifest { view, encoder, .. } = &manifest;
+        let Manifest { view, encoder, nil, .. } = &manifest;
+        let values = nil.lift.as_ref().map_or(0, |lift| lift.direction.len());
+        if values > 0 && values != manifest.index.dim {
+            let (name, dim) = (names::MANIFEST, manifest.index.dim);
+            return Err(Error::artifact(format!(
+                "{name}: `nil.lift.direction`: expected {dim} values, found {values}"
+            )));
+        }
         view.check_mix()
             .and_then(|()| view.check_spelling(encoder.reduction.score))
             .context(|| names::MANIFEST.to_owned())?;

@@ -1,11 +1,11 @@
 //! `pel calibrate`: the threshold of NIL, chosen on annotated mentions and put into a bundle.
 
+use super::shares::{MIXES, SPELLINGS, best_mix, tried, widest_spelling};
 use crate::bundles;
 use crate::device::DeviceArgs;
 use crate::evaluate::{Calibration, NilOf, Rule, Settings, Split, TOP, Trial, put};
 use crate::files::{io_error, write_whole};
 use crate::outputs::{check_file, files_of};
-use crate::tables::table;
 use clap::{Args, ValueEnum};
 use pel_shared::bundle::{Manifest, ViewOptions};
 use pel_shared::error::{Context, Error, Result};
@@ -83,36 +83,6 @@ enum By {
 /// Fewer mentions of a kind say too little about signs.
 const FEW: usize = 1_000;
 
-/// The shares of templates that are tried.
-const MIXES: [f32; 8] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7];
-
-/// The shares of spelling that are tried.
-const SPELLINGS: [f32; 7] = [0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3];
-
-/// What spelling may cost of recall@1.
-const COST: f64 = 0.005;
-
-/// The share with the highest recall@1, the lower of equals.
-fn best_mix(recalls: &[f64]) -> usize {
-    (1..recalls.len()).fold(0, |best, at| if recalls[at] > recalls[best] { at } else { best })
-}
-
-/// The largest share whose recall@1 is at most [`COST`] below the best.
-fn widest_spelling(recalls: &[f64]) -> usize {
-    let best = recalls.iter().copied().fold(0.0, f64::max);
-    recalls.iter().rposition(|recall| best - recall <= COST).unwrap_or(0)
-}
-
-/// The table of what was tried, with what was taken.
-fn tried(of: &str, shares: &[f32], recalls: &[f64], taken: usize) -> String {
-    let share = format!("Share of {of}");
-    let mut shown = table([share.as_str(), "Recall@1, %"]);
-    for (share, recall) in shares.iter().zip(recalls) {
-        shown.add_row([share.to_string(), format!("{:.2}", 100.0 * recall)]);
-    }
-    format!("{shown}\nTaken: {}", shares[taken])
-}
-
 fn share(text: &str) -> std::result::Result<f64, String> {
     match text.parse::<f64>() {
         Ok(share) if share > 0.0 && share <= 1.0 => Ok(share),
@@ -146,7 +116,8 @@ pub fn run(args: &CalibrateArgs, device: &DeviceArgs, json: bool) -> Result<()> 
     let context = || args.bundle.display().to_string();
     if args.mix {
         // Said before all mentions are encoded.
-        trial.set_mix(MIXES[1]).context(context)?;
+        let expected = "--mix: expected a bundle whose concepts have names and templates (`pel index --view both`)";
+        trial.set_mix(MIXES[1]).map_err(|cause| Error::input(expected).caused_by(cause)).context(context)?;
     }
     if args.spelling {
         trial.set_spelling(SPELLINGS[1]).context(context)?;
@@ -248,6 +219,13 @@ fn take_over(from: &Path, into: &Path, json: bool) -> Result<()> {
         let view = ViewOptions { mix: 0.0, spelling: 0.0, ..manifest.view };
         (view, manifest.encoder.reduction, manifest.index.score, manifest.token_vectors.is_some())
     };
+    if !source.has_encoder_of(&target) {
+        let (from, into) = (from.display(), into.display());
+        let [of, other] = [&source, &target].map(|manifest| &manifest.encoder.name);
+        return Err(Error::input(format!(
+            "--from {from}: its encoder ({of}) is not that of {into} ({other}), so that its threshold says nothing about its scores"
+        )));
+    }
     if scored(&source) != scored(&target) {
         let (from, into) = (from.display(), into.display());
         return Err(Error::input(format!(

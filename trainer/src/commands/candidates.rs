@@ -8,7 +8,8 @@ use crate::rerank::rerank;
 use crate::train::config::Config;
 use crate::train::{MODEL, Snapshot};
 use crate::{corpus, kb_file};
-use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
 use pel_shared::bert::Precision;
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::KnowledgeBase;
@@ -31,7 +32,7 @@ pub struct CandidatesArgs {
     #[arg(long, value_name = "BUNDLE", group = "retriever")]
     bundle: Option<PathBuf>,
     /// The retriever: a system without a model
-    #[arg(long, value_enum, group = "retriever", requires = "kb")]
+    #[arg(long, value_parser = without_model(), group = "retriever", requires = "kb")]
     system: Option<System>,
     /// No retriever: lists that this command wrote before, to add a ranker's scores to
     #[arg(long, value_name = "FILE", group = "retriever", requires_all = ["kb", "ranker"])]
@@ -63,6 +64,13 @@ pub struct CandidatesArgs {
     /// Where the lists go, one JSON object a line
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
+}
+
+/// The systems that need no bundle.
+fn without_model() -> impl TypedValueParser<Value = System> {
+    let systems = System::value_variants().iter().filter(|system| !system.needs_bundle());
+    PossibleValuesParser::new(systems.filter_map(ValueEnum::to_possible_value))
+        .try_map(|word| System::from_str(&word, false))
 }
 
 /// Runs `pel candidates`.
@@ -151,7 +159,8 @@ fn finish(args: &CandidatesArgs, kb: &KnowledgeBase, found: Found, device: &Open
         return Ok(());
     }
     println!("{}: {} mentions", args.out.display(), split.mentions.len());
-    println!("the right concept is first for {:.1} %, among {} for {:.1} %", share(right), args.top, share(listed));
+    let most = found.ranked.iter().map(Vec::len).max().unwrap_or(0);
+    println!("the right concept is first for {:.1} %, among {most} for {:.1} %", share(right), share(listed));
     if let Some(ordered) = ordered {
         let normalised = 100.0 * ordered as f64 / listed.max(1) as f64;
         println!("first by the ranker for {:.1} % (of those that are among them {normalised:.1} %)", share(ordered));

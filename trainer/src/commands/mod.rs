@@ -10,6 +10,7 @@ pub mod index;
 pub mod inspect;
 pub mod link;
 pub mod serve;
+mod shares;
 pub mod split;
 pub mod train;
 

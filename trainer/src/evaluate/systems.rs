@@ -52,7 +52,7 @@ pub(super) fn chosen(asked: Option<&[System]>, has_training: bool, has_bundle: b
 
 impl System {
     /// Whether it is a bundle that is measured.
-    pub(super) fn needs_bundle(self) -> bool {
+    pub fn needs_bundle(self) -> bool {
         matches!(self, Self::Dense | Self::Link)
     }
 }

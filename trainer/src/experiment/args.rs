@@ -20,7 +20,7 @@ pub struct ExperimentArgs {
     /// The configuration that all rows share, as for `pel train`
     #[arg(long)]
     pub config: Option<PathBuf>,
-    /// Sets one option of it
+    /// Sets one option of it; what the rows of a table differ in is theirs to set
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub settings: Vec<String>,
     /// The encoder to begin with
@@ -86,9 +86,16 @@ pub struct ExperimentArgs {
     /// BLINK's table 7: how many vectors are searched; mixtures of the knowledge base's own make up the number
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     pub search_rows: u32,
-    /// BLINK's table 9: the weight of the student's own loss
-    #[arg(long, value_name = "SHARE", default_value_t = 0.5)]
+    /// BLINK's table 9: the weight of the student's own loss, from 0 to 1
+    #[arg(long, value_name = "SHARE", default_value_t = 0.5, value_parser = share)]
     pub own_share: f64,
+}
+
+fn share(word: &str) -> Result<f64, String> {
+    match word.parse::<f64>() {
+        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
+        _ => Err("expected a share from 0 to 1".into()),
+    }
 }
 
 /// A table or figure of the papers.
@@ -155,10 +162,10 @@ pub enum TableId {
     /// The choice of hyper-parameters by cross-validation (BLINK, appendix A)
     #[value(name = "blink-folds")]
     BlinkFolds,
-    /// Recall by the number of candidates (BLINK, figure 2)
+    /// Recall by the number of candidates, on the validation split (BLINK, figure 2)
     #[value(name = "blink-figure-2")]
     BlinkFigure2,
-    /// Accuracy of both stages by the number of candidates (BLINK, figure 3)
+    /// Accuracy of both stages by the number of candidates, on the validation split (BLINK, figure 3)
     #[value(name = "blink-figure-3")]
     BlinkFigure3,
 }
@@ -175,6 +182,12 @@ pub enum Family {
 }
 
 impl TableId {
+    /// Whether a cross-encoder is trained for it.
+    pub fn ranks(self) -> bool {
+        use TableId::{Blink2, Blink3, Blink4, Blink6, Blink8, Blink9, BlinkFigure3, Pel5};
+        matches!(self, Pel5 | Blink2 | Blink3 | Blink4 | Blink6 | Blink8 | Blink9 | BlinkFigure3)
+    }
+
     /// Its name in files.
     pub fn slug(self) -> &'static str {
         match self {
@@ -226,8 +239,8 @@ impl TableId {
             Self::Blink8 => "What the stages decide differently (BLINK, table 8)",
             Self::Blink9 => "Distillation, accuracy (BLINK, table 9)",
             Self::BlinkFolds => "Cross-validation (BLINK, appendix A)",
-            Self::BlinkFigure2 => "Recall by the number of candidates (BLINK, figure 2)",
-            Self::BlinkFigure3 => "Accuracy by the number of candidates (BLINK, figure 3)",
+            Self::BlinkFigure2 => "Recall on the validation split by the number of candidates (BLINK, figure 2)",
+            Self::BlinkFigure3 => "Accuracy on the validation split by the number of candidates (BLINK, figure 3)",
         }
     }
 

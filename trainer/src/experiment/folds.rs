@@ -6,6 +6,7 @@
 
 use super::cells::{Markdown, over_seeds};
 use super::measured::Measured;
+use super::settings::check_rows;
 use super::{Bench, ExperimentArgs, Row, TableId};
 use crate::corpus::{Corpus, Document};
 use crate::import::output::{Output, write_line};
@@ -46,25 +47,28 @@ pub fn table(table: TableId, bench: &Bench<'_>) -> Result<String> {
     let grid = points(&bench.args.grid)?;
     let split = bench.config(&[], 0)?.data.split;
     let folders = folds(bench, &split)?;
-    let mut found: Vec<Vec<Measured>> = vec![Vec::new(); grid.len()];
-    for (fold, corpus) in folders.into_iter().enumerate() {
-        let args = ExperimentArgs { corpus, split: DEV.into(), every: 1, ..bench.args.clone() };
-        let own = Bench { args: &args, ..*bench };
-        for (settings, found) in grid.iter().zip(&mut found) {
-            let row = FoldRow { fold, folds: bench.args.folds as usize, settings: settings.clone() };
-            found.extend(own.trained(vec![row])?.into_iter().flat_map(|(_, measured)| measured));
-        }
+    let count = bench.args.folds as usize;
+    let of = |fold: usize| grid.iter().map(move |settings| FoldRow { fold, folds: count, settings: settings.clone() });
+    let rows: Vec<FoldRow> = (0..count).flat_map(of).collect();
+    let slugs = check_rows(bench, &rows)?;
+    let (mut found, mut folds_of) = (vec![Vec::<Measured>::new(); grid.len()], vec![0usize; grid.len()]);
+    for (at, row) in rows.iter().enumerate() {
+        let args =
+            ExperimentArgs { corpus: folders[row.fold].clone(), split: DEV.into(), every: 1, ..bench.args.clone() };
+        let measured = Bench { args: &args, ..*bench }.of_row(row, &slugs)?;
+        folds_of[at % grid.len()] += usize::from(!measured.is_empty());
+        found[at % grid.len()].extend(measured);
     }
     let mut text = Markdown::new(table.title(), &["Settings", "Folds", "recall@1", "recall@64"]);
     let mut best: Option<(f64, &Vec<String>)> = None;
-    for (settings, measured) in grid.iter().zip(&found) {
+    for ((settings, measured), folds) in grid.iter().zip(&found).zip(folds_of) {
         let values = |k: usize| -> Vec<f64> { measured.iter().filter_map(|one| one.recall("all", k)?.value).collect() };
-        let (first, count) = (values(1), measured.len());
+        let first = values(1);
         let mean = first.iter().sum::<f64>() / first.len().max(1) as f64;
         if !first.is_empty() && best.is_none_or(|(best, _)| mean > best) {
             best = Some((mean, settings));
         }
-        text.line(&[settings.join(", "), count.to_string(), over_seeds(&first), over_seeds(&values(64))]);
+        text.line(&[settings.join(", "), folds.to_string(), over_seeds(&first), over_seeds(&values(64))]);
     }
     let words = best.map_or("none yet".to_owned(), |(_, settings)| settings.join(", "));
     text.note(&format!("Best at recall@1: {words}. Values in percent: mean and standard deviation over the folds."));

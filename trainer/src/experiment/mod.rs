@@ -65,14 +65,16 @@ pub fn run(args: &ExperimentArgs, device: &DeviceArgs, json: bool) -> Result<()>
     let counts: [usize; 2] = args.counts.as_slice().try_into().map_err(|_| {
         Error::input(format!("--counts: expected two numbers, such as 32,64, found {}", args.counts.len()))
     })?;
+    settings::check_folder(&args.out)?;
     let device = device.open(Work::Long)?;
+    let data = settings::digest(args)?;
     let mut tables = args.table.clone();
     tables.sort_unstable();
     tables.dedup();
     let other_kb = other_kb::read(args)?;
     for table in tables {
         let bench = Bench { table, args, family: table.family(), device: &device, other_kb: other_kb.as_ref() };
-        settings::check(&bench)?;
+        settings::check(&bench, &data)?;
         let text = match bench.family {
             Family::Pel if table == TableId::Pel5 => blink::Blink::new(&bench)?.table(table)?,
             Family::Pel => {
@@ -121,24 +123,23 @@ impl Bench<'_> {
 
     /// Trains and measures those rows that are asked for; gives all that have been measured.
     fn trained<R: Row>(&self, rows: Vec<R>) -> Result<Vec<(R, Vec<Measured>)>> {
-        let (args, mut all) = (self.args, Vec::new());
-        let slugs: Vec<String> = rows.iter().map(Row::slug).collect();
-        let unknown = args.only.iter().find(|word| !slugs.iter().any(|slug| slug.contains(word.as_str())));
-        // Of several tables, another may have it.
-        if let (Some(word), [_]) = (unknown, &args.table[..]) {
-            let expected = slugs.join(", ");
-            return Err(Error::input(format!("--only: expected rows of the table ({expected}), found {word}")));
-        }
+        let slugs = settings::check_rows(self, &rows)?;
+        let mut all = Vec::new();
         for row in rows {
-            if asked_for(&row.slug(), &slugs, &args.only) {
-                args.seeds.iter().try_for_each(|seed| self.measured(&row, *seed).map(drop))?;
-            }
-            let measured = of_every_seed(args, &row)?;
+            let measured = self.of_row(&row, &slugs)?;
             if !measured.is_empty() {
                 all.push((row, measured));
             }
         }
         Ok(all)
+    }
+
+    /// Trains and measures a row with every seed if it is asked for; gives all that have been measured of it.
+    fn of_row(&self, row: &impl Row, slugs: &[String]) -> Result<Vec<Measured>> {
+        if asked_for(&row.slug(), slugs, &self.args.only) {
+            self.args.seeds.iter().try_for_each(|seed| self.measured(row, *seed).map(drop))?;
+        }
+        of_every_seed(self.args, row)
     }
 
     /// The configuration of a row with these settings.

@@ -106,6 +106,8 @@ impl Row for PelRow {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::train::config::{Config, LossKind, NegativeKind};
+    use pel_shared::score::Score;
 
     #[test]
     fn the_rows_are_the_papers() {
@@ -129,5 +131,27 @@ mod tests {
             ["pb-m0-32-mixed", "pb-m0.01-32-mixed", "pb-m0.05-32-mixed", "pb-m0.1-32-mixed", "ce-32-mixed"]
         );
         assert!(rows(TableId::Pel4, [4, 8])[2].settings().contains(&"loss.delta=0.05".to_owned()));
+    }
+
+    #[test]
+    fn rows_train_what_they_are_called() {
+        let config = |table, slug: &str| {
+            let rows = rows(table, [32, 64]);
+            let row = rows.iter().find(|row| row.slug() == slug).expect("in the table");
+            Config::default().read(None, &row.settings()).expect("settings")
+        };
+        let of =
+            |config: &Config| (config.loss.kind, config.negatives.kind, config.negatives.count, config.fgsm.lambda);
+        let (ce, pb) = (LossKind::CrossEntropy, LossKind::Proxy);
+        let (random, mixed) = (NegativeKind::Random, NegativeKind::Mixed);
+        assert_eq!(of(&config(TableId::Pel2, "ce-64-random")), (ce, random, 64, 0.0));
+        assert_eq!(of(&config(TableId::Pel2, "pb-32-mixed")), (pb, mixed, 32, 0.0));
+        assert_eq!(of(&config(TableId::Pel3, "ce-fgsm-32-mixed")), (ce, mixed, 32, 1.0));
+        assert_eq!(of(&config(TableId::Pel3, "pb-fgsm-32-random")), (pb, random, 32, 1.0));
+        assert_eq!(config(TableId::Pel4, "pb-m0.05-32-mixed").loss.delta, 0.05);
+        // Scores follow the loss (PEL, section 5.4), half of the mixed ones are hard.
+        let pb = config(TableId::Pel4, "pb-m0-32-mixed");
+        assert_eq!((pb.loss.delta, pb.reduction().score, pb.negatives.hard_count()), (0.0, Score::Cosine, 16));
+        assert_eq!(config(TableId::Pel4, "ce-32-mixed").reduction().score, Score::Dot);
     }
 }

@@ -265,7 +265,7 @@ impl<'a> Stages<'a> {
         self.bench.args.out.join("lists").join(format!("{name}-{split}.jsonl"))
     }
 
-    /// The training split is used whole.
+    /// Of how many mentions of a split one is taken: the training split has a number of its own.
     fn every(&self, split: &str) -> usize {
         let training = self.bench.config(&[], 0).is_ok_and(|config| config.data.split == split);
         if training { self.bench.args.train_every as usize } else { self.bench.args.every as usize }

@@ -156,6 +156,7 @@ impl Row for TRow {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::train::config::{Domain, NegativeKind};
 
     #[test]
     fn the_rows_are_the_papers() {
@@ -182,5 +183,30 @@ mod tests {
             rows(TableId::TFigure3, 12).iter().filter_map(|row| Some(row.transformed?.epsilon)).collect();
         assert_eq!(bounds[..9], [1e-3, 1e-2, 1e-1, 1.0, 10.0, 20.0, 32.0, 40.0, 100.0]);
         assert_eq!(bounds.len(), 9 + 8);
+    }
+
+    #[test]
+    fn rows_train_what_they_are_called() {
+        let config = |table, slug: &str| {
+            let rows = rows(table, 12);
+            let row = rows.iter().find(|row| row.slug() == slug).expect("in the table");
+            base().read(None, &row.settings()).expect("settings")
+        };
+        let of = |config: &Config| {
+            let Transformation { weight, plain, layer, epsilon, .. } = config.transformation;
+            let negatives = &config.negatives;
+            (config.model.scorer, negatives.kind, negatives.domain, (weight, plain, layer, epsilon))
+        };
+        let (dual, som) = (Scorer::Dual, Scorer::SumOfMax);
+        let (random, hard) = (NegativeKind::Random, NegativeKind::Hard);
+        let (inside, across) = (Domain::Inside, Domain::Across);
+        assert_eq!(of(&config(TableId::T5, "b-dual-hard-cd")), (dual, hard, across, (0.0, true, 1, 1.0)));
+        assert_eq!(of(&config(TableId::T5, "t-dual-hard-id-k1-e42")), (dual, hard, inside, (1.0, true, 1, 42.0)));
+        assert_eq!(
+            of(&config(TableId::T7, "t-som-random-id-k1-e20-without-l")),
+            (som, random, inside, (1.0, false, 1, 20.0))
+        );
+        let paper = config(TableId::T2, "b-som-random-cd");
+        assert_eq!((paper.negatives.count, paper.optimiser.batch, paper.optimiser.epochs), (15, 64, 5.0));
     }
 }

@@ -115,10 +115,8 @@ pub fn mentions(
     }
     if examples.is_empty() {
         let folder = folder.display();
-        return Err(Error::input(format!(
-            "{folder}: the split {split} has no mention to learn from; {}",
-            report.reasons()
-        )));
+        let why = if report.skipped_in_all() == 0 { "it is empty".to_owned() } else { report.reasons() };
+        return Err(Error::input(format!("{folder}: the split {split} has no mention to learn from: {why}")));
     }
     Ok((examples, report))
 }

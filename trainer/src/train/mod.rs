@@ -120,7 +120,7 @@ pub struct Trained {
 /// written first).
 pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained> {
     config.check_place(&device.device)?;
-    config.keep(out)?;
+    let _alone = config.keep(out)?;
     let device = device.device.clone().autodiff();
     let device = if config.model.gradient_checkpointing { device.gradient_checkpointing() } else { device };
     let checkpoints = Checkpoints::of(out, &config.checkpoints);

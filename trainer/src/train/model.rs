@@ -164,14 +164,8 @@ impl Model {
         let mention_files = if ranks { mention_files.with_head(config.seed)? } else { mention_files };
         let entity_files = entity.map(Files::read).transpose()?;
         let tokens = Tokens::from_bytes(&mention_files.fixed.tokenizer).context(|| mention.display().to_string())?;
-        let view = config.view_options();
         let tower = |files: &Files, folder: &Path| {
-            let alone = view.mention_tokens.max(view.entity_tokens).max(view.name_tokens);
-            let longest = if ranks { longest_pair(&view) } else { alone };
-            let limit = BertConfig::from_bytes(&files.fixed.config)?.max_position_embeddings;
-            if longest > limit {
-                return Err(Error::input(format!("the encoder reads at most {limit} tokens, a window has {longest}")));
-            }
+            check_window(config, &files.fixed.config)?;
             Tower::from_bytes(files.tower(), &tokens, device).context(|| folder.display().to_string())
         };
         let towers = BiEncoder::new(
@@ -279,6 +273,30 @@ impl Model {
         let mention = towers.next().ok_or_else(|| Error::artifact("a model has at least one tower"))?;
         let encoder = Encoder::new(mention, towers.next(), &self.tokens, self.reduction, device)?;
         Ok(encoder.in_precision(self.precision))
+    }
+}
+
+/// Refuses windows that are longer than the encoder of a configuration reads, before anything is trained that it comes after. An
+/// encoder that is not there yet is left for later.
+///
+/// # Errors
+/// If one is too long, or the encoder's configuration cannot be read.
+pub fn check_windows(config: &Config) -> Result<()> {
+    let file = config.model.encoder.join(names::CONFIG);
+    if !file.is_file() {
+        return Ok(());
+    }
+    check_window(config, &bundles::map(&file)?).context(|| config.model.encoder.display().to_string())
+}
+
+fn check_window(config: &Config, encoder: &[u8]) -> Result<()> {
+    let view = config.view_options();
+    let alone = view.mention_tokens.max(view.entity_tokens).max(view.name_tokens);
+    let longest = if config.data.task == Task::Rank { longest_pair(&view) } else { alone };
+    let limit = BertConfig::from_bytes(encoder)?.max_position_embeddings;
+    match longest > limit {
+        true => Err(Error::input(format!("the encoder reads at most {limit} tokens, a window has {longest}"))),
+        false => Ok(()),
     }
 }
 

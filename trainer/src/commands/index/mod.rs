@@ -4,6 +4,7 @@ mod source;
 
 use crate::device::{DeviceArgs, Work};
 use crate::indexing::{Built, Recipe, build};
+use crate::outputs::{is_input, is_same};
 use crate::work::WorkFolder;
 use crate::{bundles, kb_file};
 use clap::{Args, ValueEnum};
@@ -87,11 +88,11 @@ pub struct IndexArgs {
     #[arg(long)]
     hnsw: bool,
     /// HNSW: nodes kept while searching (frozen into the graph)
-    #[arg(long, default_value_t = 100, requires = "hnsw")]
-    ef_search: usize,
+    #[arg(long, default_value_t = 100, requires = "hnsw", value_parser = clap::value_parser!(u32).range(1..))]
+    ef_search: u32,
     /// HNSW: nodes kept while inserting
-    #[arg(long, default_value_t = 100, requires = "hnsw")]
-    ef_construction: usize,
+    #[arg(long, default_value_t = 100, requires = "hnsw", value_parser = clap::value_parser!(u32).range(1..))]
+    ef_construction: u32,
     /// HNSW: seed
     #[arg(long, default_value_t = 0, requires = "hnsw")]
     seed: u64,
@@ -169,6 +170,9 @@ impl IndexArgs {
 /// # Errors
 /// If an input cannot be read or does not fit, the device fails, or the bundle cannot be written.
 pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
+    if is_same(&args.out, &args.encoder) {
+        return Err(is_input(&args.out));
+    }
     bundles::check_place(&args.out)?;
     let Source { files, tied, settings, bundle } = Source::read(&args.encoder, args.entity_encoder.as_deref())?;
     let kb_file = kb_file::read(&args.kb)?;
@@ -228,8 +232,8 @@ pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         precision: args.precision.into(),
         scorer,
         hnsw: args.hnsw.then_some(HnswOptions {
-            ef_construction: args.ef_construction,
-            ef_search: args.ef_search,
+            ef_construction: args.ef_construction as usize,
+            ef_search: args.ef_search as usize,
             seed: args.seed,
         }),
         nil,

@@ -1,6 +1,6 @@
 //! What values a configuration may have.
 
-use super::{Config, LossKind, NegativeKind, Task};
+use super::{Config, Loss, LossKind, NegativeKind, Negatives, Task};
 use burn::tensor::Device;
 use pel_shared::bert::multiplies_in;
 use pel_shared::bundle::View;
@@ -54,9 +54,16 @@ impl Config {
         {
             return refused;
         }
-        if data.task == Task::Align && (fgsm.lambda > 0.0 || model.scorer != Scorer::Dual) {
-            let found = if fgsm.lambda > 0.0 { "fgsm.lambda" } else { "model.scorer" };
-            return refuse(found, "nothing: names are aligned by whole vectors, as they are", &"something");
+        let aligns = [
+            ("fgsm.lambda", fgsm.lambda > 0.0),
+            ("model.scorer", model.scorer != Scorer::Dual),
+            ("loss.kind", loss.kind != Loss::default().kind),
+            ("negatives", *negatives != Negatives::default()),
+        ];
+        if let (Task::Align, Some((found, _))) = (data.task, aligns.iter().find(|(_, foreign)| *foreign)) {
+            let expected =
+                "nothing: names are aligned by whole vectors, as they are, with the multi-similarity loss over a batch";
+            return refuse(found, expected, &"something");
         }
         let MultiSimilarity { alpha, beta, .. } = loss.multi_similarity;
         if !(alpha > 0.0 && beta > 0.0 && alpha.is_finite() && beta.is_finite()) {

@@ -5,31 +5,39 @@ use crate::files::{io_error, read_text, write_whole};
 use crate::outputs::entries;
 use crate::train::{CHECKPOINTS, METRICS};
 use pel_shared::error::{Error, Result};
+use std::fs::{File, TryLockError};
 use std::path::Path;
 
 impl Config {
     /// Keeps the configuration in the run's folder, or checks that the run there has the same. One of ours with which no run has
-    /// begun is replaced.
+    /// begun is replaced. The folder is this process's alone until what is returned is dropped.
     ///
     /// # Errors
-    /// If it has another one (the first line that differs is named), the folder holds something that is no run, or the file cannot
-    /// be read or written.
-    pub fn keep(&self, out: &Path) -> Result<()> {
+    /// If it has another one (the first line that differs is named), the folder holds something that is no run, another process
+    /// trains there, or the file cannot be read or written.
+    pub fn keep(&self, out: &Path) -> Result<File> {
         let path = out.join("config.toml");
         let text = self.to_toml()?;
-        let begun = std::fs::metadata(out.join(METRICS)).is_ok_and(|metrics| metrics.len() > 0);
-        if path.exists() && (begun || out.join(CHECKPOINTS).exists()) {
-            let before = read_text(&path)?;
-            if let Some((was, is)) = first_difference(&before, &text) {
-                return Err(Error::input(format!(
-                    "{}: the run there was begun with `{was}`, this one has `{is}`; choose another --out, or the same configuration",
-                    out.display()
-                )));
-            }
-            return Ok(());
+        let written = || std::fs::metadata(out.join(METRICS)).is_ok_and(|metrics| metrics.len() > 0);
+        let begun = || path.exists() && (written() || out.join(CHECKPOINTS).exists());
+        if !begun() {
+            self.check_folder(out)?;
         }
-        self.check_folder(out)?;
-        write_whole(&path, |file| file.write_all(text.as_bytes()).map_err(|cause| io_error("writing", &path, cause)))
+        let lock = lock(out)?;
+        if !begun() {
+            write_whole(&path, |file| {
+                file.write_all(text.as_bytes()).map_err(|cause| io_error("writing", &path, cause))
+            })?;
+            return Ok(lock);
+        }
+        let before = read_text(&path)?;
+        match first_difference(&before, &text) {
+            Some((was, is)) => Err(Error::input(format!(
+                "{}: the run there was begun with `{was}`, this one has `{is}`; choose another --out, or the same configuration",
+                out.display()
+            ))),
+            None => Ok(lock),
+        }
     }
 
     /// Refuses a folder without a run that holds more than a configuration as this method's caller writes it.
@@ -40,7 +48,7 @@ impl Config {
                 toml::from_str::<Self>(&text).is_ok_and(|config| config.to_toml().is_ok_and(|again| again == text))
             }
             // Of a run that ended before its first step.
-            METRICS => true,
+            METRICS | LOCK => true,
             _ => false,
         };
         match entries(out)?.into_iter().find(|name| !ours(name)) {
@@ -50,6 +58,27 @@ impl Config {
             ))),
             None => Ok(()),
         }
+    }
+}
+
+/// Held by the process that trains in a folder.
+const LOCK: &str = ".lock";
+
+/// Takes a run's folder, which is made, for this process alone, until what is returned is dropped. Where the file system has no locks, the
+/// folder is anybody's.
+///
+/// # Errors
+/// If another process trains there.
+fn lock(out: &Path) -> Result<File> {
+    std::fs::create_dir_all(out).map_err(|cause| io_error("making the folder", out, cause))?;
+    let path = out.join(LOCK);
+    let file = File::create(&path).map_err(|cause| io_error("writing", &path, cause))?;
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => Err(Error::input(format!(
+            "{}: another process is training there; wait for it, or choose another --out",
+            out.display()
+        ))),
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
     }
 }
 

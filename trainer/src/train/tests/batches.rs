@@ -1,6 +1,7 @@
 //! Which concepts a mention is pushed away from.
 
-use super::super::batch::{LinkBatch, Pairing, rank_batch};
+use super::super::batch::{HardNegatives, LinkBatch, Pairing, link_batch, rank_batch};
+use super::super::catalogue::SequenceId;
 use super::super::config::{Config, Domain, DomainOf, NegativeKind};
 use super::super::examples::Example;
 use super::super::survey::Survey;
@@ -10,6 +11,19 @@ use super::{run, world};
 use pel_shared::bundle::View;
 use pel_shared::kb::ConceptId;
 use std::path::Path;
+
+/// `world` whose first five concepts are of one type, the others of another.
+fn typed(folder: &Path) -> Config {
+    let mut config = world(folder);
+    let kb = std::fs::read_to_string(folder.join("kb.jsonl")).expect("read");
+    let typed = kb.lines().enumerate().map(|(at, line)| {
+        let kind = if at < 5 { "Finding" } else { "Sign" };
+        line.replace("Finding", kind) + "\n"
+    });
+    std::fs::write(folder.join("kb.jsonl"), typed.collect::<String>()).expect("written");
+    config.data.domains = DomainOf::Type;
+    config
+}
 
 /// `world` with a concept D9 that has the very texts of D1.
 fn with_twin(folder: &Path) -> Config {
@@ -98,15 +112,7 @@ fn a_mention_may_meet_no_negative() {
 #[test]
 fn negatives_stay_inside_the_domain_of_the_right_concept() {
     let root = tempfile::tempdir().expect("a folder");
-    let mut config = world(root.path());
-    let kb = std::fs::read_to_string(root.path().join("kb.jsonl")).expect("read");
-    // The first five are of one type, the others of another.
-    let typed = kb.lines().enumerate().map(|(at, line)| {
-        let kind = if at < 5 { "Finding" } else { "Sign" };
-        line.replace("Finding", kind) + "\n"
-    });
-    std::fs::write(root.path().join("kb.jsonl"), typed.collect::<String>()).expect("written");
-    config.data.domains = DomainOf::Type;
+    let mut config = typed(root.path());
     (config.negatives.kind, config.negatives.domain, config.negatives.count) =
         (NegativeKind::Random, Domain::Inside, 2);
     let start = Start::new(config.clone());
@@ -120,10 +126,81 @@ fn negatives_stay_inside_the_domain_of_the_right_concept() {
         let domains: Vec<bool> = negatives.map(|(_, entity)| of_sequence(*entity).0 < 5).collect();
         assert_eq!(domains, [example.concept.0 < 5; 2]);
     }
-    // Mined ones do too, and a run may learn from some domains alone.
+    // A run may learn from some domains alone.
     config.negatives.kind = NegativeKind::Hard;
     config.data.only_domains = vec!["Sign".into()];
     let trained = run(&config, &root.path().join("run")).expect("it trains");
     assert_eq!(trained.examples, 3);
     assert_eq!(trained.report.skipped("mention whose concept is of another domain"), 5);
+}
+
+#[test]
+fn hard_negatives_are_those_that_were_mined() {
+    let root = tempfile::tempdir().expect("a folder");
+    let mut config = world(root.path());
+    (config.negatives.count, config.negatives.mine_top, config.negatives.hard_share) = (4, 5, 0.5);
+    for (kind, drawn) in [(NegativeKind::Hard, 4), (NegativeKind::Mixed, 2)] {
+        config.negatives.kind = kind;
+        let start = Start::new(config.clone());
+        let wrong = |example: &Example| {
+            let all = (0..start.catalogue.rows().sequences.len() as u32).map(SequenceId);
+            all.filter(|sequence| !start.catalogue.has(example.concept, *sequence)).collect::<Vec<_>>()
+        };
+        // As if the last six had been the nearest, of which five count.
+        let hard: HardNegatives = start
+            .examples
+            .iter()
+            .map(|example| wrong(example).into_iter().rev().take(6).collect())
+            .enumerate()
+            .collect();
+        let places: Vec<_> = start.examples.iter().take(4).enumerate().map(|(at, example)| (at, at, example)).collect();
+        let batch = link_batch(&start.config, &start.catalogue, &places, &hard);
+        let mut mined = 0;
+        for (at, row) in batch.pairing.chunks_exact(batch.entities.len()).enumerate() {
+            let negatives = row.iter().zip(&batch.entities).filter(|(pairing, _)| **pairing == Pairing::Negative);
+            let negatives: Vec<SequenceId> = negatives.map(|(_, entity)| *entity).collect();
+            let near = |sequence: &&SequenceId| hard[&at][..5].contains(sequence);
+            assert_eq!(negatives.len(), 4, "{kind:?}");
+            assert!(negatives.iter().filter(near).count() >= drawn, "{kind:?}: {negatives:?} of {:?}", hard[&at]);
+            mined += negatives.iter().filter(near).count();
+        }
+        // The others of mixed ones are drawn over everything.
+        assert!(kind == NegativeKind::Hard || mined < 16, "{mined}");
+    }
+}
+
+#[test]
+fn the_nearest_wrong_ones_are_mined() {
+    let root = tempfile::tempdir().expect("a folder");
+    let mut config = typed(root.path());
+    config.negatives.mine_top = 2;
+    for domain in [Domain::Across, Domain::Inside] {
+        config.negatives.domain = domain;
+        let Start { config, catalogue, model, examples, device } = &Start::new(config.clone());
+        let survey = Survey::new(model, catalogue, device).expect("encoded");
+        let numbered: Vec<(usize, &Example)> = examples.iter().enumerate().collect();
+        let mined = survey.mine(config, model, catalogue, &numbered).expect("the device works");
+        let (vectors, dim) = survey.vectors();
+        let mentions =
+            survey.mentions(&examples.iter().map(|example| &example.mention).collect::<Vec<_>>()).expect("encoded");
+        for (at, example) in examples.iter().enumerate() {
+            let score = |sequence: u32| -> f32 {
+                let entity = &vectors[sequence as usize * dim..][..dim];
+                mentions[at * dim..][..dim].iter().zip(entity).map(|(a, b)| a * b).sum()
+            };
+            let may = |sequence: &u32| {
+                let of = |concept: &u32| catalogue.has(ConceptId(*concept), SequenceId(*sequence));
+                let inside = (0..8).filter(of).any(|concept| (concept < 5) == (example.concept.0 < 5));
+                !of(&example.concept.0) && (domain == Domain::Across || inside)
+            };
+            let mut all: Vec<u32> = (0..catalogue.rows().sequences.len() as u32).filter(may).collect();
+            all.sort_by(|one, other| score(*other).total_cmp(&score(*one)));
+            let found: Vec<u32> = mined[&at].iter().map(|sequence| sequence.0).collect();
+            assert!(found.len() == 2 && found.iter().all(may), "{domain:?}: {found:?} of {all:?}");
+            // The index is of bytes.
+            for (found, nearest) in found.iter().zip(&all) {
+                assert!(score(*nearest) - score(*found) < 0.02, "{domain:?}: {found:?} of {all:?}");
+            }
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! Whole runs of the tiny model: against PyTorch, killed and resumed, and on input that cannot teach.
 
 mod batches;
+mod learning;
 mod methods;
 mod steps;
 
@@ -336,5 +337,11 @@ fn what_cannot_train_is_said() {
     let kb = std::fs::read_to_string(root.path().join("kb.jsonl")).expect("read");
     std::fs::write(root.path().join("kb.jsonl"), kb.replace("nausea", "vertigo")).expect("written");
     let error = run(&config, &out).expect_err("another knowledge base").to_string();
+    assert!(error.contains("not those that the run began with"), "{error}");
+    std::fs::write(root.path().join("kb.jsonl"), kb).expect("written");
+    let train = root.path().join("mentions.train.jsonl");
+    let mentions = std::fs::read_to_string(&train).expect("read");
+    std::fs::write(&train, mentions.replacen("\"D1\"", "\"D2\"", 1)).expect("written");
+    let error = run(&config, &out).expect_err("another corpus").to_string();
     assert!(error.contains("not those that the run began with"), "{error}");
 }

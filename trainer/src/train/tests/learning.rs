@@ -1,0 +1,159 @@
+//! That options of a run reach what it learns: dropout, weight decay, teachers, alignment.
+
+use super::super::batch::{align_batch, link_batch};
+use super::super::catalogue::Catalogue;
+use super::super::config::{Config, Task};
+use super::super::examples;
+use super::super::optimiser::{Optimiser, learning_rate};
+use super::super::step::Step;
+use super::super::survey::Survey;
+use super::methods::lists;
+use super::steps::Start;
+use super::{cpu, run, tiny, world};
+use crate::train::batch::HardNegatives;
+use burn::tensor::Device;
+use pel_shared::biencoder::Side;
+use pel_shared::bundle::View;
+use pel_shared::kb::ConceptId;
+
+/// The loss of the first micro-batch, as the one of another number, with a share of what the step multiplies it with.
+fn loss(start: &Start, number: u64) -> f64 {
+    let Start { config, catalogue, model, device, .. } = start;
+    Step { config, catalogue, model, device, number, scale: 1.0 }
+        .link(&start.batch(), None)
+        .expect("the device works")
+        .loss
+}
+
+#[test]
+fn dropout_differs_between_steps_and_not_between_calls() {
+    let root = tempfile::tempdir().expect("a folder");
+    let mut config = world(root.path());
+    config.model.dropout = 0.0;
+    let still = Start::new(config.clone());
+    assert_eq!(loss(&still, 0), loss(&still, 1));
+    config.model.dropout = 0.2;
+    let start = Start::new(config);
+    let first = loss(&start, 0);
+    assert_eq!(loss(&start, 0), first);
+    assert!((loss(&start, 1) - first).abs() > 1e-4 && (loss(&still, 0) - first).abs() > 1e-4, "{first}");
+}
+
+#[test]
+fn weights_decay_and_biases_do_not() {
+    let root = tempfile::tempdir().expect("a folder");
+    let mut config = world(root.path());
+    (config.optimiser.weight_decay, config.optimiser.learning_rate, config.model.tied) = (0.5, 0.1, true);
+    let mut start = Start::new(config);
+    let tensors = |start: &Start| start.model.towers.tower(Side::Mention).to_safetensors().expect("read").0;
+    let before = tensors(&start);
+    let mut optimiser = Optimiser::new(&start.config.optimiser, &start.model.towers, &start.device);
+    // Gradients that are 0 everywhere.
+    let mut nothing = {
+        let Start { config, catalogue, model, device, .. } = &start;
+        Step { config, catalogue, model, device, number: 0, scale: 0.0 }
+            .link(&start.batch(), None)
+            .expect("the device works")
+    };
+    optimiser.add(&start.model.towers, &mut nothing.gradients).expect("the device works");
+    optimiser.step(&mut start.model.towers, 3, 4, 4).expect("the device works");
+    let after = tensors(&start);
+    let left = 1.0 - (learning_rate(&start.config.optimiser, 3, 4) * 0.5) as f32;
+    assert!(left < 0.99, "{left}");
+    let read = |bytes: &'static [u8]| safetensors::SafeTensors::deserialize(bytes).expect("whole");
+    let [before, after] = [before, after].map(|bytes| read(Box::leak(bytes.into_boxed_slice())));
+    for (name, tensor) in before.tensors() {
+        let values = |bytes: &[u8]| -> Vec<f32> {
+            bytes.as_chunks::<4>().0.iter().map(|four| f32::from_le_bytes(*four)).collect()
+        };
+        let kept = if tensor.shape().len() >= 2 { left } else { 1.0 };
+        let now = values(after.tensor(&name).expect("the same").data());
+        for (was, is) in values(tensor.data()).into_iter().zip(now) {
+            assert!(
+                (was * kept - is).abs() <= 1e-5 * was.abs().max(1e-3),
+                "{name}: {was} became {is}, expected {kept} of it"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_teacher_speaks_of_the_concepts_that_it_scored() {
+    let root = tempfile::tempdir().expect("a folder");
+    let mut config = world(root.path());
+    (config.model.dropout, config.view.concepts) = (0.0, View::Template);
+    config.data.candidates = lists(root.path(), "train", r#", "teacher": [0.5, 2.0, -1.0, 0.0]"#);
+    config.distillation.own_share = 0.0;
+    let taught = |temperature: f64| {
+        let mut config = config.clone();
+        config.distillation.temperature = temperature;
+        Start::new(config)
+    };
+    let start = taught(2.0);
+    let places: Vec<_> = start.examples.iter().enumerate().map(|(at, example)| (at, at, example)).collect();
+    let batch = link_batch(&start.config, &start.catalogue, &places, &HardNegatives::new());
+    let width = batch.entities.len();
+    for (at, (example, row)) in batch.mentions.iter().zip(batch.taught.chunks_exact(width)).enumerate() {
+        assert_eq!(row.iter().flatten().count(), 4, "{}", example.place);
+        for (next, score) in [(1, 0.5), (0, 2.0), (2, -1.0), (3, 0.0)] {
+            let concept = ConceptId(((at + next) % 8) as u32);
+            let place =
+                batch.entities.iter().position(|entity| start.catalogue.has(concept, *entity)).expect("in the batch");
+            assert_eq!(row[place], Some(score), "{}: {concept:?}", example.place);
+        }
+    }
+    let [cold, warm] = [1.0, 4.0].map(|temperature| loss(&taught(temperature), 0));
+    assert!((cold - warm).abs() > 1e-2, "{cold} {warm}");
+}
+
+/// How much nearer the names of a concept are to each other than to those of others, in cosines.
+fn apart(config: &Config, model: &std::path::Path) -> f32 {
+    let device = Device::flex().autodiff();
+    let config = Config {
+        model: super::super::config::Model { encoder: model.to_owned(), ..config.model.clone() },
+        ..config.clone()
+    };
+    let model = super::super::model::Model::begin(&config, &device).expect("whole");
+    let kb = crate::kb_file::read(&config.data.kb).expect("whole").kb;
+    let catalogue =
+        Catalogue::new(kb, &model.tokens, &config.view_options(), config.data.domains).expect("names are left");
+    let survey = Survey::new(&model, &catalogue, &device).expect("encoded");
+    let (vectors, dim) = survey.vectors();
+    let pairs = examples::pairs(&catalogue).expect("synonyms");
+    let batch = align_batch(&config, &catalogue, &pairs.into_iter().enumerate().collect::<Vec<_>>());
+    let vector = |at: usize| &vectors[batch.names[at].1.0 as usize * dim..][..dim];
+    let (mut same, mut other) = (Vec::new(), Vec::new());
+    for one in 0..batch.names.len() {
+        for two in 0..one {
+            let cosine: f32 = vector(one).iter().zip(vector(two)).map(|(a, b)| a * b).sum();
+            if batch.names[one].0 == batch.names[two].0 { same.push(cosine) } else { other.push(cosine) }
+        }
+    }
+    let mean = |values: &[f32]| values.iter().sum::<f32>() / values.len() as f32;
+    mean(&same) - mean(&other)
+}
+
+#[test]
+fn alignment_brings_the_names_of_a_concept_together() {
+    let root = tempfile::tempdir().expect("a folder");
+    let world = world(root.path());
+    let mut config = Config::alignment();
+    (config.data.kb, config.model.encoder) = (world.data.kb, tiny());
+    (config.optimiser.batch, config.optimiser.steps, config.optimiser.learning_rate) = (8, Some(30), 1e-3);
+    assert_eq!(config.data.task, Task::Align);
+    let before = apart(&config, &tiny());
+    let trained = run(&config, &root.path().join("run")).expect("it trains");
+    let after = apart(&config, &trained.model);
+    assert!(after > before + 0.1, "{before} before, {after} after");
+}
+
+#[test]
+fn a_run_is_one_process_s_alone() {
+    let root = tempfile::tempdir().expect("a folder");
+    let (config, out) = (world(root.path()), root.path().join("run"));
+    let alone = config.keep(&out).expect("nobody is there");
+    let error = super::train(&config, &out, &cpu()).expect_err("somebody is").to_string();
+    assert!(error.contains("another process is training there"), "{error}");
+    drop(alone);
+    run(&config, &out).expect("it trains");
+}
