@@ -93,7 +93,6 @@ async function chosen(wanted) {
   return adapter && !software ? "webgpu" : "wasm";
 }
 
-/** What an AbortSignal says, as our error. */
 /** A threshold as JSON can say it; beyond every score is the largest number. */
 function finite(threshold) {
   if (threshold === undefined || threshold === null) return threshold;
@@ -110,6 +109,7 @@ function wellFormed(text) {
   return text.toWellFormed?.() ?? text.replace(lone, "\ufffd");
 }
 
+/** What an AbortSignal says, as our error. */
 function ended(signal) {
   return new PelError("cancelled", "ended by its signal", { cause: signal.reason });
 }

@@ -162,25 +162,37 @@ impl Checkpoints {
     /// # Errors
     /// If a file is missing or damaged; it is named.
     pub fn load(folder: &Path, config: &Config, device: &Device) -> Result<(Resumed, Optimiser)> {
-        let named = || folder.display().to_string();
-        let state = bundles::map(&folder.join(STATE))?;
+        Self::read(folder, config, device).context(|| {
+            let folder = folder.display();
+            format!(
+                "{folder}: this checkpoint cannot be read; without its folder the run goes on from the one before it"
+            )
+        })
+    }
+
+    fn read(folder: &Path, config: &Config, device: &Device) -> Result<(Resumed, Optimiser)> {
+        let file = |name: &'static str| bundles::map(&folder.join(name)).map(|bytes| (bytes, move || name.to_owned()));
+        let (state, named) = file(STATE)?;
         let state: State = serde_json::from_slice(&state)
-            .map_err(|cause| Error::artifact("state.json").caused_by(cause))
+            .map_err(|cause| Error::artifact("expected a checkpoint's state").caused_by(cause))
             .context(named)?;
         if state.format != 1 {
             let found = state.format;
-            return Err(Error::artifact(format!("{}: expected checkpoint format 1, found {found}", named())));
+            return Err(Error::artifact(format!("{STATE}: expected checkpoint format 1, found {found}")));
         }
         let model = Model::resume(&folder.join(MODEL), config, device)?;
         let mut optimiser = Optimiser::new(&config.optimiser, &model.towers, device);
         optimiser.scale = state.scale;
-        optimiser.load(&bundles::map(&folder.join(OPTIMISER))?).context(named)?;
-        let hard = unpack(&bundles::map(&folder.join(HARD))?).context(named)?;
+        let (moments, named) = file(OPTIMISER)?;
+        optimiser.load(&moments).context(named)?;
+        let (hard, named) = file(HARD)?;
+        let hard = unpack(&hard).context(named)?;
         let worst = match model.worst(config, device)? {
             None => None,
             Some(_) => {
-                let matrices = unpack_matrices(&bundles::map(&folder.join(WORST))?, &device.clone().inner());
-                Some(Worst::from_matrices(&config.transformation, matrices.context(named)?))
+                let (matrices, named) = file(WORST)?;
+                let matrices = unpack_matrices(&matrices, &device.clone().inner()).context(named)?;
+                Some(Worst::from_matrices(&config.transformation, matrices))
             }
         };
         Ok((Resumed { step: state.step, data: state.data, model, hard, worst }, optimiser))

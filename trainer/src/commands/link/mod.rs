@@ -132,9 +132,8 @@ struct Job<'a> {
 impl Job<'_> {
     /// Links the notes of a window together; what comes before a note that fails is still written.
     fn run(&self, window: &[Note], first: bool, progress: &mut Progress) -> Result<()> {
-        let read = |note: &Note| self.read(note).context(|| note.path.display().to_string());
         let (mut texts, mut prepared, mut failed) = (Vec::new(), Vec::new(), None);
-        for read in window.par_iter().map(read).collect::<Vec<_>>() {
+        for read in window.par_iter().map(|note| self.read(note)).collect::<Vec<_>>() {
             match read {
                 Ok((text, mentions)) => {
                     texts.push(text);
@@ -165,7 +164,8 @@ impl Job<'_> {
     /// Reads a note and prepares its mentions.
     fn read(&self, note: &Note) -> Result<(String, Prepared)> {
         let text = files::read_text(&note.path)?;
-        let prepared = self.linker.prepare(&text, self.mentions(note, &text)?)?;
+        let mentions = self.mentions(note, &text)?;
+        let prepared = self.linker.prepare(&text, mentions).context(|| note.path.display().to_string())?;
         Ok((text, prepared))
     }
 

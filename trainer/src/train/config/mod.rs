@@ -234,7 +234,8 @@ pub enum NegativeKind {
 pub struct Optimiser {
     /// The highest learning rate.
     pub learning_rate: f64,
-    /// The share of steps in which it rises from 0; it falls to 0 in the others.
+    /// The share of steps in which it rises, by equal parts from the first step on; in the others it falls to 0, or stays
+    /// (`schedule`).
     pub warmup: f64,
     /// The learning rate over the steps.
     pub schedule: Schedule,

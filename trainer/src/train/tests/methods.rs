@@ -3,7 +3,8 @@
 use super::super::config::{Config, Domain, LossKind, Schedule, Task};
 use super::super::log;
 use super::super::model::open_ranker;
-use super::{cpu, ended_and_resumed, refused, run, world};
+use super::refused::refused;
+use super::{cpu, ended_and_resumed, run, world};
 use crate::candidates::{Found, Teacher};
 use crate::evaluate::{Query, Retriever, Split};
 use crate::interrupt;
