@@ -1,0 +1,225 @@
+//! BLINK's tables: one chain of trainings that they share.
+
+use super::common::{Bench, KB, tiny};
+use super::{RANKER, bench, line, rows};
+
+#[test]
+fn the_tables_of_blink_share_their_stages() {
+    let bench = bench();
+    let all =
+        "pel-5,blink-1,blink-2,blink-3,blink-4,blink-5,blink-6,blink-7,blink-8,blink-9,blink-figure-2,blink-figure-3";
+    let done = bench.pel(&line(&format!("--table {all} --counts 1,2 --search-rows 40 {RANKER}")));
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    let made = |name: &str| std::fs::metadata(bench.path(name)).and_then(|file| file.modified()).expect("there");
+    for run in [
+        "blink-bi-batch",
+        "blink-bi",
+        "blink-cross",
+        "blink-own",
+        "blink-student",
+        "pb-1-mixed",
+        "pel-cross",
+        "pel-cross-fgsm",
+    ] {
+        made(&format!("tables/runs/{run}-seed0.json"));
+    }
+    assert_eq!(rows(&bench, "blink-1").len(), 2 + 2);
+    assert_eq!(rows(&bench, "blink-3")[3].len(), 5);
+    // The right concepts are among four, so recall at many is whole.
+    assert!(rows(&bench, "blink-5")[5][1].starts_with("100.0"), "{:?}", rows(&bench, "blink-5"));
+    let figure = rows(&bench, "blink-figure-3");
+    assert_eq!([&*figure[2][0], &*figure[3][0]], ["1", "2"]);
+    // One candidate has one order: the first stage's.
+    assert_eq!(figure[2][1], figure[2][3]);
+    assert!(bench.path("tables/plots/blink-figure-3.svg").is_file());
+    assert_eq!(rows(&bench, "blink-9")[2].len(), 3);
+    assert_eq!(rows(&bench, "pel-5").len(), 2 + 3);
+    let search = rows(&bench, "blink-7");
+    assert_eq!(search[2..].iter().map(|row| &*row[0]).collect::<Vec<_>>(), ["Ex. Search", "HNSW1", "HNSW2"]);
+    // A graph of forty is searched whole.
+    assert_eq!(search[2][1..5], search[3][1..5]);
+
+    // Another ranker would not be the one that the folder has.
+    let other = line(&format!("--table blink-9 --counts 1,2 {RANKER} --ranker-set optimiser.batch=3"));
+    bench.refuses(&[(&other, 3, "settings-blink-ranker.json")]);
+
+    // Nothing is done again.
+    let before = made("tables/lists/blink-student-seed0-dev.jsonl");
+    std::fs::remove_file(bench.path("tables/blink-9.md")).expect("removed");
+    let done = bench.pel(&line(&format!("--table blink-9 --counts 1,2 {RANKER}")));
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    assert_eq!(made("tables/lists/blink-student-seed0-dev.jsonl"), before);
+    assert!(bench.path("tables/blink-9.md").is_file());
+}
+
+/// Models of another corpus, in `wiki` and `wiki-rank`, with other towers, windows and scores than those of the tables.
+fn pretrain(bench: &Bench) {
+    let train = format!(
+        "--encoder {} --corpus @ --kb @kb.jsonl --device cpu --steps 2 --set data.split=dev --set optimiser.batch=2 \
+         --set validation.mentions=0 --set view.mention_tokens=24 --set view.entity_tokens=24",
+        tiny().display()
+    );
+    for line in [
+        format!("train {train} --set negatives.kind=random --set negatives.count=1 --out @wiki"),
+        "candidates --run @wiki --corpus @ --split dev --top 3 --device cpu --out @wiki.jsonl".to_owned(),
+        format!("train {train} --stage rank --candidates @wiki.jsonl --out @wiki-rank"),
+    ] {
+        let done = bench.pel(&line);
+        assert_eq!(done.code, Some(0), "{line}: {}", done.err);
+    }
+}
+
+#[test]
+fn models_of_another_corpus_and_another_knowledge_base_have_rows_of_their_own() {
+    let bench = bench();
+    pretrain(&bench);
+    let write = |name: &str, text: &str| std::fs::write(bench.path(name), text).expect("written");
+    // Of the two concepts of dev it lacks one; the other has another place.
+    write("other.jsonl", "{\"id\":\"X1\",\"name\":\"cough\"}\n{\"id\":\"D1\",\"name\":\"fever\"}\n");
+    let line = |more: &str| line(&format!("--table blink-4,blink-6 {RANKER} --ranker-set data.top=3 {more}"));
+    let read = |name: &str| std::fs::read_to_string(bench.path(&format!("tables/{name}"))).expect("written");
+    // The number of candidates is chosen on the way.
+    let name = |row: &Vec<String>| row[0].split(", K = ").next().map(str::to_owned).expect("a name");
+    let names = |table: &str| rows(&bench, table)[2..].iter().map(name).collect::<Vec<_>>();
+
+    // Without the options the tables are small, and say what is missing; nothing else is kept.
+    let done = bench.pel(&line(""));
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    let small = ["Most frequent", "Cosine similarity (untrained)", "Ours (bi-encoder only)", "Ours"];
+    for table in ["blink-4", "blink-6"] {
+        assert_eq!(rows(&bench, table)[0], ["Method", "Accuracy"]);
+        assert_eq!(names(table), small);
+        assert!(read(&format!("{table}.md")).contains("`--pretrained` and `--pretrained-ranker` give"), "{table}");
+    }
+    assert!(read("blink-4.md").contains("`--other-kb` gives") && !read("blink-6.md").contains("--other-kb"));
+    let in_domain = rows(&bench, "blink-6");
+    let lists = ["blink-bi-seed0-dev", "blink-bi-seed0-blink-cross2-dev"].map(|list| format!("lists/{list}.jsonl"));
+    let before = lists.each_ref().map(|list| read(list));
+    for name in ["settings-pretrained.json", "settings-other-kb.json"] {
+        assert!(!bench.path(&format!("tables/{name}")).exists(), "{name}");
+    }
+
+    // Another knowledge base needs no other models.
+    let done = bench.pel(&line("--other-kb @other.jsonl"));
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    assert_eq!(names("blink-4"), [&small[..], &["Ours (other knowledge base)"]].concat());
+    assert_eq!(rows(&bench, "blink-6"), in_domain);
+
+    let models = "--pretrained @wiki/model --pretrained-ranker @wiki-rank/model";
+    let done = bench.pel(&line(&format!("{models} --other-kb @other.jsonl")));
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    let others = ["Ours (other knowledge base)", "Ours (other knowledge base, without fine-tuning)"];
+    assert_eq!(names("blink-4"), [small.as_slice(), &others].concat());
+    for row in &rows(&bench, "blink-4")[6..] {
+        let accuracy: f64 = row[1].split(' ').next().and_then(|value| value.parse().ok()).expect("a number");
+        assert!(accuracy <= 50.0, "the mention whose concept is not there is missed: {row:?}");
+    }
+    assert!(read("blink-4.md").contains("count as missed: 1 of 2"), "{}", read("blink-4.md"));
+    let table = rows(&bench, "blink-6");
+    let trainings: Vec<[&str; 2]> =
+        table[4..].iter().map(|row| [if row[0] == small[2] { "bi" } else { "both" }, &*row[1]]).collect();
+    let of = ["in-domain", "other corpus", "other corpus and in-domain"];
+    assert_eq!(trainings, of.map(|training| [["bi", training], ["both", training]]).concat());
+    // What was there is the same: the runs of the models that are fine-tuned have names of their own.
+    for (row, before) in table[2..6].iter().zip(&in_domain[2..]) {
+        assert_eq!((&row[0], &row[2]), (&before[0], &before[1]));
+    }
+    assert_eq!(lists.each_ref().map(|list| read(list)), before);
+    for (run, begun) in [
+        ("blink-bi-batch", None),
+        ("blink-cross", None),
+        ("blink-finetuned-bi-batch", Some("wiki/model")),
+        ("blink-finetuned-cross", Some("wiki-rank/model")),
+    ] {
+        let config = read(&format!("runs/{run}-seed0/config.toml"));
+        let found = ["wiki/model", "wiki-rank/model"].into_iter().find(|model| config.contains(*model));
+        assert_eq!(found, begun, "{run}: {config}");
+    }
+
+    std::fs::rename(bench.path("wiki"), bench.path("moved")).expect("renamed");
+    std::fs::copy(bench.path("other.jsonl"), bench.path("third.jsonl")).expect("copied");
+    write("foreign.jsonl", "{\"id\":\"X1\",\"name\":\"cough\"}\n");
+    let models = |bi: &str, ranker: &str| line(&format!("--pretrained @{bi} --pretrained-ranker @{ranker}"));
+    bench.refuses(&[
+        (&line("--pretrained @moved/model"), 2, "--pretrained-ranker"),
+        (&line("--pretrained-ranker @wiki-rank/model"), 2, "--pretrained <MODEL>"),
+        (&models("wiki-rank/model", "wiki-rank/model"), 3, "expected the model of `pel train`, found a ranker"),
+        (
+            &models("moved/model", "moved/model"),
+            3,
+            "expected the model of `pel train --stage rank`, found a bi-encoder",
+        ),
+        (&models("moved", "wiki-rank/model"), 3, "found no pel.json"),
+        (&models("moved/model", "wiki-rank/model"), 3, "settings-pretrained.json"),
+        (&line("--other-kb @third.jsonl"), 3, "settings-other-kb.json"),
+        (&line("--other-kb @foreign.jsonl"), 3, "expected concepts with identifiers of"),
+        (&line("--other-kb @nothing.jsonl"), 6, "nothing.jsonl"),
+    ]);
+}
+
+#[test]
+fn settings_are_chosen_over_folds_of_the_training_split() {
+    let bench = bench();
+    // A second document like the first, and the mentions of both.
+    for (file, like) in [("documents.jsonl", "documents.jsonl"), ("mentions.train.jsonl", "mentions.dev.jsonl")] {
+        let text = std::fs::read_to_string(bench.path(like)).expect("read");
+        let other = text.replace("\"doc_id\":\"1\"", "\"doc_id\":\"2\"");
+        std::fs::write(bench.path(file), format!("{text}\n{other}")).expect("written");
+    }
+    let folds = "--table blink-folds --folds 2 --grid optimiser.learning_rate=1e-4,1e-3 --set negatives.count=1";
+    let heads = |more: &str| -> Vec<[String; 2]> {
+        let done = bench.pel(&line(&format!("{folds} {more}")));
+        assert_eq!(done.code, Some(0), "{}", done.err);
+        rows(&bench, "blink-folds")[2..].iter().map(|row| [row[0].clone(), row[1].clone()]).collect()
+    };
+    let [low, high] = ["1e-4", "1e-3"].map(|rate| format!("optimiser.learning_rate={rate}"));
+    let counted = |counts: [&str; 2]| [[low.clone(), counts[0].into()], [high.clone(), counts[1].into()]];
+    assert_eq!(heads("--only 1e-4"), counted(["2", "0"]));
+    assert_eq!(heads("--only fold1 --seeds 0,1"), counted(["2", "1"]));
+    assert_eq!(heads(""), counted(["2", "2"]));
+    let lines = |name: &str| std::fs::read_to_string(bench.path(name)).expect("written").lines().count();
+    let all = lines("mentions.train.jsonl");
+    for fold in ["0", "1"] {
+        let of = |split: &str| lines(&format!("tables/folds/2/{fold}/mentions.{split}.jsonl"));
+        assert!(of("dev") > 0 && of("train") + of("dev") == all, "{fold}");
+    }
+    bench.refuses(&[
+        (&line("--table blink-folds --folds 1"), 2, "--folds"),
+        (&line("--table blink-folds --grid optimiser --set negatives.count=1"), 3, "expected KEY=VALUE,VALUE"),
+    ]);
+}
+
+#[test]
+fn the_number_of_candidates_is_chosen_on_the_validation_split() {
+    let bench = bench();
+    let line =
+        line(&format!("--table blink-2 {RANKER} --set negatives.count=1")).replace("--split dev", "--split known");
+    let done = bench.pel(&line);
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    // As if the ranker had found on dev that the second candidate is right, and was wrong about it elsewhere.
+    for (split, right) in [("dev", 1), ("known", 0)] {
+        let path = bench.path(&format!("tables/lists/blink-bi-seed0-blink-cross2-{split}.jsonl"));
+        let lists = std::fs::read_to_string(&path).expect("written");
+        let turned = lists.lines().map(|list| {
+            let mut list: serde_json::Value = serde_json::from_str(list).expect("a list");
+            let gold = list["id"].as_str().expect("an identifier").to_owned();
+            let mut candidates = [gold.clone(), gold];
+            candidates[1 - right] = KB
+                .lines()
+                .filter_map(|line| line.split('"').nth(3))
+                .find(|id| *id != candidates[right])
+                .expect("another")
+                .to_owned();
+            list["candidates"] = serde_json::json!(candidates);
+            list["scores"] = serde_json::json!([2.0, 1.0]);
+            list["teacher"] = serde_json::json!([0.0, 1.0]);
+            format!("{list}\n")
+        });
+        std::fs::write(&path, turned.collect::<String>()).expect("written");
+    }
+    let done = bench.pel(&line);
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    let row = &rows(&bench, "blink-2")[3];
+    assert_eq!(row[0], "Bi-encoder and cross-encoder, K = 2");
+    assert!(row[1].starts_with("0.0"), "{row:?}");
+}
