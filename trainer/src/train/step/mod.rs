@@ -50,7 +50,7 @@ pub struct Step<'a> {
 
 impl Step<'_> {
     /// The passes of a micro-batch have different dropout.
-    fn pass(&self, which: u64) -> Pass {
+    pub(super) fn pass(&self, which: u64) -> Pass {
         let Config { seed, model, .. } = self.config;
         let dropout = (model.dropout > 0.0).then(|| Dropout {
             rate: model.dropout as f32,

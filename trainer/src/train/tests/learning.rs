@@ -2,9 +2,10 @@
 
 use super::super::batch::{align_batch, link_batch};
 use super::super::catalogue::Catalogue;
-use super::super::config::{Config, Task};
+use super::super::config::{Config, Domain, NegativeKind, Task};
 use super::super::examples;
 use super::super::optimiser::{Optimiser, learning_rate};
+use super::super::random::{Purpose, stream};
 use super::super::step::Step;
 use super::super::survey::Survey;
 use super::methods::lists;
@@ -15,6 +16,8 @@ use burn::tensor::Device;
 use pel_shared::biencoder::Side;
 use pel_shared::bundle::View;
 use pel_shared::kb::ConceptId;
+use pel_shared::score::Score;
+use std::collections::BTreeSet;
 
 /// The loss of the first micro-batch, as the one of another number, with a share of what the step multiplies it with.
 fn loss(start: &Start, number: u64) -> f64 {
@@ -37,6 +40,18 @@ fn dropout_differs_between_steps_and_not_between_calls() {
     let first = loss(&start, 0);
     assert_eq!(loss(&start, 0), first);
     assert!((loss(&start, 1) - first).abs() > 1e-4 && (loss(&still, 0) - first).abs() > 1e-4, "{first}");
+}
+
+#[test]
+fn gradient_checkpointing_is_asked_of_the_encoders() {
+    let root = tempfile::tempdir().expect("a folder");
+    for asked in [false, true] {
+        let mut config = world(root.path());
+        config.model.gradient_checkpointing = asked;
+        let Start { config, catalogue, model, device, .. } = &Start::new(config);
+        let step = Step { config, catalogue, model, device, number: 0, scale: 1.0 };
+        assert_eq!([0, 1, 2].map(|which| step.pass(which).recompute), [asked; 3]);
+    }
 }
 
 #[test]
@@ -156,4 +171,82 @@ fn a_run_is_one_process_s_alone() {
     assert!(error.contains("another process is training there"), "{error}");
     drop(alone);
     run(&config, &out).expect("it trains");
+}
+
+#[test]
+fn examples_are_taken_and_drawn_as_asked() {
+    let root = tempfile::tempdir().expect("a folder");
+    let config = world(root.path());
+    let Start { catalogue, examples, .. } = Start::new(config.clone());
+    let mut random = stream(1, Purpose::Example, 0);
+    let mut drawn = |share: f64| -> BTreeSet<u32> {
+        (0..64).filter_map(|_| catalogue.draw(ConceptId(0), share, &mut random)).map(|sequence| sequence.0).collect()
+    };
+    let [names, template, all] = [0.0, 1.0, 0.5].map(&mut drawn);
+    // "fever", "pyrexia", and the template of both.
+    assert_eq!((names.len(), template.len(), all.len()), (2, 1, 3));
+    assert!(names.is_disjoint(&template));
+
+    let thrice = || examples.iter().take(2).flat_map(|example| vec![example.clone(); 3]).collect::<Vec<_>>();
+    let kept = |most| examples::without_repeats(thrice(), most).len();
+    assert_eq!([kept(0), kept(1), kept(2)], [6, 2, 4]);
+    let places = |seed: u64, count: usize| -> Vec<String> {
+        let config = Config { seed, ..config.clone() };
+        let some = examples::subset(examples.clone(), count, &config);
+        some.into_iter().map(|example| example.place).collect()
+    };
+    assert_eq!((places(1, 3).len(), places(1, 0).len(), places(1, 99).len()), (3, 8, 8));
+    assert_eq!(places(1, 3), places(1, 3));
+    assert!((2..9).any(|seed| places(seed, 3) != places(1, 3)));
+    let mut few = config;
+    (few.data.mentions, few.data.max_repeats) = (3, 1);
+    assert_eq!(run(&few, &root.path().join("run")).expect("it trains").examples, 3);
+}
+
+#[test]
+fn the_papers_settings_are_where_training_begins() {
+    let of = |config: &Config| {
+        (config.optimiser.learning_rate, config.optimiser.warmup, config.optimiser.batch, config.optimiser.epochs)
+    };
+    // PEL, table 6; both columns.
+    let pel = Config::default();
+    assert_eq!(of(&pel), (1e-5, 0.25, 32, pel.optimiser.epochs));
+    assert_eq!((pel.view.mention_tokens, pel.optimiser.epsilon, pel.optimiser.clip), (128, 1e-6, 1.0));
+    assert_eq!((pel.loss.alpha, pel.loss.delta, pel.fgsm.epsilon, pel.negatives.hard_share), (32.0, 0.0, 0.01, 0.5));
+    let rank = Config::ranking();
+    assert_eq!((of(&rank), rank.data.top, rank.data.task), ((2e-5, 0.2, 4, 5.0), 16, Task::Rank));
+    let blink = Config::blink();
+    assert_eq!(
+        (blink.negatives.kind, blink.negatives.in_batch, blink.negatives.mine_top),
+        (NegativeKind::Hard, true, 10)
+    );
+    let t = Config::t_biencoder();
+    assert_eq!(
+        (t.negatives.count, t.optimiser.batch, t.optimiser.epochs, t.negatives.domain),
+        (15, 64, 5.0, Domain::Inside)
+    );
+    assert_eq!((t.transformation.weight, t.transformation.layer, t.transformation.epsilon), (1.0, 1, 32.0));
+    assert_eq!((t.model.freeze_embeddings, t.reduction().score), (true, Score::Dot));
+    let align = Config::alignment();
+    assert_eq!((of(&align), align.data.task, align.model.tied), ((2e-5, 0.1, 256, 1.0), Task::Align, true));
+}
+
+#[test]
+fn ascents_within_a_step_go_further() {
+    let root = tempfile::tempdir().expect("a folder");
+    let mut config = world(root.path());
+    config.model.dropout = 0.0;
+    (config.transformation.weight, config.transformation.epsilon, config.transformation.rate) = (1.0, 8.0, 0.002);
+    config.optimiser.micro_batch = 0;
+    let far = |ascents: usize| -> f32 {
+        let mut config = config.clone();
+        config.transformation.ascents = ascents;
+        let start = Start::new(config);
+        let mut worst = start.model.worst(&start.config, &start.device).expect("a layer").expect("asked for");
+        start.loss(Some(&mut worst));
+        worst.climb();
+        worst.matrices()[0].clone().powi_scalar(2).sum().into_scalar::<f32>().sqrt()
+    };
+    let [once, thrice] = [far(0), far(2)];
+    assert!(thrice > 1.5 * once, "{once} after one ascent, {thrice} after three");
 }
