@@ -102,11 +102,21 @@ async function update(event) {
 
 /** The site's files are not there any more: whatever has come to its place is shown, and not hidden by what was kept of it. */
 async function leave({ resultingClientId }) {
+  const page = await opened(resultingClientId);
   await self.registration.unregister();
   const own = (await caches.keys()).filter((name) => name === STATE || name.startsWith(PREFIX));
   await Promise.all(own.map((name) => caches.delete(name)));
-  const page = await self.clients.get(resultingClientId);
   await page?.navigate(page.url);
+}
+
+/** The page that a navigation opens, as soon as it is there; none if it was closed. */
+async function opened(id) {
+  for (let tries = 0; tries < 50; tries += 1) {
+    const page = await self.clients.get(id);
+    if (page) return page;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  return undefined;
 }
 
 async function fetchList(gone = async () => {}) {
