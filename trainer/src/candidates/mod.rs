@@ -69,7 +69,7 @@ impl Lists {
     ///
     /// # Errors
     /// If it cannot be read or has no line, or a line is no list, names a concept that the knowledge base does not have, has a
-    /// candidate twice, or not one score for each candidate; file and line are named.
+    /// candidate twice, or not one score for each candidate, or the mention of an earlier one with others; file and line are named.
     pub fn read(path: &Path, kb: &KnowledgeBase) -> Result<Self> {
         let mut all = HashMap::new();
         for_each_line(path, |number, line| {
@@ -95,8 +95,15 @@ impl Lists {
                 }
                 concepts.push(concept);
             }
-            all.insert((doc_id, start, end), List { line: number, candidates: concepts, scores, teacher });
-            Ok(())
+            let list = List { line: number, candidates: concepts, scores, teacher };
+            // Of two concepts that one mention is annotated with, each has the same list.
+            match all.insert((doc_id, start, end), list.clone()) {
+                Some(before) if before.candidates != list.candidates || before.teacher != list.teacher => {
+                    let line = before.line;
+                    Err(Error::input(format!("the mention stands in line {line} too, with other candidates or scores")))
+                }
+                _ => Ok(()),
+            }
         })?;
         if all.is_empty() {
             return Err(Error::input(format!(

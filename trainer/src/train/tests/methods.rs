@@ -195,6 +195,8 @@ fn what_cannot_be_ranked_or_taught_is_said() {
     refused(&with("b", r#"["D1", "D77"]"#), &["line 1", "D77", "not in the knowledge base"]);
     refused(&with("c", r#"["D1", "D1"]"#), &["line 1", "stands twice"]);
     refused(&with("d", r#"["D1", "D2"], "teacher": [1.0]"#), &["line 1", "expected 2 teacher's scores", "found 1"]);
+    let twice = file("g", &format!("{}\n{}\n", list(r#"["D1", "D2"]"#), list(r#"["D1", "D3"]"#)));
+    refused(&|config| config.data.candidates = twice.clone(), &["line 2", "the mention stands in line 1 too"]);
     // A teacher has nothing to say of no candidates.
     let unlisted = with("f", "[]");
     let unlisted = |config: &mut Config| {
