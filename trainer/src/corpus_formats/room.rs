@@ -1,8 +1,12 @@
 //! What a form has room for, and counts of what it has not.
 
 use crate::corpus::{CorpusMention, Document};
+use pel_shared::import::concepts::single_spaced;
 use pel_shared::import::report::Report;
 use pel_shared::kb::Concept;
+
+/// The reason under which a concept is noted in whose texts words are not parted by single spaces: importing gives them these.
+pub const WIDE: &str = "concept whose texts read back with single spaces";
 
 /// What a form has room for beside identifiers, names, texts and spans.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +42,11 @@ impl Room {
         ];
         for (what, _) in lost.iter().filter(|(_, lost)| *lost) {
             report.note(&format!("concept's {what}: no place for them"), || concept.id.clone());
+        }
+        let synonyms = concept.synonyms.iter().filter(|_| self.details);
+        let definition = concept.definition.iter().filter(|_| self.definition);
+        if [&concept.name].into_iter().chain(synonyms).chain(definition).any(|text| *text != single_spaced(text)) {
+            report.note(WIDE, || concept.id.clone());
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::{ExportCorpusArgs, export};
 use crate::corpus::{CorpusMention, Document};
-use crate::corpus_formats::{contexts, source, tac, zeshel};
+use crate::corpus_formats::{contexts, room, source, tac, zeshel};
 use crate::files::write_jsonl;
 use crate::import::annotated::UNKNOWN_CONCEPT;
 use crate::import::{ImportArgs, import};
@@ -81,7 +81,8 @@ impl Bench {
             sources: vec!["X/Y".into(), "Z".into()],
             ..concept("C1", "Fever_high")
         };
-        let concepts = [fever, concept("C2", "cough"), concept("NIL3", "odd"), concept("C4", "never")];
+        let never = Concept { definition: Some("not\n  once".into()), ..concept("C4", "never") };
+        let concepts = [fever, concept("C2", "cough"), concept("NIL3", "odd"), never];
         write_jsonl(&self.path("a/kb.jsonl"), concepts).expect("written");
         let text = "🐦 subfever\tand cough.";
         let document = |doc_id: &str, text: &str, domain: Option<&str>| Document {
@@ -214,6 +215,7 @@ fn tac_keeps_concepts_whole_and_counts_what_files_and_answers_cannot_be() {
         assert_eq!(report.skipped(reason), count, "{reason}");
     }
     assert_eq!((report.noted[tac::BECOMES_NIL], report.noted[tac::CLEANED], report.kept("mentions (dev)")), (1, 1, 5));
+    assert_eq!(report.noted[room::WIDE], 1);
     let found = bench.texts("c/mentions.dev.jsonl");
     let expected = [("fever", "C1"), ("cough", "C2"), ("subfever", ""), ("sub", ""), ("sub", "NIL:C7")];
     assert_eq!(found, expected.map(|(text, id)| (text.to_owned(), id.to_owned())));
@@ -242,6 +244,7 @@ fn zeshel_divides_words_and_counts_what_it_cannot_hold() {
         (zeshel::BECOMES_PAGE, 2),
         (zeshel::GETS_WORLD, 3),
         (source::RENAMED, 1),
+        (room::WIDE, 1),
         ("concept's synonyms: no place for them", 1),
         ("mention's types (or some): no place for them", 4),
     ];
@@ -269,6 +272,7 @@ fn contexts_have_no_place_for_much() {
         (report.noted[contexts::SPACED], report.kept("mentions (dev)"), report.skipped(source::NO_MENTION)),
         (3, 4, 1)
     );
+    assert_eq!(report.noted[room::WIDE], 1);
     let expected = [("fever", "C1"), ("cough", "C2"), ("cough", "C2"), ("and", "NIL3")];
     assert_eq!(bench.texts("c/mentions.dev.jsonl"), expected.map(|(text, id)| (text.to_owned(), id.to_owned())));
 
@@ -276,6 +280,8 @@ fn contexts_have_no_place_for_much() {
     assert_eq!((report.skipped(contexts::NOT_MENTIONED), report.noted[contexts::UNDERSCORE]), (1, 1));
     assert_eq!(report.noted[contexts::SEVERAL_DOCUMENTS], 1);
     assert_eq!(report.noted["document's domain: no place for it"], 1);
+    // Definitions are not written at all.
+    assert!(!report.noted.contains_key(room::WIDE));
 }
 
 #[test]
