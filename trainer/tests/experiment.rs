@@ -123,6 +123,7 @@ fn the_tables_of_t_biencoder_are_measured_on_every_split() {
             ["T-Biencoder", "DUAL", "Random-ID"]
         ]
     );
+    assert!(done.err.contains("warning: ") && done.err.contains("(by type) that training has too"), "{}", done.err);
     // Both splits, and the minutes of an epoch.
     assert!(table[4][3..].iter().all(|cell| cell != "-"), "{table:?}");
     assert_eq!(rows(&bench, "t-4")[0][2..], ["Biencoder DUAL", "T-Biencoder DUAL"]);

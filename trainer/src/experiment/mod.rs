@@ -16,6 +16,7 @@ mod folds;
 mod measured;
 mod models;
 mod other_kb;
+mod overlap;
 mod pel;
 mod pel_tables;
 mod pretrained;
@@ -33,6 +34,7 @@ use crate::evaluate::{self, By, Domains, EvaluateArgs, NilOf, Retriever, Split, 
 use crate::evaluate::{Within, has_split, says_domains};
 use crate::files::{io_error, read_text, write_whole};
 use crate::interrupt;
+use crate::kb_file;
 use crate::split::HELD_OUT;
 use crate::train::config::{Config, DomainOf};
 use crate::train::log::{read, seconds};
@@ -83,10 +85,14 @@ pub fn run(args: &ExperimentArgs, device: &DeviceArgs, json: bool) -> Result<()>
                 pel_tables::markdown(table, &bench.baselines()?, &rows)
             }
             Family::TBiencoder => {
+                let config = bench.config(&[], 0)?;
+                let (splits, kb) = ([&*config.data.split, &*args.split], kb_file::read(&args.kb)?.kb);
+                let shared = overlap::said(&args.corpus, splits, config.data.domains, &kb)?;
+                shared.iter().for_each(|words| eprintln!("warning: {words}"));
                 let rows = bench.trained(t_biencoder::rows(table, bench.depth()?))?;
                 t_tables::draw(table, &args.out, &rows, &args.split)?;
-                let validation = bench.config(&[], 0)?.validation.split;
-                t_tables::markdown(table, &bench.baselines()?, &rows, [&validation, &args.split])
+                let splits = [config.validation.split.as_str(), &args.split];
+                t_tables::markdown(table, &bench.baselines()?, &rows, splits, shared.as_deref())
             }
             Family::Blink if table == TableId::BlinkFolds => folds::table(table, &bench)?,
             Family::Blink => blink::Blink::new(&bench)?.table(table)?,

@@ -15,8 +15,8 @@ type Rows = [(TRow, Vec<Measured>)];
 /// k of all these tables.
 const K: usize = 64;
 
-/// A table with its baselines. `splits` are the names of the validation and the test split.
-pub fn markdown(table: TableId, baselines: &[Measured], rows: &Rows, splits: [&str; 2]) -> String {
+/// A table with its baselines. `splits` are the names of the validation and the test split, `note` a paragraph below.
+pub fn markdown(table: TableId, baselines: &[Measured], rows: &Rows, splits: [&str; 2], note: Option<&str>) -> String {
     let [validation, test] = splits;
     let on = |measured: &[Measured], split: &str| values(measured, |one| one.recall_on(split, "all", K));
     let mut text = match table {
@@ -70,6 +70,7 @@ pub fn markdown(table: TableId, baselines: &[Measured], rows: &Rows, splits: [&s
         }
     };
     text.trainings(rows.iter().flat_map(|(_, measured)| measured));
+    note.iter().for_each(|words| text.note(words));
     text.text
 }
 

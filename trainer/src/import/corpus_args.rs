@@ -69,7 +69,7 @@ impl MentionFiles {
 #[command(after_help = "Example:\n  \
     pel import blink --entities entity.jsonl --train train.jsonl --dev valid.jsonl --test test.jsonl --out corpus")]
 pub struct BlinkArgs {
-    /// Tables of entities; one for each world, named after it
+    /// A table of entities, named after its world; one `--entities` for each
     #[arg(long, value_name = "FILE")]
     pub entities: Vec<PathBuf>,
     /// The mentions of each split.
