@@ -123,6 +123,7 @@ fn the_share_of_spelling_is_chosen_kept_and_inherited() {
             "only where scores are cosines, found 0.3",
         ),
         ("calibrate @plain --from @bundle --spelling", 2, "cannot be used with"),
+        ("calibrate @plain --from @bundle --split dev", 2, "cannot be used with"),
     ]);
     let made = bench.pel("index --encoder @bundle --kb @kb.jsonl --spelling 0 --score dot --device cpu --out @dots");
     assert_eq!(made.code, Some(0), "{}", made.err);

@@ -74,6 +74,8 @@ fn a_table_has_every_row_that_was_measured_with_all_its_seeds() {
     refused("--set data.kb=other.jsonl", "--set data.kb: give it as --kb");
     let other = line("--set negatives.kind=hard").replace("--out @tables", "--out @others");
     bench.refuses(&[(&other, 3, "every row of pel-3 sets this itself")]);
+    let several = line("--only typo").replace("--table pel-3", "--table pel-2,pel-3");
+    bench.refuses(&[(&several, 3, "expected rows of the table (ce-1-mixed, ")]);
     let text = std::fs::read_to_string(bench.path("mentions.dev.jsonl")).expect("read");
     std::fs::write(bench.path("mentions.dev.jsonl"), format!("{text}\n")).expect("written");
     refused("--only ce-1-random", "the concepts or the corpus have changed");
@@ -95,6 +97,11 @@ fn a_cross_encoder_that_cannot_be_trained_is_refused_before_anything_is() {
     bench.refuses(&[
         (&line(&format!("--table blink-9 {wide}")), 3, "--ranker-set view: "),
         (&line(&format!("--table blink-9 {RANKER} --own-share 2")), 2, "expected a share from 0 to 1"),
+        (&line(&format!("--table blink-9 {RANKER} --only typo")), 3, "blink-9 has no rows that are trained apart"),
+        (&line("--table blink-1 --set negatives.kind=random"), 3, "the stages of blink-1 set this themselves"),
+        (&line(&format!("--table pel-5 {RANKER} --set loss.kind=proxy")), 3, "every row of pel-5 sets this itself"),
+        (&line(&format!("--table blink-9 {RANKER} --ranker-set fgsm.lambda=1")), 3, "set this themselves"),
+        (&line("--table blink-9 --set distillation.own_share=1"), 3, "give it as --own-share"),
     ]);
     assert!(!bench.path("tables").exists());
     // Where nothing has been trained, settings may still change.

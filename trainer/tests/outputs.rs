@@ -53,6 +53,13 @@ fn inputs_and_foreign_folders_are_refused_and_stay() {
         ("evaluate --corpus @ --kb @kb.jsonl --split dev --systems exact --out @thesis", 3, "found a folder"),
         ("evaluate --corpus @ --bundle @bundle --split dev --systems dense --out @documents.jsonl", 3, input),
         ("evaluate --corpus @ --bundle @bundle --split dev --systems dense --out @bundle/index.bin", 3, input),
+        ("bench --bundle @bundle --no-encode --no-search --export-vectors @bundle/index.bin", 3, input),
+        (
+            "bench --bundle @bundle --no-encode --no-search --export-vectors @notes/note.txt --notes @notes",
+            2,
+            "--no-encode",
+        ),
+        ("link --bundle @bundle --device cpu @notes/note.txt --json --format csv", 3, "leave one out"),
         ("calibrate @bundle --corpus @ --split dev --dry-run --out @documents.jsonl", 3, input),
         ("calibrate @bundle --corpus @ --split dev --dry-run --curve @mentions.dev.jsonl", 3, input),
         ("calibrate @bundle --corpus @ --split dev --dry-run --out @bundle/index.bin", 3, input),

@@ -61,6 +61,7 @@ fn a_compact_model_is_indexed_and_links() {
     let bench = trained();
     let done = bench.pel("compact @run/model --kb @kb.jsonl --corpus @ --dim 8 --device cpu --out @small");
     assert_eq!(done.code, Some(0), "{}", done.err);
+    let (made, floats) = ("--encoder @made --kb @kb.jsonl --device cpu --out @again", "--encoder-precision f32");
     for more in ["", " --bf16 --encoder-precision int8 --precision int4"] {
         let done = bench.pel(&format!("index --encoder @small --kb @kb.jsonl --device cpu --out @made{more}"));
         assert_eq!(done.code, Some(0), "{more}: {}", done.err);
@@ -71,6 +72,9 @@ fn a_compact_model_is_indexed_and_links() {
         let json: Value = serde_json::from_str(&done.out).expect("JSON");
         assert_eq!(json["split"]["in_kb"], 2, "{json}");
     }
+    // Bytes do not become floats again.
+    bench.refuses(&[(&format!("index {made} {floats}"), 3, "int8 already: choose --encoder-precision int8")]);
+    assert_eq!(bench.pel(&format!("index {made}")).code, Some(0));
 }
 
 #[test]

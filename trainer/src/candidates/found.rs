@@ -7,7 +7,6 @@ use crate::rerank::rerank;
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::{ConceptId, KnowledgeBase};
 use pel_shared::lexical::Ranked;
-use pel_shared::text::Offsets;
 use std::path::Path;
 
 /// Candidates of the mentions of a split whose concept the knowledge base has.
@@ -55,8 +54,7 @@ impl Found {
     /// If the file cannot be read, or has none of the mentions.
     pub fn listed(from: &Path, mut split: Split, top: u32, kb: &KnowledgeBase) -> Result<Self> {
         let lists = Lists::read(from, kb)?;
-        let all: Vec<Option<Ranked>> =
-            split.mentions.iter().map(|gold| Some(lists.of_gold(&split, gold)?.ranked(top))).collect();
+        let all: Vec<Option<Ranked>> = lists.of_split(&split).into_iter().map(|list| Some(list?.ranked(top))).collect();
         let (mut ranked, mut kept) = (Vec::new(), Vec::new());
         for (gold, list) in split.mentions.iter().zip(all) {
             if let Some(list) = list {
@@ -92,21 +90,21 @@ impl Found {
         let id = |concept: ConceptId| kb.get(concept).map(|concept| concept.id.clone());
         let Self { split, ranked } = self;
         write_whole(out, |file| {
+            let places = split.code_points();
             for (at, (gold, ranked)) in split.mentions.iter().zip(ranked).enumerate() {
-                let document = &split.documents[gold.document];
-                let offsets = Offsets::new(&document.text);
+                let [start, end] = places[at];
                 // A mention of which nothing is left has no scores; a concept without a readable name has none in JSON.
                 let teacher = teacher.map_or(&[][..], |teacher| &teacher[at]);
                 let readable = |at: &usize| teacher.get(*at).is_none_or(|score| score.is_finite());
-                let places: Vec<usize> = (0..ranked.len()).filter(readable).collect();
+                let kept: Vec<usize> = (0..ranked.len()).filter(readable).collect();
                 let line = Line {
-                    doc_id: document.doc_id.clone(),
-                    start: offsets.code_point(gold.span.start),
-                    end: offsets.code_point(gold.span.end),
+                    doc_id: split.documents[gold.document].doc_id.clone(),
+                    start,
+                    end,
                     id: gold.concept.and_then(id),
-                    candidates: places.iter().filter_map(|at| id(ranked[*at].0)).collect(),
-                    scores: places.iter().map(|at| ranked[*at].1).collect(),
-                    teacher: places.iter().filter_map(|at| teacher.get(*at).copied()).collect(),
+                    candidates: kept.iter().filter_map(|at| id(ranked[*at].0)).collect(),
+                    scores: kept.iter().map(|at| ranked[*at].1).collect(),
+                    teacher: kept.iter().filter_map(|at| teacher.get(*at).copied()).collect(),
                 };
                 serde_json::to_writer(&mut *file, &line).map_err(|cause| io_error("writing", out, cause.into()))?;
                 file.write_all(b"\n").map_err(|cause| io_error("writing", out, cause))?;

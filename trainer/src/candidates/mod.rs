@@ -12,7 +12,6 @@ use pel_shared::error::{Error, Result};
 use pel_shared::import::records::record;
 use pel_shared::kb::{ConceptId, KnowledgeBase};
 use pel_shared::lexical::Ranked;
-use pel_shared::text::Offsets;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::path::Path;
@@ -114,11 +113,13 @@ impl Lists {
         Ok(Self(all))
     }
 
-    /// The list of a mention of a split.
-    pub fn of_gold(&self, split: &Split, gold: &Gold) -> Option<&List> {
-        let document = split.documents.get(gold.document)?;
-        let offsets = Offsets::new(&document.text);
-        self.of(&document.doc_id, offsets.code_point(gold.span.start), offsets.code_point(gold.span.end))
+    /// The lists of a split's mentions, in their order.
+    pub fn of_split(&self, split: &Split) -> Vec<Option<&List>> {
+        let places = split.code_points();
+        let of = |(gold, [start, end]): (&Gold, [usize; 2])| {
+            self.of(&split.documents.get(gold.document)?.doc_id, start, end)
+        };
+        split.mentions.iter().zip(places).map(of).collect()
     }
 
     /// The list of a mention, by its document and its code points.

@@ -32,7 +32,7 @@ pub struct CalibrateArgs {
     /// Take threshold, curve and the shares of templates and spelling over from another bundle, of the same views and scores, and
     /// choose nothing
     #[arg(long, value_name = "BUNDLE",
-        conflicts_with_all = ["corpus", "precision", "curve", "out", "by", "mix", "spelling", "dry_run"])]
+        conflicts_with_all = ["corpus", "split", "nil", "every", "precision", "curve", "out", "by", "mix", "spelling", "dry_run"])]
     from: Option<PathBuf>,
     /// The split to choose on
     #[arg(long, default_value = "dev")]

@@ -106,7 +106,7 @@ pub fn run(args: &CandidatesArgs, device: &DeviceArgs, json: bool) -> Result<()>
     let without = || Error::input("expected a retriever: --run, --bundle, --system or --from; the last two with --kb");
     let kb = kb_file::read(args.kb.as_ref().ok_or_else(without)?)?.kb;
     if let Some(system) = args.system {
-        let training = TrainingSplit::read(&args.corpus, "train").ok();
+        let training = (system == System::Majority).then(|| TrainingSplit::read(&args.corpus, "train")).transpose()?;
         let retriever = evaluate::lexical(system, &kb, training.as_ref())?;
         let found = search(args, &retriever, &kb)?;
         return finish(args, &kb, found, &device, json);

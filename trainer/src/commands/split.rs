@@ -43,11 +43,11 @@ struct DomainsArgs {
     /// What the domain of a concept is
     #[arg(long, value_enum, default_value = "type")]
     by: DomainOf,
-    /// The domains of the split `dev`: sources, or types by identifier or name
-    #[arg(long, value_name = "DOMAINS", value_delimiter = ',', requires = "out")]
+    /// The domains of the split `dev`: sources, or types by identifier or name, with commas between them
+    #[arg(long, value_name = "DOMAINS", requires = "out")]
     dev: Vec<String>,
     /// The domains of the split `test`
-    #[arg(long, value_name = "DOMAINS", value_delimiter = ',', requires = "out")]
+    #[arg(long, value_name = "DOMAINS", requires = "out")]
     test: Vec<String>,
     /// The folder to write into
     #[arg(long, value_name = "DIR", requires_all = ["dev", "test"])]

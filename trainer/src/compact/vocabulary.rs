@@ -21,7 +21,7 @@ pub struct Pruned {
 /// Drops the rows that are not `used`.
 ///
 /// # Errors
-/// If the tokenizer is no WordPiece tokenizer of the form that Hugging Face writes.
+/// If the tokenizer is no WordPiece tokenizer of the form that Hugging Face writes, or has added tokens outside of its vocabulary.
 pub fn prune(tokenizer: &[u8], used: &[bool]) -> Result<Pruned> {
     let mut json: Value = serde_json::from_slice(tokenizer).map_err(|cause| refuse("JSON").caused_by(cause))?;
     let special: Vec<u64> = json["added_tokens"]
@@ -36,6 +36,9 @@ pub fn prune(tokenizer: &[u8], used: &[bool]) -> Result<Pruned> {
         words.push((word.clone(), id.as_u64().ok_or_else(|| refuse("numbers in `model.vocab`"))?));
     }
     words.sort_by_key(|(_, id)| *id);
+    if let Some(outside) = special.iter().find(|id| words.binary_search_by_key(id, |(_, id)| id).is_err()) {
+        return Err(refuse("added tokens that `model.vocab` has too").caused_by(format!("the token {outside}")));
+    }
     let mut unused = 0;
     words.retain(|(word, id)| {
         let in_use = used.get(*id as usize).copied().unwrap_or(false);
@@ -129,5 +132,8 @@ mod tests {
         let said =
             prune(br#"{"added_tokens": [], "model": {"vocab": [["a", 1]]}}"#, &[]).err().expect("no map").to_string();
         assert!(said.contains("model.vocab"), "{said}");
+        let added = br#"{"added_tokens": [{"id": 0}, {"id": 7}], "model": {"vocab": {"a": 0, "b": 1}}}"#;
+        let said = prune(added, &[]).err().expect("a token without a piece").to_string();
+        assert!(said.contains("added tokens"), "{said}");
     }
 }

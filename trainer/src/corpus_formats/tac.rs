@@ -19,8 +19,10 @@ const LONGEST_NAME: usize = 200;
 
 /// The reason for skipping a document that cannot be a file.
 pub const NO_FILE_NAME: &str = "document whose id is no file name";
-/// The reason for skipping its mentions.
-pub const MENTION_NO_FILE: &str = "mention of a document whose id is no file name";
+/// The reason for skipping a document whose file some systems would take for another's.
+pub const SAME_FILE_NAME: &str = "document whose id differs from another's in case alone";
+/// The reason for skipping mentions of either.
+pub const MENTION_NO_FILE: &str = "mention of a document that is left out";
 /// The reason for skipping a concept that would read as an answer NIL, or would break the table of answers.
 pub const NO_ENTITY_ID: &str =
     "concept whose id cannot stand in answers (it begins with NIL, or has tabs or line ends)";
@@ -52,15 +54,17 @@ pub fn write(source: &Source, output: &mut Output, report: &mut Report) -> Resul
     for (number, part) in concepts.chunks(ENTITIES).enumerate() {
         output.write(&format!("kb/kb_part-{:04}.xml", number + 1), |out| knowledge_base(out, part, report))?;
     }
-    let mut files: BTreeSet<&str> = BTreeSet::new();
+    let (mut files, mut lower) = (BTreeSet::<&str>::new(), BTreeSet::new());
     for document in &source.documents {
-        if is_file_name(&document.doc_id) {
+        if !is_file_name(&document.doc_id) {
+            report.skip(NO_FILE_NAME, || document.doc_id.clone());
+        } else if !lower.insert(document.doc_id.to_lowercase()) {
+            report.skip(SAME_FILE_NAME, || document.doc_id.clone());
+        } else {
             files.insert(&document.doc_id);
             TASK.document(document, report);
             report.keep("documents", 1);
             output.write(&format!("source/{}.txt", document.doc_id), |out| put(out, &document.text))?;
-        } else {
-            report.skip(NO_FILE_NAME, || document.doc_id.clone());
         }
     }
     let mut number = 0;

@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use pel_shared::error::{Error, Result};
 use pel_shared::import::report::Report;
 use pel_shared::kb::{ConceptId, KnowledgeBase};
-use pel_shared::text::Span;
+use pel_shared::text::{Offsets, Span};
 use serde::Serialize;
 use std::collections::HashSet;
 use std::path::Path;
@@ -161,6 +161,18 @@ pub enum SeenBy {
 const THINNED: &str = "left out by --every";
 
 impl Split {
+    /// Where each mention begins and ends in its document, in code points.
+    pub fn code_points(&self) -> Vec<[usize; 2]> {
+        // A document is counted once, however many mentions it has.
+        let mut offsets: Vec<Option<Offsets<'_>>> = self.documents.iter().map(|_| None).collect();
+        let of = |gold: &Gold| {
+            let offsets =
+                offsets[gold.document].get_or_insert_with(|| Offsets::new(&self.documents[gold.document].text));
+            [gold.span.start, gold.span.end].map(|byte| offsets.code_point(byte))
+        };
+        self.mentions.iter().map(of).collect()
+    }
+
     /// Reads a split, of its mentions every `every`-th, and looks its concepts up in the knowledge base and in the
     /// training split.
     ///

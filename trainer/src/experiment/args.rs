@@ -188,6 +188,11 @@ impl TableId {
         matches!(self, Pel5 | Blink2 | Blink3 | Blink4 | Blink6 | Blink8 | Blink9 | BlinkFigure3)
     }
 
+    /// Whether its models are stages of one another, no rows that are trained apart ([`stages`](super::stages)).
+    pub fn has_stages(self) -> bool {
+        self == Self::Pel5 || self.family() == Family::Blink && self != Self::BlinkFolds
+    }
+
     /// Its name in files.
     pub fn slug(self) -> &'static str {
         match self {

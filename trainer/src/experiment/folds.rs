@@ -17,7 +17,7 @@ use std::path::PathBuf;
 const DEV: &str = "dev";
 
 /// A point of the grid on a fold.
-struct FoldRow {
+pub struct FoldRow {
     fold: usize,
     folds: usize,
     settings: Vec<String>,
@@ -47,9 +47,7 @@ pub fn table(table: TableId, bench: &Bench<'_>) -> Result<String> {
     let grid = points(&bench.args.grid)?;
     let split = bench.config(&[], 0)?.data.split;
     let folders = folds(bench, &split)?;
-    let count = bench.args.folds as usize;
-    let of = |fold: usize| grid.iter().map(move |settings| FoldRow { fold, folds: count, settings: settings.clone() });
-    let rows: Vec<FoldRow> = (0..count).flat_map(of).collect();
+    let rows = rows(bench.args)?;
     let slugs = check_rows(bench, &rows)?;
     let (mut found, mut folds_of) = (vec![Vec::<Measured>::new(); grid.len()], vec![0usize; grid.len()]);
     for (at, row) in rows.iter().enumerate() {
@@ -74,6 +72,16 @@ pub fn table(table: TableId, bench: &Bench<'_>) -> Result<String> {
     text.note(&format!("Best at recall@1: {words}. Values in percent: mean and standard deviation over the folds."));
     text.trainings(found.iter().flatten());
     Ok(text.text)
+}
+
+/// The trainings: each point of the grid on each fold.
+///
+/// # Errors
+/// If the grid is none.
+pub fn rows(args: &ExperimentArgs) -> Result<Vec<FoldRow>> {
+    let (grid, folds) = (points(&args.grid)?, args.folds as usize);
+    let of = |fold: usize| grid.iter().map(move |settings| FoldRow { fold, folds, settings: settings.clone() });
+    Ok((0..folds).flat_map(of).collect())
 }
 
 /// All combinations of `KEY=VALUE,VALUE`.

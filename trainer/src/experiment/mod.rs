@@ -12,11 +12,11 @@ mod accuracy;
 mod args;
 mod blink;
 mod cells;
+mod domains;
 mod folds;
 mod measured;
 mod models;
 mod other_kb;
-mod overlap;
 mod pel;
 mod pel_tables;
 mod pretrained;
@@ -30,21 +30,20 @@ mod t_tables;
 pub use args::{ExperimentArgs, Family, TableId};
 
 use crate::device::{DeviceArgs, OpenDevice, Work};
-use crate::evaluate::{self, By, Domains, EvaluateArgs, NilOf, Retriever, Split, System, TrainingSplit};
+use crate::evaluate::{self, EvaluateArgs, NilOf, Retriever, Split, System, TrainingSplit};
 use crate::evaluate::{Within, has_split, says_domains};
 use crate::files::{io_error, read_text, write_whole};
 use crate::interrupt;
 use crate::kb_file;
 use crate::split::HELD_OUT;
-use crate::train::config::{Config, DomainOf};
+use crate::train::config::Config;
 use crate::train::log::{read, seconds};
-use crate::train::{METRICS, Snapshot, domain_of, train};
+use crate::train::{METRICS, Snapshot, train};
 use measured::{Measured, SplitRecall};
 use pel_shared::bert::BertConfig;
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::kb::KnowledgeBase;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::path::Path;
 
 /// One training of a table.
@@ -74,11 +73,18 @@ pub fn run(args: &ExperimentArgs, device: &DeviceArgs, json: bool) -> Result<()>
     tables.sort_unstable();
     tables.dedup();
     let other_kb = other_kb::read(args)?;
+    let bench_of =
+        |table: TableId| Bench { table, args, family: table.family(), device: &device, other_kb: other_kb.as_ref() };
+    let slugs = tables.iter().map(|table| bench_of(*table).slugs(counts)).collect::<Result<Vec<_>>>()?.concat();
+    settings::check_only(args, &slugs)?;
     for table in tables {
-        let bench = Bench { table, args, family: table.family(), device: &device, other_kb: other_kb.as_ref() };
+        let bench = bench_of(table);
         settings::check(&bench, &data)?;
         let text = match bench.family {
-            Family::Pel if table == TableId::Pel5 => blink::Blink::new(&bench)?.table(table)?,
+            Family::Pel if table == TableId::Pel5 => {
+                settings::check_rows(&bench, &[models::proxy(&bench)])?;
+                blink::Blink::new(&bench)?.table(table)?
+            }
             Family::Pel => {
                 let rows = bench.trained(pel::rows(table, counts))?;
                 pel_tables::draw(table, &args.out, &rows)?;
@@ -87,7 +93,7 @@ pub fn run(args: &ExperimentArgs, device: &DeviceArgs, json: bool) -> Result<()>
             Family::TBiencoder => {
                 let config = bench.config(&[], 0)?;
                 let (splits, kb) = ([&*config.data.split, &*args.split], kb_file::read(&args.kb)?.kb);
-                let shared = overlap::said(&args.corpus, splits, config.data.domains, &kb)?;
+                let shared = domains::shared(&args.corpus, splits, config.data.domains, &kb)?;
                 shared.iter().for_each(|words| eprintln!("warning: {words}"));
                 let rows = bench.trained(t_biencoder::rows(table, bench.depth()?))?;
                 t_tables::draw(table, &args.out, &rows, &args.split)?;
@@ -125,6 +131,17 @@ impl Bench<'_> {
         Ok(BertConfig::from_bytes(read_text(&path)?.as_bytes())
             .context(|| path.display().to_string())?
             .num_hidden_layers)
+    }
+
+    /// The names in files of the rows of its table; none where it has stages.
+    fn slugs(&self, counts: [usize; 2]) -> Result<Vec<String>> {
+        let table = self.table;
+        Ok(match self.family {
+            _ if table.has_stages() => Vec::new(),
+            Family::Pel => pel::rows(table, counts).iter().map(Row::slug).collect(),
+            Family::TBiencoder => t_biencoder::rows(table, self.depth()?).iter().map(Row::slug).collect(),
+            Family::Blink => folds::rows(self.args)?.iter().map(Row::slug).collect(),
+        })
     }
 
     /// Trains and measures those rows that are asked for; gives all that have been measured.
@@ -204,7 +221,7 @@ impl Bench<'_> {
             if args.within_domain {
                 says_domains(split)?;
             }
-            let domains = primary_domains(split, snapshot.kb(), config.data.domains);
+            let domains = domains::primary(split, snapshot.kb(), config.data.domains);
             evaluate::measure(retriever, split, calibration, &[domains], 64)
         };
         let split = read(&args.split)?.not_empty()?;
@@ -277,20 +294,6 @@ impl Bench<'_> {
 fn asked_for(slug: &str, slugs: &[String], only: &[String]) -> bool {
     only.is_empty()
         || only.iter().any(|word| if slugs.contains(word) { slug == word } else { slug.contains(word.as_str()) })
-}
-
-/// The primary domain of each mention's concept.
-fn primary_domains(split: &Split, kb: &KnowledgeBase, by: DomainOf) -> Domains {
-    let names: Vec<Option<&str>> =
-        split.mentions.iter().map(|gold| Some(domain_of(kb.get(gold.concept?)?, by))).collect();
-    let mut places: BTreeMap<&str, usize> = names.iter().flatten().map(|name| (*name, 0)).collect();
-    places.values_mut().enumerate().for_each(|(at, place)| *place = at);
-    let of_mention = names.iter().map(|name| name.iter().map(|name| places[name]).collect()).collect();
-    let by = match by {
-        DomainOf::Source => By::Source,
-        DomainOf::Type => By::Type,
-    };
-    Domains { by, names: places.into_keys().map(str::to_owned).collect(), of_mention }
 }
 
 /// What has been measured of a row, by seed.

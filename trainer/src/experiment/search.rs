@@ -53,7 +53,7 @@ struct Searches {
 /// Builds and measures what is not there yet.
 ///
 /// # Errors
-/// As training; or if there are not enough vectors to mix others from.
+/// As training.
 pub fn table(table: TableId, bench: &Bench<'_>, stages: &Stages<'_>) -> Result<String> {
     let wanted = bench.args.search_rows as usize;
     let path = bench.args.out.join("results").join(format!("{}-{wanted}.json", table.slug()));

@@ -3,7 +3,7 @@
 use super::{Bench, ExperimentArgs, Family, Row, TableId, keep, kept, pretrained, stages};
 use crate::corpus;
 use crate::files::io_error;
-use crate::outputs::entries;
+use crate::outputs::{entries, files_of};
 use crate::train::config::Config;
 use crate::train::model::check_windows;
 use crate::train::{CHECKPOINTS, METRICS};
@@ -22,11 +22,25 @@ struct Settings {
     /// [`digest`]; an earlier version did not keep it.
     #[serde(default)]
     data: Option<String>,
+    /// A hash of the encoder; an earlier version did not keep it.
+    #[serde(default)]
+    encoder_hash: Option<String>,
 }
 
 /// Settings of the command line that have an option of their own, with that option.
-const NAMED: [(&str, &str); 4] =
-    [("seed", "--seeds"), ("data.kb", "--kb"), ("data.corpus", "--corpus"), ("model.encoder", "--encoder")];
+const NAMED: [(&str, &str); 5] = [
+    ("seed", "--seeds"),
+    ("data.kb", "--kb"),
+    ("data.corpus", "--corpus"),
+    ("model.encoder", "--encoder"),
+    ("distillation.own_share", "--own-share"),
+];
+
+/// What the stages of BLINK set themselves: in the bi-encoder's configuration, and in the cross-encoder's.
+const OF_STAGES: [(&str, &[&str]); 2] = [
+    ("--set", &["negatives.kind", "data.candidates", "data.top"]),
+    ("--ranker-set", &["fgsm.lambda", "data.candidates"]),
+];
 
 /// The key of `KEY=VALUE`.
 pub fn key(setting: &str) -> &str {
@@ -59,10 +73,22 @@ pub fn digest(args: &ExperimentArgs) -> Result<String> {
     let mut files = corpus::files(&args.corpus);
     files.sort();
     for path in std::iter::once(args.kb.clone()).chain(files) {
-        let file = std::fs::File::open(&path).map_err(|cause| io_error("reading", &path, cause))?;
-        hasher.update_reader(file).map_err(|cause| io_error("reading", &path, cause))?;
+        add(&mut hasher, &path)?;
     }
     Ok(hasher.finalize().to_hex().to_string())
+}
+
+/// A hash of a file, or of the files of a folder and of those below it.
+fn hash_of(path: &Path) -> Result<String> {
+    let mut hasher = blake3::Hasher::new();
+    files_of(path)?.iter().try_for_each(|file| add(&mut hasher, file))?;
+    Ok(hasher.finalize().to_hex().to_string())
+}
+
+fn add(hasher: &mut blake3::Hasher, path: &Path) -> Result<()> {
+    let file = std::fs::File::open(path).map_err(|cause| io_error("reading", path, cause))?;
+    hasher.update_reader(file).map_err(|cause| io_error("reading", path, cause))?;
+    Ok(())
 }
 
 /// What all cross-encoders and students share.
@@ -78,12 +104,18 @@ struct Ranking {
 struct Pretrained {
     bi_encoder: PathBuf,
     ranker: PathBuf,
+    /// Of both; an earlier version did not keep it.
+    #[serde(default)]
+    hashes: Option<[String; 2]>,
 }
 
 /// What all rows over another knowledge base share.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct OtherKb {
     kb: PathBuf,
+    /// An earlier version did not keep it.
+    #[serde(default)]
+    hash: Option<String>,
 }
 
 /// Refuses to put rows of different settings into one table. What a call leaves out is not compared, so that its rows can join
@@ -101,6 +133,18 @@ pub fn check(bench: &Bench<'_>, data: &str) -> Result<()> {
             return Err(Error::input(format!("{flag} {key}: give it as {option}")));
         }
     }
+    if bench.table.has_stages() {
+        let of = |flag: &str| if flag == "--set" { &args.settings } else { &args.ranker_settings };
+        let is_own = |flag, own: &[&str]| {
+            of(flag).iter().map(|word| key(word)).find(|key| own.contains(key)).map(|key| (flag, key))
+        };
+        if let Some((flag, key)) = OF_STAGES.into_iter().find_map(|(flag, own)| is_own(flag, own)) {
+            return Err(Error::input(format!(
+                "{flag} {key}: the stages of {} set this themselves",
+                bench.table.slug()
+            )));
+        }
+    }
     let name = match bench.family {
         Family::Pel => "settings.json",
         Family::TBiencoder => "settings-t-biencoder.json",
@@ -113,12 +157,11 @@ pub fn check(bench: &Bench<'_>, data: &str) -> Result<()> {
         check_windows(ranker).context(|| "--ranker-set view".into())?;
     }
     let (split, every, within_domain) = (args.split.clone(), args.every, args.within_domain);
-    let data = Some(data.to_owned());
-    let settings = Settings { config, split, every, within_domain, data };
+    let (data, encoder_hash) = (Some(data.to_owned()), Some(hash_of(&args.encoder)?));
+    let settings = Settings { config, split, every, within_domain, data, encoder_hash };
     same(&out.join(name), settings, |kept, new| {
-        if kept.data.is_none() {
-            kept.data.clone_from(&new.data);
-        }
+        kept.data = kept.data.take().or_else(|| new.data.clone());
+        kept.encoder_hash = kept.encoder_hash.take().or_else(|| new.encoder_hash.clone());
     })?;
     if let Some(ranker) = ranker {
         let (train_every, own_share) = (args.train_every, args.own_share);
@@ -127,34 +170,50 @@ pub fn check(bench: &Bench<'_>, data: &str) -> Result<()> {
     }
     if matches!(bench.table, TableId::Blink4 | TableId::Blink6) && args.pretrained.is_some() {
         let [bi_encoder, ranker] = pretrained::checked(bench)?.map(Path::to_path_buf);
-        same(&out.join("settings-pretrained.json"), Pretrained { bi_encoder, ranker }, |_, _| ())?;
+        let hashes = Some([hash_of(&bi_encoder)?, hash_of(&ranker)?]);
+        same(&out.join("settings-pretrained.json"), Pretrained { bi_encoder, ranker, hashes }, |kept, new| {
+            kept.hashes = kept.hashes.take().or_else(|| new.hashes.clone());
+        })?;
     }
     if let (TableId::Blink4, Some(kb)) = (bench.table, &args.other_kb) {
-        same(&out.join("settings-other-kb.json"), OtherKb { kb: kb.clone() }, |_, _| ())?;
+        let other = OtherKb { kb: kb.clone(), hash: Some(hash_of(kb)?) };
+        same(&out.join("settings-other-kb.json"), other, |kept, new| {
+            kept.hash = kept.hash.take().or_else(|| new.hash.clone());
+        })?;
     }
     Ok(())
 }
 
-/// Refuses words of `--only` that name no row, and settings that every row makes itself; gives the rows' names in files.
+/// Refuses words of `--only` that name no row of the tables, whose rows have these names in files.
+///
+/// # Errors
+/// If there is one, or a table has no rows to choose among.
+pub fn check_only(args: &ExperimentArgs, slugs: &[String]) -> Result<()> {
+    if let (Some(table), Some(_)) = (args.table.iter().find(|table| table.has_stages()), args.only.first()) {
+        return Err(Error::input(format!("--only: {} has no rows that are trained apart", table.slug())));
+    }
+    match args.only.iter().find(|word| !slugs.iter().any(|slug| slug.contains(word.as_str()))) {
+        Some(word) => {
+            let expected = slugs.join(", ");
+            Err(Error::input(format!("--only: expected rows of the table ({expected}), found {word}")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Refuses settings that every row makes itself; gives the rows' names in files.
 ///
 /// # Errors
 /// If there is one.
 pub fn check_rows<R: Row>(bench: &Bench<'_>, rows: &[R]) -> Result<Vec<String>> {
     let args = bench.args;
     let slugs: Vec<String> = rows.iter().map(Row::slug).collect();
-    let unknown = args.only.iter().find(|word| !slugs.iter().any(|slug| slug.contains(word.as_str())));
-    // Of several tables, another may have it.
-    if let (Some(word), [_]) = (unknown, &args.table[..]) {
-        let expected = slugs.join(", ");
-        return Err(Error::input(format!("--only: expected rows of the table ({expected}), found {word}")));
-    }
     let own: Vec<Vec<String>> = rows.iter().map(Row::settings).collect();
     let is_own = |wanted: &str| own.iter().all(|row| row.iter().any(|setting| key(setting) == wanted));
     match args.settings.iter().map(|setting| key(setting)).find(|wanted| is_own(wanted)) {
-        Some(wanted) => Err(Error::input(format!(
-            "--set {wanted}: every row of {} sets this itself; choose among the rows with --only",
-            bench.table.slug()
-        ))),
+        Some(wanted) => {
+            Err(Error::input(format!("--set {wanted}: every row of {} sets this itself", bench.table.slug())))
+        }
         None => Ok(slugs),
     }
 }
@@ -188,9 +247,16 @@ fn same<T: Serialize + for<'de> Deserialize<'de> + PartialEq>(
     let (was, is) = (lines(&before), lines(&settings));
     let other = was.lines().zip(is.lines()).find(|(was, is)| was != is).unwrap_or_default();
     let [was, is] = [other.0, other.1].map(|line| line.trim().trim_end_matches(','));
-    let data = if was.starts_with("\"data\": \"") { " (the concepts or the corpus have changed)" } else { "" };
+    // A hash says nothing to a reader.
+    let what = match was.split('"').nth(1) {
+        Some("data") => " (the concepts or the corpus have changed)",
+        Some("encoder_hash") => " (the encoder has changed)",
+        Some("hash") => " (the other knowledge base has changed)",
+        Some("hashes") => " (the models of the other corpus have changed)",
+        _ => "",
+    };
     Err(Error::input(format!(
-        "{}: the rows there were begun with {was}, this call has {is}{data}; take another --out, or the same settings",
+        "{}: the rows there were begun with {was}, this call has {is}{what}; take another --out, or the same settings",
         path.display()
     )))
 }

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! OUT/runs/STAGE-seedN/                            a training
-//! OUT/lists/SYSTEM[-seedN][-other-kb]-SPLIT.jsonl  candidates, best first; with a ranker's scores where its name stands too
+//! OUT/lists/SYSTEM[-seedN][-other-kb]-SPLIT[-everyN].jsonl  candidates, best first; with a ranker's scores where its name stands
+//! too; N for the training split
 //! ```
 
 use super::models::{Cross, Encoder, Finder, proxy};
@@ -108,8 +109,8 @@ impl<'a> Stages<'a> {
         }
         let lists = Lists::read(&path, kb)?;
         let found = Found::listed(&path, mentions()?, k as u32, kb)?;
-        let of = |gold| lists.of_gold(&found.split, gold).map_or_else(Vec::new, |list| list.teacher.clone());
-        let scores = found.split.mentions.iter().map(of).collect();
+        let scores = lists.of_split(&found.split).into_iter();
+        let scores = scores.map(|list| list.map_or_else(Vec::new, |list| list.teacher.clone())).collect();
         Ok((found, scores))
     }
 
@@ -262,13 +263,19 @@ impl<'a> Stages<'a> {
     }
 
     fn list(&self, name: &str, split: &str) -> PathBuf {
-        self.bench.args.out.join("lists").join(format!("{name}-{split}.jsonl"))
+        // Other splits have one number in a folder.
+        let every = if self.is_training(split) { self.every(split) } else { 1 };
+        let every = if every > 1 { format!("-every{every}") } else { String::new() };
+        self.bench.args.out.join("lists").join(format!("{name}-{split}{every}.jsonl"))
     }
 
     /// Of how many mentions of a split one is taken: the training split has a number of its own.
     fn every(&self, split: &str) -> usize {
-        let training = self.bench.config(&[], 0).is_ok_and(|config| config.data.split == split);
-        if training { self.bench.args.train_every as usize } else { self.bench.args.every as usize }
+        if self.is_training(split) { self.bench.args.train_every as usize } else { self.bench.args.every as usize }
+    }
+
+    fn is_training(&self, split: &str) -> bool {
+        self.bench.config(&[], 0).is_ok_and(|config| config.data.split == split)
     }
 }
 

@@ -9,6 +9,7 @@ use super::output::Output;
 use crate::corpus::{CorpusMention, Document, MISPLACED, UNKNOWN_DOCUMENT};
 use crate::files::{for_each_line, io_error};
 use pel_shared::error::{Error, Result};
+use pel_shared::import::concepts::single_spaced;
 use pel_shared::import::records::record;
 use pel_shared::import::report::Report;
 use pel_shared::kb::Concept;
@@ -74,7 +75,9 @@ pub fn read(folder: &Path, output: &mut Output, report: &mut Report, counter: &m
             let place = || format!("{}:{number}", path.display());
             let Page { document_id, title, text } = record(line)?;
             if let Some(mentions) = waiting.remove(&document_id) {
-                placed.extend(mentions.into_iter().filter_map(|mention| found(&text, &document_id, mention, report)));
+                let (words, offsets) = (text.split_whitespace().collect::<Vec<_>>(), Offsets::new(&text));
+                let found = |mention| found(&text, &words, &offsets, &document_id, mention, report);
+                placed.extend(mentions.into_iter().filter_map(found));
                 let (doc_id, text, domain) = (document_id.clone(), text.clone(), Some(world.clone()));
                 corpus.document(Document { doc_id, text, split: None, domain }, report, place);
             }
@@ -121,18 +124,22 @@ fn files(folder: &Path, kind: &str) -> Result<BTreeMap<String, PathBuf>> {
 }
 
 /// A mention at its place in its document's text; nothing if its words are not its text.
-fn found(text: &str, doc_id: &str, mention: Waiting, report: &mut Report) -> Option<(String, String, CorpusMention)> {
+fn found(
+    text: &str,
+    words: &[&str],
+    offsets: &Offsets<'_>,
+    doc_id: &str,
+    mention: Waiting,
+    report: &mut Report,
+) -> Option<(String, String, CorpusMention)> {
     let Waiting { split, place, row } = mention;
-    let words: Vec<&str> = text.split_whitespace().collect();
     let byte = |word: &str| word.as_ptr() as usize - text.as_ptr() as usize;
     let span = (|| {
         let (first, last) = (words.get(row.start_index)?, words.get(row.end_index)?);
         text.get(byte(first)..byte(last) + last.len()).map(|found| (byte(first), found))
     })();
-    let single = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     match span {
-        Some((start, found)) if single(found) == single(&row.text) => {
-            let offsets = Offsets::new(text);
+        Some((start, found)) if single_spaced(found) == single_spaced(&row.text) => {
             let mention = CorpusMention {
                 doc_id: doc_id.to_owned(),
                 start: offsets.code_point(start),

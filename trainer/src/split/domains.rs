@@ -3,6 +3,7 @@
 //! What is measured on the other domains is zero-shot (T-Biencoder, section 4): no mention of theirs has been trained on.
 
 use super::Material;
+use super::types::listed;
 use crate::corpus::CorpusMention;
 use crate::import::output::{Output, write_line};
 use crate::tables;
@@ -65,7 +66,8 @@ const SPLITS: [&str; 3] = ["train", "dev", "test"];
 /// The names of a domain: that of the source or type, and the type's identifier.
 fn is_called(concept: &Concept, by: DomainOf, asked: &str) -> bool {
     let id = concept.type_ids.first().filter(|_| by == DomainOf::Type);
-    [Some(domain_of(concept, by)), id.map(String::as_str)].into_iter().flatten().any(|name| name == asked)
+    let names = [Some(domain_of(concept, by)), id.map(String::as_str)].into_iter().flatten();
+    names.map(str::to_lowercase).any(|name| !name.is_empty() && name == asked.to_lowercase())
 }
 
 /// Counts the domains and, if some are given for `dev` or `test`, writes the corpus anew.
@@ -137,18 +139,21 @@ fn count(material: &Material, by: DomainOf) -> BTreeMap<String, WorldCounts> {
 /// Gives the domains that are asked for to their splits.
 fn assign(material: &Material, worlds: &Worlds, domains: &mut BTreeMap<String, WorldCounts>) -> Result<()> {
     for (split, asked) in [("dev", &worlds.dev), ("test", &worlds.test)] {
-        for asked in asked {
-            let found = material.kb.kb.iter().find(|(_, concept)| is_called(concept, worlds.by, asked));
-            let counts = found.and_then(|(_, concept)| domains.get_mut(domain_of(concept, worlds.by)));
-            let Some(counts) = counts else {
-                return Err(Error::input(format!(
-                    "--{split}: no concept has {asked:?} as its first {}; without --dev and --test the domains are listed",
-                    if worlds.by == DomainOf::Type { "semantic type" } else { "source" }
-                )));
-            };
+        let named = |name: &str| {
+            let (_, concept) = material.kb.kb.iter().find(|(_, concept)| is_called(concept, worlds.by, name))?;
+            Some(domain_of(concept, worlds.by))
+        };
+        let unknown = |asked: &str| {
+            Error::input(format!(
+                "--{split}: no concept has {asked:?} as its first {}; without --dev, --test and --out the domains are listed",
+                if worlds.by == DomainOf::Type { "semantic type" } else { "source" }
+            ))
+        };
+        for domain in listed(asked, named, unknown)? {
+            let Some(counts) = domains.get_mut(domain) else { continue };
             if counts.split != "train" {
                 return Err(Error::input(format!(
-                    "--{split}: {asked:?} has already gone to the split {}",
+                    "--{split}: {domain:?} has already gone to the split {}",
                     counts.split
                 )));
             }
@@ -211,7 +216,7 @@ mod tests {
 
     const KB: &str = r#"{"id":"D0","name":"fever","types":["Sign"],"type_ids":["T1"]}
 {"id":"D1","name":"aspirin","types":["Drug"],"type_ids":["T2"]}
-{"id":"D2","name":"heart","types":["Organ","Sign"],"type_ids":["T3","T1"]}"#;
+{"id":"D2","name":"heart","types":["Organ, or Part","Sign"],"type_ids":["T3","T1"]}"#;
 
     fn corpus(folder: &Path) -> Material {
         let put = |name: &str, text: &str| std::fs::write(folder.join(name), text).expect("written");
@@ -247,12 +252,12 @@ mod tests {
             test: words(test),
             out: out.clone(),
         };
-        // By identifier or name; the heart is an organ first.
-        let report = by_domain(&material, &worlds(&["T2"], &["Organ"])).expect("made");
+        // By identifier or name in any case, which may have a comma; the heart is an organ first.
+        let report = by_domain(&material, &worlds(&["T2"], &["organ, or part"])).expect("made");
         assert_eq!(report.made, BTreeMap::from([("dev", 1), ("heldout", 1), ("test", 1), ("train", 1)]));
         assert_eq!((report.left_out, report.without), (5, 3));
         assert!(report.text().contains("Organ"), "{}", report.text());
-        let own = Worlds { out: folder.path().to_owned(), ..worlds(&["T2"], &["Organ"]) };
+        let own = Worlds { out: folder.path().to_owned(), ..worlds(&["T2"], &["T3"]) };
         assert!(
             by_domain(&material, &own).expect_err("its own folder").to_string().contains("this folder is an input")
         );

@@ -83,21 +83,8 @@ impl Types {
     /// # Errors
     /// If a type is unknown (the nearest is named), or known to the corpus only.
     pub fn choose(&self, asked: &[String], of_mentions: &BTreeMap<String, usize>) -> Result<Vec<usize>> {
-        let mut chosen = Vec::new();
-        for text in asked {
-            let pieces: Vec<&str> = text.split(',').collect();
-            let mut from = 0;
-            while from < pieces.len() {
-                // The longest run of pieces that is a type.
-                let found = (from + 1..=pieces.len()).rev().find_map(|to| {
-                    let name = pieces[from..to].join(",");
-                    self.all.iter().position(|one| one.is_called(name.trim())).map(|at| (at, to))
-                });
-                let (at, to) = found.ok_or_else(|| self.unknown(pieces[from].trim(), of_mentions))?;
-                chosen.push(at);
-                from = to;
-            }
-        }
+        let named = |name: &str| self.all.iter().position(|one| one.is_called(name));
+        let mut chosen = listed(asked, named, |asked| self.unknown(asked, of_mentions))?;
         chosen.sort_unstable();
         chosen.dedup();
         Ok(chosen)
@@ -131,6 +118,31 @@ impl Types {
         };
         Error::input(format!("no concept of the knowledge base has the type {asked}; {hint}"))
     }
+}
+
+/// What texts name that list things with commas between them, of which names may have some themselves: the longest run of pieces that
+/// `named` knows is one.
+///
+/// # Errors
+/// What `unknown` gives for a piece with which no such run begins.
+pub fn listed<T>(
+    texts: &[String],
+    named: impl Fn(&str) -> Option<T>,
+    unknown: impl Fn(&str) -> Error,
+) -> Result<Vec<T>> {
+    let mut all = Vec::new();
+    for text in texts {
+        let pieces: Vec<&str> = text.split(',').collect();
+        let mut from = 0;
+        while from < pieces.len() {
+            let run = |to: usize| Some((named(pieces[from..to].join(",").trim())?, to));
+            let (one, to) =
+                (from + 1..=pieces.len()).rev().find_map(run).ok_or_else(|| unknown(pieces[from].trim()))?;
+            all.push(one);
+            from = to;
+        }
+    }
+    Ok(all)
 }
 
 /// Types that an error lists.

@@ -199,7 +199,8 @@ impl Checkpoints {
     }
 }
 
-/// Writes a folder whole or not at all: beside its place first, then renamed. An old one is replaced.
+/// Writes a folder whole or not at all: beside its place first, then renamed. An old one is replaced; whoever is killed meanwhile has
+/// left it in its place, or beside it as `.NAME.old`.
 ///
 /// # Errors
 /// What `fill` gives, or if the folder cannot be made or renamed.
@@ -213,8 +214,14 @@ pub fn write_folder(place: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Res
     clear(&part)?;
     fs::create_dir_all(&part).map_err(|cause| io_error("making the folder", &part, cause))?;
     fill(&part)?;
-    clear(place)?;
-    fs::rename(&part, place).map_err(|cause| io_error("renaming to", place, cause))
+    let old = place.with_file_name(format!(".{name}.old"));
+    let rename = |from: &Path, to: &Path| fs::rename(from, to).map_err(|cause| io_error("renaming to", to, cause));
+    if place.exists() {
+        clear(&old)?;
+        rename(place, &old)?;
+    }
+    rename(&part, place)?;
+    clear(&old)
 }
 
 /// Writes a file of a folder that is not in its place yet, also after the user has asked to stop.
@@ -320,5 +327,7 @@ mod tests {
         let names: Vec<_> =
             fs::read_dir(&place).expect("there").map(|entry| entry.expect("read").file_name()).collect();
         assert_eq!(names, ["again"]);
+        // What was replaced has gone.
+        assert_eq!(fs::read_dir(root.path()).expect("there").count(), 1);
     }
 }

@@ -4,7 +4,7 @@ use super::catalogue::Catalogue;
 use super::config::{Config, Task};
 use super::model::Model;
 use super::survey::encode;
-use crate::candidates::Lists;
+use crate::candidates::{List, Lists};
 use crate::evaluate::{Gold, Split, TrainingSplit};
 use burn::tensor::Device;
 use pel_shared::biencoder::Side;
@@ -71,9 +71,12 @@ impl HeldOut {
         let training = TrainingSplit::read(folder, &config.data.split)?;
         let without = || format!("validation on the split {split} (`--set validation.mentions=0` trains without)");
         let read = Split::read(folder, split, 1, &catalogue.kb, Some(&training)).context(without)?;
-        let of_mention = |gold: &Gold| lists.as_ref()?.of_gold(&read, gold);
-        let known = read.mentions.iter().filter(|gold| !ranks || of_mention(gold).is_some());
-        let known: Vec<&Gold> = known.collect();
+        let listed_of = match &lists {
+            Some(lists) => lists.of_split(&read),
+            None => vec![None; read.mentions.len()],
+        };
+        let known = read.mentions.iter().zip(listed_of).filter(|(_, list)| !ranks || list.is_some());
+        let known: Vec<(&Gold, Option<&List>)> = known.collect();
         if known.is_empty() {
             let (folder, listed) = (folder.display(), listed.display());
             return Err(Error::input(match ranks {
@@ -84,12 +87,12 @@ impl HeldOut {
         let view = config.view_options();
         let (mut reader, mut mentions, mut candidates) = (view.reader(), Vec::new(), Vec::new());
         let count = wanted.min(known.len());
-        for gold in (0..count).map(|at| known[(at as u128 * known.len() as u128 / count as u128) as usize]) {
+        for (gold, list) in (0..count).map(|at| known[(at as u128 * known.len() as u128 / count as u128) as usize]) {
             let text = &read.documents[gold.document].text;
             // A mention of which nothing is left has no candidate, whatever the model.
             if let Some(mention) = view.mention(&model.tokens, &reader.mention(text, gold.span)?)? {
                 mentions.push((mention, *gold));
-                candidates.extend(of_mention(gold).map(|list| {
+                candidates.extend(list.map(|list| {
                     let has_text = |concept: &&ConceptId| catalogue.sequences_of(**concept).len() > 0;
                     list.candidates.iter().filter(has_text).take(config.data.top).copied().collect()
                 }));

@@ -39,6 +39,13 @@ fn the_tables_of_blink_share_their_stages() {
     // A graph of forty is searched whole.
     assert_eq!(search[2][1..5], search[3][1..5]);
 
+    // Lists of another part of the training split are others.
+    let done = bench.pel(&line("--table blink-1 --train-every 2"));
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    for list in ["blink-bi-seed0-train.jsonl", "blink-bi-seed0-train-every2.jsonl", "bm25-train-every2.jsonl"] {
+        made(&format!("tables/lists/{list}"));
+    }
+
     // Another ranker would not be the one that the folder has.
     let other = line(&format!("--table blink-9 --counts 1,2 {RANKER} --ranker-set optimiser.batch=3"));
     bench.refuses(&[(&other, 3, "settings-blink-ranker.json")]);
@@ -135,6 +142,14 @@ fn models_of_another_corpus_and_another_knowledge_base_have_rows_of_their_own() 
         let found = ["wiki/model", "wiki-rank/model"].into_iter().find(|model| config.contains(*model));
         assert_eq!(found, begun, "{run}: {config}");
     }
+
+    // What lies at the same place may be another.
+    let other = "{\"id\":\"X1\",\"name\":\"cough\"}\n{\"id\":\"D1\",\"name\":\"fever\"}\n";
+    write("other.jsonl", &format!("{other}\n"));
+    bench.refuses(&[(&line("--other-kb @other.jsonl"), 3, "the other knowledge base has changed")]);
+    write("other.jsonl", other);
+    write("wiki/model/pel.json", &(read("../wiki/model/pel.json") + "\n"));
+    bench.refuses(&[(&line(models), 3, "the models of the other corpus have changed")]);
 
     std::fs::rename(bench.path("wiki"), bench.path("moved")).expect("renamed");
     std::fs::copy(bench.path("other.jsonl"), bench.path("third.jsonl")).expect("copied");

@@ -11,6 +11,7 @@ mod sum_of_max;
 mod train;
 
 use crate::device::{DeviceArgs, Work};
+use crate::outputs::{check_file, files_of};
 use crate::{bundles, interrupt, memory};
 use clap::Args;
 use pel_shared::error::{Error, Result};
@@ -94,6 +95,13 @@ fn seconds(text: &str) -> std::result::Result<f64, String> {
     }
 }
 
+/// Which Burn this was built with.
+fn burn_version() -> &'static str {
+    let lock = include_str!("../../../../Cargo.lock");
+    let version = lock.split_once("name = \"burn\"\nversion = \"").and_then(|(_, rest)| rest.split('"').next());
+    version.unwrap_or("unknown")
+}
+
 /// Runs `pel bench`.
 ///
 /// # Errors
@@ -101,6 +109,14 @@ fn seconds(text: &str) -> std::result::Result<f64, String> {
 pub fn run(args: &BenchArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     if args.k == 0 || args.hnsw_k == 0 || args.queries == 0 {
         return Err(Error::input("expected at least one neighbour and one query"));
+    }
+    if let Some(out) = &args.export_vectors {
+        let inputs = [&args.int8_bundle, &args.ranker, &args.pairs_from, &args.queries_from, &args.notes];
+        let mut files = files_of(&args.bundle)?;
+        for input in inputs.into_iter().flatten() {
+            files.extend(files_of(input)?);
+        }
+        check_file(out, files.iter().map(PathBuf::as_path))?;
     }
     let (cold_start_ms, link_peak_bytes) = start::cold_start(args)?;
     let bundle = bundles::open(&args.bundle)?;
@@ -116,7 +132,7 @@ pub fn run(args: &BenchArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let search = search::search(args, &bundle)?;
     let sum_of_max = sum_of_max::sum_of_max(args, &opened)?;
     let report = Report {
-        versions: serde_json::json!({"pel": env!("CARGO_PKG_VERSION"), "burn": "0.22.1"}),
+        versions: serde_json::json!({"pel": env!("CARGO_PKG_VERSION"), "burn": burn_version()}),
         device: opened.name.clone(),
         threads: rayon::current_num_threads(),
         bundle_bytes: bundle.manifest.files.values().map(|file| file.bytes).sum(),

@@ -96,7 +96,8 @@ pub struct IndexArgs {
     /// HNSW: seed
     #[arg(long, default_value_t = 0, requires = "hnsw")]
     seed: u64,
-    /// The lowest score that is linked; without it every mention gets its best concept
+    /// The lowest score that is linked [default: that of the encoder's bundle where views and scores are the same, else none: every
+    /// mention gets its best concept]
     #[arg(long, value_parser = super::finite)]
     nil_threshold: Option<f32>,
     /// What the threshold was chosen on, for the manifest
@@ -212,10 +213,11 @@ pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
                 .unwrap_or_else(|| "not stated".into()),
             tied,
             reduction,
-            // What has one byte already stays so.
-            precision: match before.map(|info| info.precision) {
-                Some(Precision::Int8) => Precision::Int8,
-                _ => args.encoder_precision.map_or(Precision::F32, Into::into),
+            // What has one byte already stays so; indexing refuses floats of it.
+            precision: match (args.encoder_precision, before.map(|info| info.precision)) {
+                (Some(asked), _) => asked.into(),
+                (None, Some(Precision::Int8)) => Precision::Int8,
+                (None, _) => Precision::F32,
             },
         },
         kb_info: KbInfo {

@@ -45,9 +45,9 @@ pub struct LinkArgs {
     /// Find names of the knowledge base only, not words that it does not know
     #[arg(long)]
     names_only: bool,
-    /// The form of the output
-    #[arg(long, value_enum, default_value = "table")]
-    format: Format,
+    /// The form of the output [default: table, with --json jsonl]
+    #[arg(long, value_enum)]
+    format: Option<Format>,
     /// Write into this file, or for several notes into this folder, instead of the terminal
     #[arg(long)]
     out: Option<PathBuf>,
@@ -77,7 +77,13 @@ pub struct LinkArgs {
 /// # Errors
 /// If the bundle or an input cannot be read, a span does not fit, or the output cannot be written.
 pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
-    let format = if json { Format::Jsonl } else { args.format };
+    let format = match (json, args.format) {
+        (true, None) => Format::Jsonl,
+        (true, Some(format)) if !matches!(format, Format::Json | Format::Jsonl) => {
+            return Err(Error::input("--json asks for JSON lines, --format for something else; leave one out"));
+        }
+        (_, format) => format.unwrap_or(Format::Table),
+    };
     let mut notes = notes::notes(&args.inputs)?;
     let several = notes.len() > 1 || args.inputs.iter().any(|input| input.is_dir());
     if let Some(spans) = &args.spans {

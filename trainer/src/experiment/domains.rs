@@ -1,31 +1,46 @@
-//! Whether the domains that a table calls unseen are so: T-Biencoder's tables measure on domains that training has not (section 4.1).
+//! The domains of mentions, and whether those that a table calls unseen are so: T-Biencoder's tables measure on domains that training
+//! has not (section 4.1).
 
-use crate::evaluate::{Split, TrainingSplit};
+use crate::evaluate::{By, Domains, Split, TrainingSplit};
 use crate::train::config::DomainOf;
 use crate::train::domain_of;
 use pel_shared::error::Result;
 use pel_shared::kb::KnowledgeBase;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+
+/// The primary domain of each mention's concept.
+pub fn primary(split: &Split, kb: &KnowledgeBase, by: DomainOf) -> Domains {
+    let names: Vec<Option<&str>> =
+        split.mentions.iter().map(|gold| Some(domain_of(kb.get(gold.concept?)?, by))).collect();
+    let mut places: BTreeMap<&str, usize> = names.iter().flatten().map(|name| (*name, 0)).collect();
+    places.values_mut().enumerate().for_each(|(at, place)| *place = at);
+    let of_mention = names.iter().map(|name| name.iter().map(|name| places[name]).collect()).collect();
+    let by = match by {
+        DomainOf::Source => By::Source,
+        DomainOf::Type => By::Type,
+    };
+    Domains { by, names: places.into_keys().map(str::to_owned).collect(), of_mention }
+}
 
 /// What is to be said if the second split has mentions of domains that the first, which is trained on, has too.
 ///
 /// # Errors
 /// If the corpus cannot be read.
-pub fn said(corpus: &Path, splits: [&str; 2], by: DomainOf, kb: &KnowledgeBase) -> Result<Option<String>> {
+pub fn shared(corpus: &Path, splits: [&str; 2], by: DomainOf, kb: &KnowledgeBase) -> Result<Option<String>> {
     let domain = |id| kb.get(id).map(|concept| domain_of(concept, by));
     let training = TrainingSplit::read(corpus, splits[0])?;
     let trained: BTreeSet<&str> = training.concepts.iter().filter_map(|id| domain(kb.find(id)?)).collect();
     let measured = Split::read(corpus, splits[1], 1, kb, None)?.mentions;
     let measured: Vec<&str> = measured.iter().filter_map(|gold| domain(gold.concept?)).collect();
-    let shared = measured.iter().filter(|domain| trained.contains(**domain)).count();
+    let count = measured.iter().filter(|domain| trained.contains(**domain)).count();
     let by = match by {
         DomainOf::Source => "source",
         DomainOf::Type => "type",
     };
-    Ok((shared > 0).then(|| {
+    Ok((count > 0).then(|| {
         format!(
-            "{shared} of the {} mentions of {} are of domains (by {by}) that training has too, so these are not figures of unseen \
+            "{count} of the {} mentions of {} are of domains (by {by}) that training has too, so these are not figures of unseen \
              domains; `pel split domains` makes splits that share none.",
             measured.len(),
             splits[1]
@@ -61,7 +76,7 @@ mod tests {
         write("documents.jsonl", vec![json!({"doc_id": "d", "text": "a b"})]);
         write("mentions.train.jsonl", vec![mention("C1"), mention("C9")]);
         write("mentions.test.jsonl", vec![mention("C2"), mention("C3"), mention("C9")]);
-        let said = |splits, by| said(folder.path(), splits, by, &kb).expect("read");
+        let said = |splits, by| shared(folder.path(), splits, by, &kb).expect("read");
         assert_eq!(said(["train", "test"], DomainOf::Type), None);
         let by_source = said(["train", "test"], DomainOf::Source).expect("one source");
         assert!(by_source.starts_with("2 of the 2 mentions of test are of domains (by source)"), "{by_source}");
