@@ -92,6 +92,9 @@ fn candidates_are_found_ranked_taught_and_linked() {
         assert_eq!(ranked["concept"]["id"], ranked["candidates"][0]["id"], "{ranked}");
     }
 
+    let table = done(&bench, &format!("{} --ranker @rank/model --rerank 3", line.replace("jsonl", "table")));
+    assert!(table.contains("chosen by the ranker"), "{table}");
+
     let evaluated = done(
         &bench,
         "evaluate --bundle @bundle --corpus @ --split dev --train-split none --systems link,bm25 --ranker @rank/model --rerank 2,3 \

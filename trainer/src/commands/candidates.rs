@@ -55,15 +55,21 @@ pub struct CandidatesArgs {
     /// Search each mention among the concepts of its document's domain alone (ZESHEL's protocol)
     #[arg(long, conflicts_with = "from")]
     within_domain: bool,
-    /// Candidates of a mention
-    #[arg(long, value_name = "K", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..))]
-    top: u32,
+    /// Candidates of a mention [default: 16, with --from all that it has]
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
+    top: Option<u32>,
     /// Only every N-th mention
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     every: u32,
     /// Where the lists go, one JSON object a line
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
+}
+
+impl CandidatesArgs {
+    fn top(&self) -> u32 {
+        self.top.unwrap_or(if self.from.is_some() { u32::MAX } else { 16 })
+    }
 }
 
 /// The systems that need no bundle.
@@ -111,7 +117,7 @@ pub fn run(args: &CandidatesArgs, device: &DeviceArgs, json: bool) -> Result<()>
         let found = search(args, &retriever, &kb)?;
         return finish(args, &kb, found, &device, json);
     }
-    let found = Found::listed(args.from.as_ref().ok_or_else(without)?, mentions(args, &kb)?, args.top, &kb)?;
+    let found = Found::listed(args.from.as_ref().ok_or_else(without)?, mentions(args, &kb)?, args.top(), &kb)?;
     finish(args, &kb, found, &device, json)
 }
 
@@ -120,7 +126,7 @@ fn mentions(args: &CandidatesArgs, kb: &KnowledgeBase) -> Result<Split> {
 }
 
 fn search(args: &CandidatesArgs, retriever: &dyn Retriever, kb: &KnowledgeBase) -> Result<Found> {
-    Found::search(retriever, mentions(args, kb)?, args.top as usize, args.within_domain.then_some(kb))
+    Found::search(retriever, mentions(args, kb)?, args.top() as usize, args.within_domain.then_some(kb))
 }
 
 fn finish(args: &CandidatesArgs, kb: &KnowledgeBase, found: Found, device: &OpenDevice, json: bool) -> Result<()> {
@@ -132,7 +138,7 @@ fn finish(args: &CandidatesArgs, kb: &KnowledgeBase, found: Found, device: &Open
         }
         Some(folder) => {
             let precision = if args.bf16 { Precision::Bf16 } else { Precision::F32 };
-            Some(Teacher::open(folder, precision, device)?.write(&found, kb, args.top as usize, &args.out)?)
+            Some(Teacher::open(folder, precision, device)?.write(&found, kb, args.top() as usize, &args.out)?)
         }
     };
     let share = |right: usize| 100.0 * right as f64 / split.mentions.len() as f64;
@@ -151,7 +157,7 @@ fn finish(args: &CandidatesArgs, kb: &KnowledgeBase, found: Found, device: &Open
     });
     if json {
         let said = serde_json::json!({
-            "out": args.out, "mentions": split.mentions.len(), "top": args.top, "recall_1": share(right) / 100.0,
+            "out": args.out, "mentions": split.mentions.len(), "top": args.top(), "recall_1": share(right) / 100.0,
             "recall": share(listed) / 100.0, "ranker_accuracy": ordered.map(|ordered| share(ordered) / 100.0),
             "ranker_normalised_accuracy": ordered.map(|ordered| ordered as f64 / listed.max(1) as f64),
         });

@@ -1,7 +1,7 @@
 //! `pel train` and `pel pretrain`: from the command line to a run and back.
 
 use crate::device::{DeviceArgs, Work};
-use crate::train::config::Config;
+use crate::train::config::{Config, idle};
 use crate::train::{self, Trained};
 use clap::{Args, ValueEnum};
 use pel_shared::error::{Error, Result};
@@ -130,6 +130,11 @@ impl RunArgs {
         };
         let device = device.open(Work::Long)?;
         eprintln!("{toml}\non {}", device.name);
+        for key in self.settings.iter().filter_map(|setting| Some(setting.split_once('=')?.0.trim())) {
+            if let Some(reason) = idle(config, key) {
+                eprintln!("warning: --set {key} changes nothing: {reason}");
+            }
+        }
         report(&train::train(config, out, &device)?, json);
         Ok(())
     }

@@ -36,7 +36,7 @@ use pel_shared::error::{Context, Error, Result};
 use pel_shared::lexical::Ranked;
 use pel_shared::ranker::Ranker;
 use pel_shared::text::Span;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 pub use within::{Within, says_domains};
@@ -125,7 +125,9 @@ pub fn run(
         }
         check_file(out, inputs.iter().map(PathBuf::as_path))?;
     }
-    let ks = args.rerank.iter().map(|k| *k as usize).collect();
+    // Each once, in the order given.
+    let mut seen = HashSet::new();
+    let ks = args.rerank.iter().filter(|k| seen.insert(**k)).map(|k| *k as usize).collect();
     let second = args.ranker.as_deref().map(ranker).transpose()?.map(|ranker| Second { ranker, ks });
     let evaluation = evaluate(args, open, second.as_ref())?;
     if let Some(out) = &args.out {

@@ -1,6 +1,6 @@
 //! BLINK's tables and figures in the paper's layout, as Markdown.
 
-use super::cells::{Markdown, cell};
+use super::cells::{Markdown, VALUES, cell, seeds};
 use super::measured::Value;
 use super::models::{Cross, Encoder, Finder};
 use super::ranks::Ranks;
@@ -59,6 +59,10 @@ impl<'a> Blink<'a> {
                     let of = |split: &str| self.recall(finder, split, 64);
                     text.line(&[name.to_owned(), of(&train)?, of(dev)?, of(test)?]);
                 }
+                let every = self.bench.args.train_every;
+                if every > 1 {
+                    text.note(&format!("Train: one mention of {every} (`--train-every`)."));
+                }
                 text
             }
             TableId::Blink2 => {
@@ -115,8 +119,9 @@ impl<'a> Blink<'a> {
             }
             TableId::Blink8 => self.examples(table, test)?,
             TableId::Blink9 => {
-                let mut text = Markdown::new(table.title(), &["Bi-encoder", "Teacher", "Distilled bi-encoder"]);
-                let teacher = self.best(BI, Cross::BLINK, test)?.1;
+                let (k, teacher) = self.best(BI, Cross::BLINK, test)?;
+                let head = ["Bi-encoder", &format!("Teacher, K = {k}"), "Distilled bi-encoder"];
+                let mut text = Markdown::new(table.title(), &head);
                 let of = |encoder| self.recall(Finder::Trained(encoder), test, 1);
                 text.line(&[of(Encoder::Own)?, recall(&teacher, 1), of(Encoder::Student)?]);
                 text
@@ -136,10 +141,9 @@ impl<'a> Blink<'a> {
             }
             _ => self.by_k(table, dev)?,
         };
-        text.note(&format!(
-            "Seeds: {:?}. Values in percent; in brackets the 95 % interval over documents.",
-            self.bench.args.seeds
-        ));
+        if table != TableId::Blink8 {
+            text.note(&format!("{} {VALUES}", seeds(&self.bench.args.seeds)));
+        }
         Ok(text.text)
     }
 
@@ -195,10 +199,12 @@ impl<'a> Blink<'a> {
 
     /// Table 8: mentions of which one stage alone found the concept, those that the cross-encoder mended first.
     fn examples(&self, table: TableId, split: &str) -> Result<Markdown> {
-        let mut text = Markdown::new(table.title(), &["Mention", "Bi-encoder", "Cross-encoder"]);
-        let Some(stages) = self.stages.first() else { return Ok(text) };
+        let (k, _) = self.best(BI, Cross::BLINK, split)?;
+        let title = format!("{}, K = {k}", table.title());
+        let mut text = Markdown::new(&title, &["Mention", "Bi-encoder", "Cross-encoder"]);
+        let (Some(stages), Some(seed)) = (self.stages.first(), self.bench.args.seeds.first()) else { return Ok(text) };
         let (found, scores) = stages.taught(BI, Cross::BLINK, split, self.most(), self.bench.args.every as usize)?;
-        let reranked = found.reranked(&scores, self.most());
+        let reranked = found.reranked(&scores, k);
         let (mut mended, mut spoilt) = (Vec::new(), Vec::new());
         for ((gold, first), second) in found.split.mentions.iter().zip(&found.ranked).zip(&reranked) {
             let (Some(bi), Some(cross)) = (first.first(), second.first()) else { continue };
@@ -217,7 +223,10 @@ impl<'a> Blink<'a> {
         let (up, down) = (mended.len(), spoilt.len());
         let half = EXAMPLES / 2;
         mended.iter().take(half).chain(spoilt.iter().take(half)).for_each(|cells| text.line(cells));
-        text.note(&format!("The cross-encoder mended {up} mentions and spoilt {down}; the right concept is bold."));
+        text.note(&format!(
+            "With seed {seed}, of {} mentions the cross-encoder mended {up} and spoilt {down}; the right concept is bold.",
+            reranked.len()
+        ));
         Ok(text)
     }
 

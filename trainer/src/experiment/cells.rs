@@ -1,7 +1,18 @@
 //! The cells of a table: percent, means over seeds, intervals over documents.
 
 use super::measured::{Measured, Value};
+use std::collections::BTreeSet;
 use std::fmt::Write;
+
+/// What the cells of a table are.
+pub const VALUES: &str = "Values in percent: the mean of all seeds with ± their standard deviation; in brackets the 95 % interval over documents, \
+    of the first seed.";
+
+/// The seeds of a table's rows.
+pub fn seeds(all: &[u64]) -> String {
+    let words: Vec<String> = all.iter().map(u64::to_string).collect();
+    format!("Seed{} {}.", if all.len() == 1 { "" } else { "s" }, words.join(", "))
+}
 
 /// A Markdown table under a title, row by row.
 pub struct Markdown {
@@ -32,15 +43,19 @@ impl Markdown {
     /// The sentence below a table: what its trainings took.
     pub fn trainings<'a>(&mut self, trained: impl Iterator<Item = &'a Measured> + Clone) {
         let Some(first) = trained.clone().next() else { return };
-        // An empty sum is -0, and would be printed so.
-        let minutes = |seconds: fn(&Measured) -> Option<f64>| {
-            trained.clone().filter_map(seconds).fold(0.0, std::ops::Add::add) / 60.0
+        let time = |seconds: fn(&Measured) -> Option<f64>| {
+            // An empty sum is -0, and would be printed so.
+            match trained.clone().filter_map(seconds).fold(0.0, std::ops::Add::add) {
+                short if short < 120.0 => format!("{short:.0} s"),
+                long => format!("{:.0} minutes", long / 60.0),
+            }
         };
         let (steps, count) = (first.steps.unwrap_or(0), trained.clone().count());
-        let (in_steps, in_mining) = (minutes(|one| one.step_seconds), minutes(|one| one.mining_seconds));
+        let (in_steps, in_mining) = (time(|one| one.step_seconds), time(|one| one.mining_seconds));
+        let all: BTreeSet<u64> = trained.filter_map(|one| one.seed).collect();
+        let seeds = seeds(&all.into_iter().collect::<Vec<_>>());
         self.note(&format!(
-            "{steps} steps a row; {count} trainings took {in_steps:.0} minutes in steps and {in_mining:.0} in mining. Values in percent; in \
-             brackets the 95 % interval over documents."
+            "{steps} steps a row; {count} trainings took {in_steps} in steps and {in_mining} in mining. {seeds} {VALUES}"
         ));
     }
 }

@@ -10,7 +10,7 @@ use super::settings::check_rows;
 use super::{Bench, ExperimentArgs, Row, TableId};
 use crate::corpus::{Corpus, Document};
 use crate::import::output::{Output, write_line};
-use pel_shared::error::{Error, Result};
+use pel_shared::error::{Context, Error, Result};
 use std::path::PathBuf;
 
 /// The split that a fold is measured on.
@@ -45,6 +45,8 @@ impl Row for FoldRow {
 /// As training; or if the grid is none, or there are more folds than documents.
 pub fn table(table: TableId, bench: &Bench<'_>) -> Result<String> {
     let grid = points(&bench.args.grid)?;
+    // All of them, before the first is trained.
+    grid.iter().try_for_each(|settings| bench.config(settings, 0).map(drop).context(|| "--grid".into()))?;
     let split = bench.config(&[], 0)?.data.split;
     let folders = folds(bench, &split)?;
     let rows = rows(bench.args)?;

@@ -69,6 +69,10 @@ pub fn run(args: &ExperimentArgs, device: &DeviceArgs, json: bool) -> Result<()>
     settings::check_folder(&args.out)?;
     let device = device.open(Work::Long)?;
     let data = settings::digest(args)?;
+    let kb = kb_file::read(&args.kb)?.kb;
+    if args.within_domain {
+        says_domains(&Split::read(&args.corpus, &args.split, 1, &kb, None)?)?;
+    }
     let mut tables = args.table.clone();
     tables.sort_unstable();
     tables.dedup();
@@ -92,7 +96,7 @@ pub fn run(args: &ExperimentArgs, device: &DeviceArgs, json: bool) -> Result<()>
             }
             Family::TBiencoder => {
                 let config = bench.config(&[], 0)?;
-                let (splits, kb) = ([&*config.data.split, &*args.split], kb_file::read(&args.kb)?.kb);
+                let splits = [&*config.data.split, &*args.split];
                 let shared = domains::shared(&args.corpus, splits, config.data.domains, &kb)?;
                 shared.iter().for_each(|words| eprintln!("warning: {words}"));
                 let rows = bench.trained(t_biencoder::rows(table, bench.depth()?))?;
@@ -106,7 +110,7 @@ pub fn run(args: &ExperimentArgs, device: &DeviceArgs, json: bool) -> Result<()>
         let path = args.out.join(format!("{}.md", table.slug()));
         write_whole(&path, |file| file.write_all(text.as_bytes()).map_err(|cause| io_error("writing", &path, cause)))?;
         match json {
-            true => println!("{}", serde_json::json!({"table": table, "file": path})),
+            true => println!("{}", serde_json::json!({"table": table.slug(), "file": path})),
             false => println!("{text}"),
         }
     }
@@ -159,7 +163,7 @@ impl Bench<'_> {
 
     /// Trains and measures a row with every seed if it is asked for; gives all that have been measured of it.
     fn of_row(&self, row: &impl Row, slugs: &[String]) -> Result<Vec<Measured>> {
-        if asked_for(&row.slug(), slugs, &self.args.only) {
+        if settings::asked_for(&row.slug(), slugs, &self.args.only) {
             self.args.seeds.iter().try_for_each(|seed| self.measured(row, *seed).map(drop))?;
         }
         of_every_seed(self.args, row)
@@ -289,13 +293,6 @@ impl Bench<'_> {
     }
 }
 
-/// Whether `--only` names a row of a table: without words every row, by a word that is a row's whole name that row alone, else every
-/// row that contains it.
-fn asked_for(slug: &str, slugs: &[String], only: &[String]) -> bool {
-    only.is_empty()
-        || only.iter().any(|word| if slugs.contains(word) { slug == word } else { slug.contains(word.as_str()) })
-}
-
 /// What has been measured of a row, by seed.
 fn of_every_seed(args: &ExperimentArgs, row: &impl Row) -> Result<Vec<Measured>> {
     let folder = args.out.join("results");
@@ -327,22 +324,4 @@ fn kept<T: Serialize + for<'de> Deserialize<'de>>(path: &Path, work: impl FnOnce
 fn keep(path: &Path, done: &impl Serialize) -> Result<()> {
     let text = serde_json::to_vec_pretty(done).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
     write_whole(path, |file| file.write_all(&text).map_err(|cause| io_error("writing", path, cause)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::asked_for;
-
-    #[test]
-    fn a_word_that_is_a_whole_name_means_that_row_alone() {
-        let slugs = ["t-e1", "t-e10", "b-hard"].map(str::to_owned);
-        let rows = |words: &[&str]| -> Vec<&str> {
-            let only: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-            slugs.iter().map(String::as_str).filter(|slug| asked_for(slug, &slugs, &only)).collect()
-        };
-        assert_eq!(rows(&[]), ["t-e1", "t-e10", "b-hard"]);
-        assert_eq!(rows(&["t-e1"]), ["t-e1"]);
-        assert_eq!(rows(&["-e1"]), ["t-e1", "t-e10"]);
-        assert_eq!(rows(&["-e10", "hard"]), ["t-e10", "b-hard"]);
-    }
 }

@@ -68,9 +68,11 @@ pub fn table(table: TableId, bench: &Bench<'_>, stages: &Stages<'_>) -> Result<S
         cells.push(format!("{:.0}", row.bytes as f64 / 1e6));
         text.line(&cells);
     }
+    let mixed = if found.rows > found.own { ", the others means of two of them" } else { "" };
+    let seed = bench.args.seeds.first().copied().unwrap_or(0);
     text.note(&format!(
-        "{} vectors: {} of the knowledge base's texts, the others means of two of them. {} mentions, all in one call; \
-         median of {ROUNDS}. HNSW with {} neighbours a node (the paper has 128), a depth of {EF_CONSTRUCTION} while building and of \
+        "{} vectors: {} of the knowledge base's texts{mixed}. {} mentions, all in one call; median of {ROUNDS}; seed {seed}. Vectors are floats \
+         in the exact search and int8 in the graph. HNSW with {} neighbours a node (the paper has 128), a depth of {EF_CONSTRUCTION} while building and of \
          {} (HNSW1) and {} (HNSW2) while searching.",
         found.rows, found.own, found.queries, HnswOptions::NEIGHBOURS, EF[0], EF[1]
     ));

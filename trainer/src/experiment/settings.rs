@@ -104,9 +104,11 @@ struct Ranking {
 struct Pretrained {
     bi_encoder: PathBuf,
     ranker: PathBuf,
-    /// Of both; an earlier version did not keep it.
+    /// Of the files of each; an earlier version did not keep them.
     #[serde(default)]
-    hashes: Option<[String; 2]>,
+    bi_encoder_hash: Option<String>,
+    #[serde(default)]
+    ranker_hash: Option<String>,
 }
 
 /// What all rows over another knowledge base share.
@@ -170,10 +172,15 @@ pub fn check(bench: &Bench<'_>, data: &str) -> Result<()> {
     }
     if matches!(bench.table, TableId::Blink4 | TableId::Blink6) && args.pretrained.is_some() {
         let [bi_encoder, ranker] = pretrained::checked(bench)?.map(Path::to_path_buf);
-        let hashes = Some([hash_of(&bi_encoder)?, hash_of(&ranker)?]);
-        same(&out.join("settings-pretrained.json"), Pretrained { bi_encoder, ranker, hashes }, |kept, new| {
-            kept.hashes = kept.hashes.take().or_else(|| new.hashes.clone());
-        })?;
+        let [bi_encoder_hash, ranker_hash] = [Some(hash_of(&bi_encoder)?), Some(hash_of(&ranker)?)];
+        same(
+            &out.join("settings-pretrained.json"),
+            Pretrained { bi_encoder, ranker, bi_encoder_hash, ranker_hash },
+            |kept, new| {
+                kept.bi_encoder_hash = kept.bi_encoder_hash.take().or_else(|| new.bi_encoder_hash.clone());
+                kept.ranker_hash = kept.ranker_hash.take().or_else(|| new.ranker_hash.clone());
+            },
+        )?;
     }
     if let (TableId::Blink4, Some(kb)) = (bench.table, &args.other_kb) {
         let other = OtherKb { kb: kb.clone(), hash: Some(hash_of(kb)?) };
@@ -252,11 +259,36 @@ fn same<T: Serialize + for<'de> Deserialize<'de> + PartialEq>(
         Some("data") => " (the concepts or the corpus have changed)",
         Some("encoder_hash") => " (the encoder has changed)",
         Some("hash") => " (the other knowledge base has changed)",
-        Some("hashes") => " (the models of the other corpus have changed)",
+        Some("bi_encoder_hash" | "ranker_hash") => " (the model of the other corpus has changed)",
         _ => "",
     };
     Err(Error::input(format!(
         "{}: the rows there were begun with {was}, this call has {is}{what}; take another --out, or the same settings",
         path.display()
     )))
+}
+
+/// Whether `--only` names a row of a table: without words every row, by a word that is a row's whole name that row alone, else every
+/// row that contains it.
+pub fn asked_for(slug: &str, slugs: &[String], only: &[String]) -> bool {
+    only.is_empty()
+        || only.iter().any(|word| if slugs.contains(word) { slug == word } else { slug.contains(word.as_str()) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::asked_for;
+
+    #[test]
+    fn a_word_that_is_a_whole_name_means_that_row_alone() {
+        let slugs = ["t-e1", "t-e10", "b-hard"].map(str::to_owned);
+        let rows = |words: &[&str]| -> Vec<&str> {
+            let only: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            slugs.iter().map(String::as_str).filter(|slug| asked_for(slug, &slugs, &only)).collect()
+        };
+        assert_eq!(rows(&[]), ["t-e1", "t-e10", "b-hard"]);
+        assert_eq!(rows(&["t-e1"]), ["t-e1"]);
+        assert_eq!(rows(&["-e1"]), ["t-e1", "t-e10"]);
+        assert_eq!(rows(&["-e10", "hard"]), ["t-e10", "b-hard"]);
+    }
 }

@@ -6,6 +6,7 @@ use super::t_biencoder::TRow;
 use super::{Row, TableId};
 use crate::plots::{Chart, Series};
 use crate::split::HELD_OUT;
+use crate::train::FIRST_PASS;
 use pel_shared::error::Result;
 use pel_shared::score::Scorer;
 use std::path::Path;
@@ -70,6 +71,9 @@ pub fn markdown(table: TableId, baselines: &[Measured], rows: &Rows, splits: [&s
         }
     };
     text.trainings(rows.iter().flat_map(|(_, measured)| measured));
+    if rows.iter().any(|(row, _)| row.scorer == Scorer::SumOfMax) {
+        text.note(&format!("SOM orders the {FIRST_PASS} concepts that the means of token vectors find first."));
+    }
     note.iter().for_each(|words| text.note(words));
     text.text
 }

@@ -14,6 +14,9 @@ pub use super::pubtator::DOCUMENTS;
 /// The reason for skipping a mention whose concept no table has.
 pub const UNKNOWN_CONCEPT: &str = "mention of a concept that is in no table";
 
+/// The reason for skipping a concept whose identifier has come before with other words.
+pub const SECOND_CONCEPT: &str = "concept of an identifier that another has (the first stays)";
+
 /// A corpus that is being put together.
 #[derive(Default)]
 pub struct Annotated {
@@ -77,11 +80,14 @@ impl Named {
     /// Adds a concept that is whole, or counts why it is not; of those with one id the first stays.
     pub fn push(&mut self, concept: Concept, report: &mut Report, place: impl Fn() -> String) {
         match tidied(concept, report, &place) {
-            Ok(concept) if self.places.contains_key(&concept.id) => {}
-            Ok(concept) => {
-                self.places.insert(concept.id.clone(), self.all.len());
-                self.all.push(concept);
-            }
+            Ok(concept) => match self.places.get(&concept.id).and_then(|at| self.all.get(*at)) {
+                Some(first) if *first == concept => {}
+                Some(_) => report.skip(SECOND_CONCEPT, || format!("{} at {}", concept.id, place())),
+                None => {
+                    self.places.insert(concept.id.clone(), self.all.len());
+                    self.all.push(concept);
+                }
+            },
             Err(reason) => report.skip(reason, place),
         }
     }

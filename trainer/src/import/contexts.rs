@@ -5,6 +5,7 @@ use super::args::{BlinkArgs, WikilinksArgs};
 use super::counter::Counter;
 use super::output::Output;
 use super::pubtator::NO_TEXT;
+use super::tac_files::{files, stem};
 use crate::corpus::{CorpusMention, Document};
 use crate::files::for_each_line;
 use pel_shared::error::{Error, Result};
@@ -13,7 +14,7 @@ use pel_shared::import::report::Report;
 use pel_shared::kb::Concept;
 use serde::Deserialize;
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// An identifier, which some files write as a number.
 #[derive(Deserialize)]
@@ -159,6 +160,20 @@ impl Writer<'_> {
     }
 }
 
+/// The tables that are named, and those in folders.
+fn tables(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let mut all = Vec::new();
+    for path in named {
+        let before = all.len();
+        // A file that is named is read, whatever its name; in a folder lie readmes too.
+        all.extend(files(path)?.into_iter().filter(|file| file == path || stem(file, &[".jsonl", ".json"]).is_some()));
+        if all.len() == before {
+            return Err(Error::input(format!("{}: expected tables of entities as .jsonl, found none", path.display())));
+        }
+    }
+    Ok(all)
+}
+
 /// Reads BLINK's files. An entity's identifier is its `idx` or `document_id` (of an address that ends in `curid=12`, the number), or
 /// else the number of its line, from 0.
 ///
@@ -174,10 +189,10 @@ pub fn blink(args: &BlinkArgs, output: &mut Output, report: &mut Report, counter
         report,
         counter,
     };
-    for path in entities {
+    for path in tables(entities)? {
         let world = path.file_name().unwrap_or_default().to_string_lossy();
         let world = world.split('.').next().unwrap_or_default().to_owned();
-        for_each_line(path, |number, line| {
+        for_each_line(&path, |number, line| {
             writer.counter.step();
             if line.trim().is_empty() {
                 return Ok(());

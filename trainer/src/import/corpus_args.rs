@@ -69,8 +69,8 @@ impl MentionFiles {
 #[command(after_help = "Example:\n  \
     pel import blink --entities entity.jsonl --train train.jsonl --dev valid.jsonl --test test.jsonl --out corpus")]
 pub struct BlinkArgs {
-    /// A table of entities, named after its world; one `--entities` for each
-    #[arg(long, value_name = "FILE")]
+    /// Tables of entities, each named after its world, or folders of them
+    #[arg(long, value_name = "FILE", num_args = 1..)]
     pub entities: Vec<PathBuf>,
     /// The mentions of each split.
     #[command(flatten)]

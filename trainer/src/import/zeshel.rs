@@ -18,6 +18,9 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+/// The reason under which a mention is noted that says another world than its document has.
+pub const OTHER_WORLD: &str = "mention whose document is of another world than it says (the document's counts)";
+
 /// A line of `documents/{world}.json`.
 #[derive(Deserialize)]
 struct Page {
@@ -34,6 +37,9 @@ struct Row {
     end_index: usize,
     text: String,
     label_document_id: String,
+    /// The world.
+    #[serde(default)]
+    corpus: Option<String>,
 }
 
 /// A mention whose document has not been met.
@@ -51,6 +57,7 @@ struct Waiting {
 pub fn read(folder: &Path, output: &mut Output, report: &mut Report, counter: &mut Counter) -> Result<()> {
     let mut waiting: BTreeMap<String, Vec<Waiting>> = BTreeMap::new();
     let mut corpus = Annotated::default();
+    let worlds = files(folder, "documents")?;
     for (name, path) in files(folder, "mentions")? {
         let split = if name == "val" { "dev" } else { &name };
         corpus.split(split);
@@ -58,6 +65,13 @@ pub fn read(folder: &Path, output: &mut Output, report: &mut Report, counter: &m
             counter.step();
             if !line.trim().is_empty() {
                 let row: Row = record(line)?;
+                if let Some(world) = row.corpus.as_ref().filter(|world| !worlds.contains_key(*world)) {
+                    let expected = folder.join("documents").join(format!("{world}.json"));
+                    let expected = expected.display();
+                    return Err(Error::input(format!(
+                        "the mention's world {world}: expected {expected}, found no such file"
+                    )));
+                }
                 let place = format!("{}:{number}", path.display());
                 let one = Waiting { split: split.to_owned(), place, row };
                 waiting.entry(one.row.context_document_id.clone()).or_default().push(one);
@@ -66,7 +80,8 @@ pub fn read(folder: &Path, output: &mut Output, report: &mut Report, counter: &m
         })?;
     }
     let (mut concepts, mut placed) = (Named::default(), Vec::new());
-    for (world, path) in files(folder, "documents")? {
+    for (world, path) in worlds {
+        let mut pages = 0;
         for_each_line(&path, |number, line| {
             counter.step();
             if line.trim().is_empty() {
@@ -74,7 +89,12 @@ pub fn read(folder: &Path, output: &mut Output, report: &mut Report, counter: &m
             }
             let place = || format!("{}:{number}", path.display());
             let Page { document_id, title, text } = record(line)?;
+            pages += 1;
             if let Some(mentions) = waiting.remove(&document_id) {
+                let elsewhere = |one: &&Waiting| one.row.corpus.as_ref().is_some_and(|other| *other != world);
+                for Waiting { place, row, .. } in mentions.iter().filter(elsewhere) {
+                    report.note(OTHER_WORLD, || format!("{place} {:?}, document {document_id} of {world}", row.corpus));
+                }
                 let (words, offsets) = (text.split_whitespace().collect::<Vec<_>>(), Offsets::new(&text));
                 let found = |mention| found(&text, &words, &offsets, &document_id, mention, report);
                 placed.extend(mentions.into_iter().filter_map(found));
@@ -91,6 +111,12 @@ pub fn read(folder: &Path, output: &mut Output, report: &mut Report, counter: &m
             concepts.push(concept, report, place);
             Ok(())
         })?;
+        if pages == 0 {
+            return Err(Error::input(format!(
+                "{}: expected the pages of the world {world}, found none",
+                path.display()
+            )));
+        }
     }
     for Waiting { place, row, .. } in waiting.into_values().flatten() {
         report.skip(UNKNOWN_DOCUMENT, || format!("{place} document {}", row.context_document_id));

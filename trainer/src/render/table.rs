@@ -27,6 +27,10 @@ pub fn render(note: &Note<'_>) -> String {
         let score = |score: f32| Cell::new(format!("{score:.3}")).set_alignment(CellAlignment::Right);
         let row = match &record.decision {
             Ok(best) => {
+                // The score beside it is still the search's.
+                if best.ranker_score.is_some() {
+                    how.push_str("; chosen by the ranker");
+                }
                 let kind = Cell::new(best.kind()).fg(colour(best.kind()));
                 vec![Cell::new(&best.name), Cell::new(&best.id), kind, score(best.score), Cell::new(how)]
             }

@@ -50,6 +50,7 @@ use scale::Scale;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use step::Worst;
+pub use survey::FIRST_PASS;
 use survey::Survey;
 
 /// The folder of the model in that of its run.

@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 const BATCH_TOKENS: usize = 2048;
 /// Concepts that a first pass leaves to Sum-of-Max. More than a bundle takes: training on tokens alone leaves whole vectors behind,
 /// and here a few milliseconds a mention are nothing.
-const FIRST_PASS: usize = 4096;
+pub const FIRST_PASS: usize = 4096;
 /// The vectors of all sequences.
 pub struct Survey {
     encoder: Encoder,

@@ -2,8 +2,9 @@
 
 use super::Bench;
 use crate::corpus::{Corpus, MISPLACED, UNKNOWN_DOCUMENT, documents};
-use crate::import::annotated::UNKNOWN_CONCEPT;
+use crate::import::annotated::{SECOND_CONCEPT, UNKNOWN_CONCEPT};
 use crate::import::pubtator::NO_TEXT;
+use crate::import::zeshel::OTHER_WORLD;
 use pel_shared::error::Kind;
 
 /// Made up, in the form of the release.
@@ -44,16 +45,52 @@ fn zeshel_has_worlds_and_counts_words() {
     for (reason, count) in [(MISPLACED, 1), (UNKNOWN_DOCUMENT, 1), (UNKNOWN_CONCEPT, 1)] {
         assert_eq!(report.skipped(reason), count, "{reason}");
     }
+    assert!(report.noted.is_empty(), "{report:?}");
     let said = &report.examples[MISPLACED][0];
     assert!(said.ends_with("train.json:2 words 0 to 0: expected \"Magician\", found \"Dark\""), "{said}");
 }
 
 #[test]
 fn what_is_no_zeshel_is_refused() {
-    let bench = Bench::new(&[("z/documents/a.json", b"{}"), ("z/mentions/train.json", TRAIN.as_bytes()), ("y/x", b"")]);
-    let error = bench.refusal("zeshel @z");
-    assert!(error.to_string().contains("a.json") && error.to_string().contains("missing field"), "{error}");
-    assert_eq!(bench.refusal("zeshel @y").kind(), Kind::Io);
+    let bench = |pages: &[u8]| {
+        let (train, val) = (("z/mentions/train.json", TRAIN.as_bytes()), ("z/mentions/val.json", VAL.as_bytes()));
+        Bench::new(&[
+            ("z/documents/yugioh.json", YUGIOH.as_bytes()),
+            train,
+            val,
+            ("z/documents/lego.json", pages),
+            ("y/x", b""),
+        ])
+    };
+    let refusal = |pages: &[u8]| bench(pages).refusal("zeshel @z").to_string();
+    let error = refusal(b"{}");
+    assert!(error.contains("lego.json") && error.contains("missing field"), "{error}");
+    // A world without entities.
+    let error = refusal(b"\n");
+    assert!(error.contains("lego.json: expected the pages of the world lego, found none"), "{error}");
+    let without = bench(LEGO.as_bytes());
+    std::fs::remove_file(without.path("z/documents/lego.json")).expect("removed");
+    let error = without.refusal("zeshel @z").to_string();
+    assert!(
+        error.contains("val.json") && error.contains("line 1") && error.contains("the mention's world lego: expected "),
+        "{error}"
+    );
+    assert_eq!(without.refusal("zeshel @y").kind(), Kind::Io);
+}
+
+#[test]
+fn pages_of_one_id_and_of_another_world_are_counted() {
+    let again = r#"{"document_id": "00A1", "title": "Kuriboh", "text": "Other words ."}"#;
+    let there = VAL.replace("lego", "yugioh");
+    let bench = Bench::new(&[
+        ("z/documents/yugioh.json", YUGIOH.as_bytes()),
+        ("z/documents/lego.json", format!("{LEGO}{again}\n").as_bytes()),
+        ("z/mentions/val.json", there.as_bytes()),
+    ]);
+    let report = bench.import("zeshel @z").expect("readable");
+    assert_eq!((report.skipped(SECOND_CONCEPT), report.noted[OTHER_WORLD]), (1, 1));
+    let said = &report.examples[SECOND_CONCEPT][0];
+    assert!(said.starts_with("00A1 at ") && said.ends_with("yugioh.json:1"), "{said}");
 }
 
 const BLINK: &str = r#"{"context_left": "No", "mention": "fever", "context_right": "today .", "label_id": 0, "label_title": "Fever", "label": "A high temperature.", "world": "signs"}
@@ -68,7 +105,13 @@ fn blink_brings_contexts_and_maybe_a_table() {
 {"entity": "Cough", "text": "Sudden air.", "idx": "https://en.wikipedia.org/wiki?curid=12"}
 "#;
     let bench = Bench::new(&[("train.jsonl", BLINK.as_bytes()), ("signs.jsonl", entities.as_bytes())]);
+    std::fs::create_dir(bench.path("tables")).expect("made");
+    std::fs::copy(bench.path("signs.jsonl"), bench.path("tables/signs.jsonl")).expect("copied");
+    std::fs::write(bench.path("tables/README.md"), "words").expect("written");
+    bench.import("blink --entities @tables --train @train.jsonl").expect("a folder of tables");
+    let folder = bench.concepts();
     let report = bench.import("blink --entities @signs.jsonl --train @train.jsonl").expect("readable");
+    assert_eq!(bench.concepts(), folder);
     let ids: Vec<_> = bench.concepts().into_iter().map(|concept| concept.id).collect();
     assert_eq!(ids, ["S7", "12"]);
     let corpus = Corpus::read(&bench.path("out"), "train").expect("readable");

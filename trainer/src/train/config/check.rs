@@ -169,7 +169,14 @@ impl Config {
             ("data.candidates", &data.candidates, lists),
         ];
         match paths.into_iter().find(|(_, path, needed)| *needed && path.as_os_str().is_empty()) {
-            Some((key, ..)) => Err(Error::input(format!("the configuration: `{key}`: expected a path, found nothing"))),
+            Some((key, ..)) => {
+                let expected = match (key, data.task) {
+                    ("data.candidates", Task::Rank) => "the lists that a ranker orders (--candidates)",
+                    ("data.candidates", _) => "lists with a ranker's scores to learn from (--distil)",
+                    _ => "a path",
+                };
+                Err(Error::input(format!("the configuration: `{key}`: expected {expected}, found nothing")))
+            }
             None if !multiplies_in(model.precision, device) => {
                 let found = format!("{:?}", model.precision).to_lowercase();
                 let expected = "f32, or bf16 on a processor with AMX or a GPU that has it, or f16 on a GPU that has it";

@@ -3,10 +3,12 @@
 mod check;
 mod counts;
 mod defaults;
+mod effect;
 mod keep;
 mod methods;
 mod read;
 
+pub use effect::idle;
 pub use methods::{Distillation, Fgsm, Transformation};
 
 use clap::ValueEnum;

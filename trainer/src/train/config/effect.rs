@@ -1,0 +1,62 @@
+//! Settings that change nothing, because another one leaves them without work.
+
+use super::{Config, LossKind, NegativeKind, Task};
+
+/// Why a setting of this key changes nothing; nothing if it may.
+pub fn idle(config: &Config, key: &str) -> Option<&'static str> {
+    let Config { data, loss, negatives, fgsm, distillation, transformation, .. } = config;
+    let (rank, listed) = (data.task == Task::Rank, !data.candidates.as_os_str().is_empty());
+    let (room, name) = key.split_once('.').unwrap_or(("", key));
+    match (room, name) {
+        ("negatives", _) if rank => Some("a ranker's negatives are the other candidates of its lists"),
+        ("negatives", name) if listed && name != "in_batch" => Some("negatives are the candidates of the lists"),
+        ("negatives", "mine_every" | "mine_top") if !negatives.mines() => Some("negatives.kind mines none"),
+        ("negatives", "hard_share") if negatives.kind != NegativeKind::Mixed => Some("negatives.kind is not mixed"),
+        ("negatives", "count" | "domain") if negatives.kind == NegativeKind::None => Some("negatives.kind is none"),
+        ("loss", "alpha" | "delta") if rank || loss.kind == LossKind::CrossEntropy => {
+            Some("only the proxy-based loss has it")
+        }
+        ("data", "top" | "add_gold") if !listed => Some("there are no lists (--candidates, --distil)"),
+        ("fgsm", "epsilon") if fgsm.lambda == 0.0 => Some("fgsm.lambda is 0"),
+        ("distillation", "temperature") if distillation.own_share >= 1.0 => Some("nothing is distilled (--distil)"),
+        ("transformation", name) if name != "weight" && transformation.weight == 0.0 => {
+            Some("transformation.weight is 0")
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_changes_nothing_is_told_from_what_does() {
+        let of = |base: Config, settings: &[&str], key: &str| {
+            let settings: Vec<String> = settings.iter().map(|setting| (*setting).to_owned()).collect();
+            idle(&base.read(None, &settings).expect("sound"), key).is_some()
+        };
+        let (link, rank) = (Config::default, Config::ranking);
+        for (base, settings, key, expected) in [
+            (rank(), &[][..], "negatives.count", true),
+            (rank(), &[], "loss.alpha", true),
+            (rank(), &["data.candidates=\"list\""], "data.top", false),
+            (link(), &[], "data.top", true),
+            (link(), &[], "negatives.count", false),
+            (link(), &["data.candidates=\"list\""], "negatives.count", true),
+            (link(), &["negatives.kind=random"], "negatives.mine_every", true),
+            (link(), &["negatives.kind=hard"], "negatives.mine_every", false),
+            (link(), &["negatives.kind=hard"], "negatives.hard_share", true),
+            (link(), &["loss.kind=cross-entropy"], "loss.delta", true),
+            (link(), &["loss.kind=proxy"], "loss.delta", false),
+            (link(), &["fgsm.lambda=0"], "fgsm.epsilon", true),
+            (link(), &["fgsm.lambda=1"], "fgsm.epsilon", false),
+            (link(), &[], "transformation.norm", true),
+            (link(), &["transformation.weight=1"], "transformation.norm", false),
+            (link(), &[], "distillation.temperature", true),
+            (link(), &[], "optimiser.batch", false),
+        ] {
+            assert_eq!(of(base, settings, key), expected, "{settings:?} {key}");
+        }
+    }
+}
