@@ -1,6 +1,6 @@
 //! PEL: entity linking against a knowledge base, pure and synchronous, the same natively and in wasm.
 //!
-//! The rooms in the order of the pipeline; a room uses lower ones only.
+//! The rooms and who uses whom are in DESIGN.md; here they stand by name.
 
 pub mod abbreviations;
 #[cfg(feature = "autodiff")]

@@ -129,6 +129,7 @@ fn the_tables_of_t_biencoder_are_measured_on_every_split() {
         heads,
         [
             ["bm25", "-", "-"],
+            ["bm25-definitions", "-", "-"],
             ["untrained encoder", "-", "-"],
             ["Biencoder", "DUAL", "Random-CD"],
             ["T-Biencoder", "DUAL", "Random-ID"]
@@ -136,7 +137,7 @@ fn the_tables_of_t_biencoder_are_measured_on_every_split() {
     );
     assert!(done.err.contains("warning: ") && done.err.contains("(by type) that training has too"), "{}", done.err);
     // Both splits, and the minutes of an epoch.
-    assert!(table[4][3..].iter().all(|cell| cell != "-"), "{table:?}");
+    assert!(table[5][3..].iter().all(|cell| cell != "-"), "{table:?}");
     assert_eq!(rows(&bench, "t-4")[0][2..], ["Biencoder DUAL", "T-Biencoder DUAL"]);
     // Documents that do not say where they belong cannot be searched there.
     let within = line("--table t-5 --only b-dual-random-id --within-domain").replace("@tables", "@within");

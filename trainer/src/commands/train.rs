@@ -130,6 +130,10 @@ impl RunArgs {
         };
         let device = device.open(Work::Long)?;
         eprintln!("{toml}\non {}", device.name);
+        if config.negatives.in_batch && config.optimiser.micro() < config.optimiser.batch {
+            let micro = config.optimiser.micro();
+            eprintln!("warning: negatives of the batch are those of a micro-batch of {micro} (optimiser.micro_batch)");
+        }
         for key in self.settings.iter().filter_map(|setting| Some(setting.split_once('=')?.0.trim())) {
             if let Some(reason) = idle(config, key) {
                 eprintln!("warning: --set {key} changes nothing: {reason}");

@@ -69,7 +69,8 @@ pub struct ExperimentArgs {
     pub rerank: Vec<u32>,
     /// Cross-validation: an option with the values to try; several options are combined [default: BLINK's table 10]
     #[arg(long, value_name = "KEY=VALUE,VALUE",
-        default_values = ["optimiser.learning_rate=2e-6,5e-6,1e-5,2e-5", "optimiser.batch=128,256"], hide_default_value = true)]
+        default_values = ["optimiser.learning_rate=2e-6,5e-6,1e-5,2e-5", "optimiser.batch=128,256", "view.mention_tokens=32,64,128"],
+        hide_default_value = true)]
     pub grid: Vec<String>,
     /// Cross-validation: the number of folds
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..))]

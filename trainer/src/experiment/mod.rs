@@ -248,7 +248,11 @@ impl Bench<'_> {
         let config = self.config(&[], 0)?;
         let (name, systems, splits) = match self.family {
             Family::Pel => ("baselines.json", vec![System::Tfidf, System::Majority], vec![&args.split]),
-            _ => ("baselines-bm25.json", vec![System::Bm25], vec![&args.split, &config.validation.split]),
+            _ => (
+                "baselines-t-biencoder.json",
+                vec![System::Bm25, System::Bm25Definitions],
+                vec![&args.split, &config.validation.split],
+            ),
         };
         let mut all: Vec<Measured> = kept(&folder.join(name), || {
             let mut all: Vec<Measured> = Vec::new();

@@ -212,6 +212,8 @@ impl<'a> Stages<'a> {
                     format!("data.candidates={}", toml(&list)),
                     format!("data.top={}", config.data.top),
                     "negatives.kind=none".into(),
+                    // Both losses are over one set of candidates (equations 8 and 9).
+                    "negatives.in_batch=false".into(),
                     format!("distillation.own_share={own:?}"),
                 ];
                 self.run(&slug, &settings)

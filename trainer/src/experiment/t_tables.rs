@@ -72,7 +72,7 @@ pub fn markdown(table: TableId, baselines: &[Measured], rows: &Rows, splits: [&s
     };
     text.trainings(rows.iter().flat_map(|(_, measured)| measured));
     if rows.iter().any(|(row, _)| row.scorer == Scorer::SumOfMax) {
-        text.note(&format!("SOM orders the {FIRST_PASS} concepts that the means of token vectors find first."));
+        text.note(&format!("SOM orders the {FIRST_PASS} concepts that whole vectors find first."));
     }
     note.iter().for_each(|words| text.note(words));
     text.text

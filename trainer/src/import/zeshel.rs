@@ -49,8 +49,8 @@ struct Waiting {
     row: Row,
 }
 
-/// Reads the folder and writes `kb.jsonl`, `documents.jsonl` and the mentions of each split. The splits `val` and `test` become `dev`
-/// and `test`; a world is the source of its concepts and the domain of its documents.
+/// Reads the folder and writes `kb.jsonl`, `documents.jsonl` and the mentions of each split. The split `val` becomes `dev`, and both
+/// that hold out mentions of the training worlds `heldout`; a world is the source of its concepts and the domain of its documents.
 ///
 /// # Errors
 /// If the folder has no such files, a file cannot be read, a line is no page or no mention, or the output cannot be written.
@@ -59,7 +59,12 @@ pub fn read(folder: &Path, output: &mut Output, report: &mut Report, counter: &m
     let mut corpus = Annotated::default();
     let worlds = files(folder, "documents")?;
     for (name, path) in files(folder, "mentions")? {
-        let split = if name == "val" { "dev" } else { &name };
+        let split = match &*name {
+            "val" => "dev",
+            // Known worlds; whether training has the concept is told of each mention.
+            "heldout_train_seen" | "heldout_train_unseen" => "heldout",
+            name => name,
+        };
         corpus.split(split);
         for_each_line(&path, |number, line| {
             counter.step();

@@ -36,7 +36,7 @@ impl Run<'_> {
     pub(super) fn advance(&mut self, step: usize) -> Result<Times> {
         interrupt::check()?;
         let mut mining = 0.0;
-        if self.config.mines() && step.is_multiple_of(self.config.negatives.mine_every) {
+        if self.config.mines() && step.is_multiple_of(self.mine_every()) {
             mining = self.mine(step)?;
         }
         let began = Instant::now();
@@ -125,12 +125,20 @@ impl Run<'_> {
         Ok(Learned { loss, tokens, without_negatives, stepped, named: all_named })
     }
 
+    /// Steps from one mining pass to the next.
+    fn mine_every(&self) -> usize {
+        match self.config.negatives.mine_every {
+            0 => self.examples.len().div_ceil(self.config.optimiser.batch).max(1),
+            steps => steps,
+        }
+    }
+
     /// Mines for the examples until the next mining pass; returns the seconds.
     fn mine(&mut self, step: usize) -> Result<f64> {
         let began = Instant::now();
         let Examples::Mentions(mentions) = &self.examples else { return Ok(0.0) };
         let batch = self.config.optimiser.batch;
-        let until = (step + self.config.negatives.mine_every).min(self.steps);
+        let until = (step + self.mine_every()).min(self.steps);
         let mut numbers: Vec<usize> = (step * batch..until * batch).map(|position| self.order.at(position)).collect();
         numbers.sort_unstable();
         numbers.dedup();

@@ -1,7 +1,7 @@
 //! Batches: which entities each mention of a micro-batch is compared with.
 
 use super::catalogue::{Catalogue, SequenceId};
-use super::config::{Config, Domain, Negatives};
+use super::config::{Config, Negatives};
 use super::examples::{Example, Pair};
 use super::random::{Purpose, stream};
 use pel_shared::error::{Error, Result};
@@ -196,12 +196,11 @@ fn draw_negatives(
     let mut drawn: Vec<SequenceId> = index::sample(random, hard.len(), wanted).iter().map(|at| hard[at]).collect();
     let all = options.random_count() + options.hard_count();
     // A small knowledge base may not have so many.
-    let within = (options.domain == Domain::Inside).then_some(gold);
     for _ in 0..20 * all {
         if drawn.len() == all {
             break;
         }
-        let concept = catalogue.draw_concept(within, random);
+        let concept = catalogue.draw_concept(options.domain, gold, random);
         if concept == gold {
             continue;
         }

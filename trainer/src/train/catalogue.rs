@@ -1,6 +1,6 @@
 //! The concepts of a run, tokenized: what mentions are drawn to and pushed away from.
 
-use super::config::DomainOf;
+use super::config::{Domain, DomainOf};
 use crate::indexing::{Rows, rows};
 use crate::kb_file;
 use pel_shared::bundle::{View, ViewOptions};
@@ -8,7 +8,7 @@ use pel_shared::error::Result;
 use pel_shared::kb::{Concept, ConceptId, KnowledgeBase};
 use pel_shared::tokens::{Encoded, Tokens};
 use rand::Rng;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::path::Path;
 
@@ -33,6 +33,8 @@ pub struct Catalogue {
     /// Whether the first row of a concept is its template.
     templates: bool,
     domains: Domains,
+    /// The concepts of the domains that training has, if these are not all.
+    trained: Option<Vec<ConceptId>>,
 }
 
 /// The domains of the concepts.
@@ -107,7 +109,7 @@ impl Catalogue {
             *place = if place.end == 0 { row..row + 1 } else { place.start..row + 1 };
         }
         let domains = Domains::new(&kb, domains);
-        Ok(Self { kb, rows, places, templates: view.concepts != View::Names, domains })
+        Ok(Self { kb, rows, places, templates: view.concepts != View::Names, domains, trained: None })
     }
 
     /// The sequences of a concept: its template if the view has one, then its names.
@@ -144,11 +146,32 @@ impl Catalogue {
         self.sequences_of(concept).nth(at)
     }
 
-    /// Draws a concept, all alike; only from the domain of a concept if one is given.
-    pub fn draw_concept(&self, within: Option<ConceptId>, random: &mut impl Rng) -> ConceptId {
-        let Some(within) = within else { return ConceptId(random.random_range(0..self.kb.len() as u32)) };
-        let members = &self.domains.members[self.domain(within).0 as usize];
-        members[random.random_range(0..members.len())]
+    /// Says of which concepts training has mentions; until then it has of all domains.
+    pub fn train_on(&mut self, concepts: impl IntoIterator<Item = ConceptId>) {
+        let domains: BTreeSet<DomainId> = concepts.into_iter().map(|concept| self.domain(concept)).collect();
+        let whole = domains.len() == self.domains.names.len();
+        let mut trained: Vec<ConceptId> =
+            domains.iter().flat_map(|domain| self.members(*domain)).copied().filter(|_| !whole).collect();
+        trained.sort_unstable();
+        self.trained = (!trained.is_empty()).then_some(trained);
+    }
+
+    /// The concepts of the domains that training has; nothing if these are all.
+    pub fn trained(&self) -> Option<&[ConceptId]> {
+        self.trained.as_deref()
+    }
+
+    /// Draws a negative's concept, all alike, from the domains that `from` says for this right one.
+    pub fn draw_concept(&self, from: Domain, gold: ConceptId, random: &mut impl Rng) -> ConceptId {
+        let members = match from {
+            Domain::Across => None,
+            Domain::Trained => self.trained(),
+            Domain::Inside => Some(self.members(self.domain(gold))),
+        };
+        match members {
+            None => ConceptId(random.random_range(0..self.kb.len() as u32)),
+            Some(members) => members[random.random_range(0..members.len())],
+        }
     }
 
     /// The domain of a concept.

@@ -143,7 +143,7 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
         Task::Align => pel_shared::bundle::ViewOptions { concepts: View::Names, ..config.view_options() },
     };
     let tables = std::iter::once(&config.data.kb).chain(&config.data.more_kbs).map(PathBuf::as_path);
-    let catalogue = Catalogue::read(tables, &model.tokens, &view, config.data.domains)?;
+    let mut catalogue = Catalogue::read(tables, &model.tokens, &view, config.data.domains)?;
     let (examples, report) = match config.data.task {
         Task::Link | Task::Rank => {
             let (mentions, report) = examples::mentions(config, &catalogue, &model.tokens, &view)?;
@@ -152,6 +152,9 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
         }
         Task::Align => (Examples::Pairs(examples::pairs(&catalogue)?), Report::default()),
     };
+    if let Examples::Mentions(mentions) = &examples {
+        catalogue.train_on(mentions.iter().map(|example| example.concept));
+    }
     let checkpoints = checkpoints.over(fingerprint(&catalogue, &examples), data.as_deref())?;
     let held_out = match config.data.corpus.as_os_str().is_empty() {
         true => None,

@@ -173,7 +173,12 @@ impl Survey {
         let mut found = HardNegatives::with_capacity(examples.len());
         let mut progress = Progress::new("mining hard negatives", examples.len() as u64, "mentions");
         for (domain, places) in by_domain(config, catalogue, examples) {
-            let index = self.sequences(domain, model, catalogue)?;
+            let members = match (domain, config.negatives.domain) {
+                (Some(domain), _) => Some(catalogue.members(domain)),
+                (None, Domain::Trained) => catalogue.trained(),
+                (None, _) => None,
+            };
+            let index = self.sequences(members, model, catalogue)?;
             for places in places.chunks(1024) {
                 interrupt::check()?;
                 let queries: Vec<f32> =
@@ -194,14 +199,14 @@ impl Survey {
         Ok(found)
     }
 
-    /// An index of the sequences of a domain, or of all; sequences stand for themselves in it.
-    fn sequences(&self, domain: Option<DomainId>, model: &Model, catalogue: &Catalogue) -> Result<Index> {
-        let Some(domain) = domain else {
+    /// An index of the sequences of some concepts, or of all; sequences stand for themselves in it.
+    fn sequences(&self, members: Option<&[ConceptId]>, model: &Model, catalogue: &Catalogue) -> Result<Index> {
+        let Some(members) = members else {
             let all: Vec<ConceptId> = (0..catalogue.rows().sequences.len() as u32).map(ConceptId).collect();
             return self.index(&self.vectors, &all, model);
         };
-        let members = catalogue.members(domain).iter();
-        let mut own: Vec<u32> = members.flat_map(|concept| catalogue.sequences_of(*concept)).map(|own| own.0).collect();
+        let mut own: Vec<u32> =
+            members.iter().flat_map(|concept| catalogue.sequences_of(*concept)).map(|own| own.0).collect();
         own.sort_unstable();
         own.dedup();
         let vectors: Vec<f32> =

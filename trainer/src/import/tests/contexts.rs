@@ -28,6 +28,8 @@ fn zeshel_has_worlds_and_counts_words() {
         ("z/documents/lego.json", LEGO.as_bytes()),
         ("z/mentions/train.json", TRAIN.as_bytes()),
         ("z/mentions/val.json", VAL.as_bytes()),
+        ("z/mentions/heldout_train_seen.json", VAL.as_bytes()),
+        ("z/mentions/heldout_train_unseen.json", VAL.as_bytes()),
     ]);
     let report = bench.import("zeshel @z").expect("readable");
     let concepts = bench.concepts();
@@ -40,6 +42,7 @@ fn zeshel_has_worlds_and_counts_words() {
     assert_eq!((train.mentions[0].mention.start, train.mentions[0].mention.seen_in_train), (24, Some(true)));
     let dev = Corpus::read(&bench.path("out"), "dev").expect("readable");
     assert_eq!(dev.mentions[0].mention.id.as_deref(), Some("00B1"));
+    assert_eq!(Corpus::read(&bench.path("out"), "heldout").expect("readable").mentions.len(), 2);
     let domains: Vec<_> = documents(&bench.path("out")).expect("readable").into_iter().map(|one| one.domain).collect();
     assert_eq!(domains, [Some("lego".to_owned()), Some("yugioh".to_owned())]);
     for (reason, count) in [(MISPLACED, 1), (UNKNOWN_DOCUMENT, 1), (UNKNOWN_CONCEPT, 1)] {

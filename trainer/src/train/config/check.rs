@@ -119,10 +119,9 @@ impl Config {
         if link && !listed && !drawn && !negatives.in_batch {
             return refuse("negatives", "a count, or in_batch = true", &"no negatives at all");
         }
-        if !listed && negatives.mines() && (negatives.mine_every == 0 || negatives.mine_top < negatives.hard_count()) {
-            let expected = "mine_every of at least 1, and mine_top no smaller than the hard ones of a mention";
-            let found = format!("{} and {}", negatives.mine_every, negatives.mine_top);
-            return refuse("negatives", expected, &found);
+        if !listed && negatives.mines() && negatives.mine_top < negatives.hard_count() {
+            let expected = format!("at least the {} hard ones of a mention", negatives.hard_count());
+            return refuse("negatives.mine_top", &expected, &negatives.mine_top);
         }
         if !(optimiser.learning_rate > 0.0 && optimiser.learning_rate < 1.0) {
             return refuse("optimiser.learning_rate", "a small positive number", &optimiser.learning_rate);

@@ -28,9 +28,10 @@ impl Config {
                 in_batch: true,
                 count: 10,
                 mine_top: 10,
+                domain: Domain::Trained,
                 ..Negatives::default()
             },
-            optimiser: Optimiser { batch: 128, ..Optimiser::default() },
+            optimiser: Optimiser { learning_rate: 2e-5, batch: 128, epochs: 5.0, ..Optimiser::default() },
             ..Self::default()
         }
         .as_blink_reads()
@@ -45,8 +46,9 @@ impl Config {
             negatives: Negatives {
                 kind: NegativeKind::Random,
                 count: 15,
-                // Hard ones are the nearest.
+                // Hard ones are the nearest, by the model of each epoch.
                 mine_top: 15,
+                mine_every: 0,
                 domain: Domain::Inside,
                 ..Negatives::default()
             },

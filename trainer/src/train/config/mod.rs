@@ -197,7 +197,7 @@ pub struct Negatives {
     pub hard_share: f64,
     /// Whether the entities of a batch's other mentions are negatives too.
     pub in_batch: bool,
-    /// Steps between two searches over the whole knowledge base for hard negatives.
+    /// Steps between two searches for hard negatives; 0 = an epoch.
     pub mine_every: usize,
     /// Hard negatives are drawn from so many of the nearest wrong entities.
     pub mine_top: usize,
@@ -209,9 +209,11 @@ pub struct Negatives {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Domain {
-    /// From all of them: Random-CD, Hard-CD.
+    /// From all of the knowledge base.
     #[default]
     Across,
+    /// From all that training has mentions of: Random-CD, Hard-CD. What is tested on other domains has then not been trained against.
+    Trained,
     /// From that of the right entity: Random-ID, Hard-ID.
     Inside,
 }

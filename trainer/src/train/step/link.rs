@@ -7,6 +7,7 @@
 //! ```
 
 use super::super::batch::{LinkBatch, Pairing, tokens_of};
+use super::super::config::LossKind;
 use super::{Outcome, Step, Worst, tokens_in, towards};
 use burn::module::Module;
 use burn::tensor::Tensor;
@@ -85,7 +86,12 @@ impl Step<'_> {
         let width = batch.entities.len();
         let teacher = self.matrix(batch.taught.iter().map(|score| score.unwrap_or(0.0)).collect(), width);
         let listed = batch.taught.iter().map(|score| f32::from(u8::from(score.is_some()))).collect();
-        let student = scores * self.config.loss.scale;
+        // Cosines are no logits: the proxy-based loss sharpens its own by α.
+        let student = scores
+            * match self.config.loss.kind {
+                LossKind::CrossEntropy => self.config.loss.scale,
+                LossKind::Proxy => self.config.loss.alpha,
+            };
         let taught = loss::distillation(student, teacher, &self.matrix(listed, width), options.temperature);
         own * options.own_share + taught * (1.0 - options.own_share)
     }

@@ -1,9 +1,11 @@
 //! Which concepts a mention is pushed away from.
 
+use super::super::METRICS;
 use super::super::batch::{HardNegatives, LinkBatch, Pairing, link_batch, rank_batch};
 use super::super::catalogue::SequenceId;
 use super::super::config::{Config, Domain, DomainOf, NegativeKind};
 use super::super::examples::Example;
+use super::super::log::{Event, read};
 use super::super::survey::Survey;
 use super::methods::{lists, ranking};
 use super::steps::Start;
@@ -203,4 +205,47 @@ fn the_nearest_wrong_ones_are_mined() {
             }
         }
     }
+}
+
+#[test]
+fn negatives_across_domains_may_be_kept_to_those_that_training_has() {
+    let root = tempfile::tempdir().expect("a folder");
+    let mut config = typed(root.path());
+    config.data.only_domains = vec!["Sign".into()];
+    (config.negatives.kind, config.negatives.count, config.negatives.mine_top) = (NegativeKind::Random, 3, 50);
+    for (domain, others) in [(Domain::Across, true), (Domain::Trained, false)] {
+        config.negatives.domain = domain;
+        let mut start = Start::new(config.clone());
+        let golds: Vec<ConceptId> = start.examples.iter().map(|example| example.concept).collect();
+        start.catalogue.train_on(golds.iter().copied());
+        let own = start.catalogue.domain(golds[0]);
+        let is_other = |sequence: SequenceId| {
+            (0..8).map(ConceptId).all(|one| start.catalogue.domain(one) != own || !start.catalogue.has(one, sequence))
+        };
+        let batch = start.batch();
+        assert!(batch.pairing.contains(&Pairing::Negative));
+        if !others {
+            assert!(!batch.entities.iter().any(|entity| is_other(*entity)));
+        }
+        let Start { config, catalogue, model, examples, device } = &start;
+        let numbered: Vec<(usize, &Example)> = examples.iter().enumerate().collect();
+        let survey = Survey::new(model, catalogue, device).expect("encoded");
+        let mined = survey.mine(config, model, catalogue, &numbered).expect("the device works");
+        assert!(mined.values().all(|found| !found.is_empty()));
+        assert_eq!(mined.values().flatten().any(|sequence| is_other(*sequence)), others, "{domain:?}");
+    }
+}
+
+#[test]
+fn hard_negatives_may_be_mined_once_an_epoch() {
+    let root = tempfile::tempdir().expect("a folder");
+    let mut config = typed(root.path());
+    (config.negatives.kind, config.negatives.mine_every, config.optimiser.batch) = (NegativeKind::Hard, 0, 4);
+    config.optimiser.steps = Some(5);
+    let out = root.path().join("run");
+    let trained = run(&config, &out).expect("it trains");
+    assert_eq!(trained.examples, 8);
+    let mined = |event: &Event| if let Event::Mining { step, .. } = event { Some(*step) } else { None };
+    let steps: Vec<usize> = read(&out.join(METRICS)).expect("kept").iter().filter_map(mined).collect();
+    assert_eq!(steps, [0, 2, 4]);
 }

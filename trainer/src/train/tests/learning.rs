@@ -220,7 +220,9 @@ fn the_papers_settings_are_where_training_begins() {
         (blink.negatives.kind, blink.negatives.in_batch, blink.negatives.mine_top),
         (NegativeKind::Hard, true, 10)
     );
+    assert_eq!((of(&blink), blink.negatives.domain), ((2e-5, 0.25, 128, 5.0), Domain::Trained));
     let t = Config::t_biencoder();
+    assert_eq!(t.negatives.mine_every, 0);
     assert_eq!(
         (t.negatives.count, t.optimiser.batch, t.optimiser.epochs, t.negatives.domain),
         (15, 64, 5.0, Domain::Inside)
