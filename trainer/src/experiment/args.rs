@@ -189,7 +189,7 @@ impl TableId {
         matches!(self, Pel5 | Blink2 | Blink3 | Blink4 | Blink6 | Blink8 | Blink9 | BlinkFigure3)
     }
 
-    /// Whether its models are stages of one another, no rows that are trained apart ([`stages`](super::stages)).
+    /// Whether its models are stages of one another, no rows that are trained apart.
     pub fn has_stages(self) -> bool {
         self == Self::Pel5 || self.family() == Family::Blink && self != Self::BlinkFolds
     }
