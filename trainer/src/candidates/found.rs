@@ -26,9 +26,9 @@ impl Found {
         let mut read = Split::read(corpus, split, every, kb, None)?;
         read.mentions.retain(|gold| gold.concept.is_some());
         if read.mentions.is_empty() {
-            let among = if every > 1 { format!(" among every {every}th of its mentions") } else { String::new() };
+            let among = if every > 1 { format!(" (one of {every} was looked at)") } else { String::new() };
             return Err(Error::input(format!(
-                "{}: the split {split} has none{among} whose concept is in the knowledge base",
+                "{}: the split {split} has no mention whose concept is in the knowledge base{among}",
                 corpus.display()
             )));
         }

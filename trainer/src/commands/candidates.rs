@@ -155,9 +155,10 @@ fn finish(args: &CandidatesArgs, kb: &KnowledgeBase, found: Found, device: &Open
         let best: Vec<Ranked> = best.collect();
         split.mentions.iter().zip(&best).filter(first).count()
     });
+    let most = found.ranked.iter().map(Vec::len).max().unwrap_or(0);
     if json {
         let said = serde_json::json!({
-            "out": args.out, "mentions": split.mentions.len(), "top": args.top(), "recall_1": share(right) / 100.0,
+            "out": args.out, "mentions": split.mentions.len(), "top": most.min(args.top() as usize), "recall_1": share(right) / 100.0,
             "recall": share(listed) / 100.0, "ranker_accuracy": ordered.map(|ordered| share(ordered) / 100.0),
             "ranker_normalised_accuracy": ordered.map(|ordered| ordered as f64 / listed.max(1) as f64),
         });
@@ -165,11 +166,33 @@ fn finish(args: &CandidatesArgs, kb: &KnowledgeBase, found: Found, device: &Open
         return Ok(());
     }
     println!("{}: {} mentions", args.out.display(), split.mentions.len());
-    let most = found.ranked.iter().map(Vec::len).max().unwrap_or(0);
     println!("the right concept is first for {:.1} %, among {most} for {:.1} %", share(right), share(listed));
     if let Some(ordered) = ordered {
         let normalised = 100.0 * ordered as f64 / listed.max(1) as f64;
         println!("first by the ranker for {:.1} % (of those that are among them {normalised:.1} %)", share(ordered));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: CandidatesArgs,
+    }
+
+    #[test]
+    fn lists_that_are_there_keep_their_length() {
+        let top = |line: &str| {
+            let words = line.split_whitespace();
+            Line::try_parse_from(words).unwrap_or_else(|error| panic!("{error}")).args.top()
+        };
+        let from = "pel --from a.jsonl --kb kb.jsonl --ranker rank --corpus corpus --out b.jsonl";
+        assert_eq!((top(from), top(&format!("{from} --top 4"))), (u32::MAX, 4));
+        assert_eq!(top("pel --run run --corpus corpus --out b.jsonl"), 16);
+    }
 }
