@@ -95,6 +95,27 @@ fn candidates_are_found_ranked_taught_and_linked() {
     let table = done(&bench, &format!("{} --ranker @rank/model --rerank 3", line.replace("jsonl", "table")));
     assert!(table.contains("chosen by the ranker"), "{table}");
 
+    // The same candidates in the same order, with the places that they had.
+    let line = "explain --bundle @bundle --file @note.txt --span SPAN --device cpu";
+    let link = json(ranked.lines().next().expect("a line"));
+    let line = line.replace("SPAN", &format!("{}:{}", link["start"], link["end"]));
+    let why = json(&done(&bench, &format!("{line} --ranker @rank/model --rerank 3 --json")));
+    let of = |key: &str| -> Vec<Value> {
+        why["candidates"].as_array().expect("a list").iter().map(|one| one[key].clone()).collect()
+    };
+    let linked = |key: &str| -> Vec<Value> {
+        link["candidates"].as_array().expect("a list").iter().map(|one| one[key].clone()).collect()
+    };
+    assert_eq!((of("id"), of("ranker_score")), (linked("id"), linked("ranker_score")));
+    let plain = json(&done(&bench, &format!("{line} --json")));
+    let before = plain["candidates"].as_array().expect("a list").iter().map(|one| one["id"].clone());
+    let before: Vec<Value> = before.collect();
+    let places: Vec<usize> = of("first_stage_rank").iter().filter_map(Value::as_u64).map(|at| at as usize).collect();
+    assert_eq!(places.iter().map(|at| before[at - 1].clone()).collect::<Vec<_>>(), of("id"));
+    assert!(plain["candidates"][0].get("ranker_score").is_none(), "{plain}");
+    let shown = done(&bench, &format!("{line} --ranker @rank/model --rerank 3"));
+    assert!(shown.contains("Before") && shown.contains("the ranker") && shown.contains(" first of 3"), "{shown}");
+
     let evaluated = done(
         &bench,
         "evaluate --bundle @bundle --corpus @ --split dev --train-split none --systems link,bm25 --ranker @rank/model --rerank 2,3 \

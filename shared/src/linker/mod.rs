@@ -94,6 +94,12 @@ impl Link {
             _ => None,
         }
     }
+
+    /// Leaves the first `count` candidates.
+    pub fn truncate(&mut self, count: usize) {
+        self.candidates.truncate(count);
+        self.ranker_scores.truncate(count);
+    }
 }
 
 impl Linker {

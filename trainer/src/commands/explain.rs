@@ -1,24 +1,30 @@
 //! `pel explain`: one mention on its way to a decision.
 
 use super::index::ScorerChoice;
-use super::link::{link, linker};
+use super::link::{link, linker, rerank};
 use crate::device::{DeviceArgs, Work};
 use crate::tables::table;
+use crate::train::model::open_ranker;
 use crate::{bundles, files};
 use clap::Args;
 use pel_shared::biencoder::Side;
+use pel_shared::bundle::cut_words;
 use pel_shared::detect::{Detected, Origin};
 use pel_shared::error::{Error, Result};
 use pel_shared::linker::{Link, LinkOptions, Linker, Met, Prepared};
 use pel_shared::nil::Decision;
+use pel_shared::report::Named;
 use pel_shared::text::Span;
+use pel_shared::tokens::Cut;
+use serde::Serialize;
 use std::path::PathBuf;
 
 /// Show one mention's tokens, candidates, scores, and why it was linked or not
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  pel explain --bundle bundle --text 'No chest pain today.' --mention 'chest pain'\n  \
-    pel explain --bundle bundle --file note.txt --span 120:131"
+    pel explain --bundle bundle --file note.txt --span 120:131\n  \
+    pel explain --bundle bundle --file note.txt --mention 'chest pain' --ranker rank/model --rerank 16"
 )]
 pub struct ExplainArgs {
     /// The bundle
@@ -45,6 +51,44 @@ pub struct ExplainArgs {
     /// How the mention is compared with concepts, as in `pel link` [default: what the bundle holds]
     #[arg(long, value_enum)]
     scorer: Option<ScorerChoice>,
+    /// Have a ranker put the first K candidates into order, as in `pel link`
+    #[arg(long, value_name = "K", requires = "ranker", value_parser = clap::value_parser!(u32).range(2..))]
+    rerank: Option<u32>,
+    /// The ranker: the model of `pel train --stage rank`
+    #[arg(long, value_name = "MODEL", requires = "rerank")]
+    ranker: Option<PathBuf>,
+}
+
+/// What the first stage said, where a ranker has put its candidates into another order.
+struct FirstStage {
+    /// Its nearest candidate.
+    nearest: Named,
+    /// The place of each candidate of the link then, from 1.
+    places: Vec<usize>,
+}
+
+/// A candidate, with what a ranker says of it.
+#[derive(Serialize)]
+struct Shown {
+    #[serde(flatten)]
+    met: Met,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ranker_score: Option<f32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first_stage_rank: Option<usize>,
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Explained<'a> {
+    span: Span,
+    mention: &'a str,
+    tokens: Vec<String>,
+    cut: Cut,
+    decision: Decision,
+    threshold: Option<f32>,
+    lift: f32,
+    candidates: Vec<Shown>,
 }
 
 /// Runs `pel explain`.
@@ -60,37 +104,77 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let span = span(args, &text)?;
     let opened = device.open(Work::Short)?;
     let linker = linker(&args.bundle, bundles::open(&args.bundle)?, args.scorer, &opened)?;
-    let options = LinkOptions { k: usize::from(args.k), threshold: args.threshold, ..LinkOptions::default() };
+    let ranker = args.ranker.as_ref().map(|folder| open_ranker(folder, &opened.device)).transpose()?;
+    let k = usize::from(args.k).max(args.rerank.map_or(0, |count| count as usize));
+    let options = LinkOptions { k, threshold: args.threshold, ..LinkOptions::default() };
     let given = vec![Detected { span, origin: Origin::Given }];
-    let links = link(&linker, &text, given.clone(), &options)?;
-    let link = links.first().ok_or_else(|| Error::input("no mention"))?;
+    let mut links = link(&linker, &text, given.clone(), &options)?;
+    let before = links.first().cloned();
+    if let (Some(ranker), Some(count)) = (&ranker, args.rerank) {
+        rerank(&linker, ranker, &text, &mut links, count)?;
+    }
+    let (link, before) = links.first_mut().zip(before).ok_or_else(|| Error::input("no mention"))?;
+    link.truncate(usize::from(args.k));
+    let first_stage = first_stage(&linker, link, &before)?;
     let prepared = linker.prepare(&text, given)?;
     let ids = prepared.sequences().first().map_or(Vec::new(), |encoded| encoded.ids.clone());
     let tokens: Vec<String> = ids.iter().map(|id| linker.bundle().tokens.token(*id)).collect();
     let met = met(&linker, &prepared, link)?;
     let threshold = args.threshold.or(linker.bundle().manifest.nil.threshold);
     if json {
-        let said = serde_json::json!({
-            "span": span, "mention": &text[span.start..span.end], "tokens": tokens, "cut": link.cut,
-            "decision": link.decision, "threshold": threshold, "lift": link.lift, "candidates": met,
+        let place = |at: usize| Some(*first_stage.as_ref()?.places.get(at)?);
+        let shown = met.into_iter().enumerate().map(|(at, met)| Shown {
+            met,
+            ranker_score: link.ranker_scores.get(at).copied(),
+            first_stage_rank: place(at),
         });
-        println!("{said}");
+        let explained = Explained {
+            span,
+            mention: &text[span.start..span.end],
+            tokens,
+            cut: link.cut,
+            decision: link.decision,
+            threshold,
+            lift: link.lift,
+            candidates: shown.collect(),
+        };
+        let line = serde_json::to_string(&explained);
+        println!("{}", line.map_err(|cause| Error::io("encoding JSON").caused_by(cause))?);
         return Ok(());
     }
     println!("Mention   {:?}, bytes {}..{}", &text[span.start..span.end], span.start, span.end);
     println!("Tokens    {} ({})", tokens.join(" "), tokens.len());
-    if let Some(cut) = pel_shared::bundle::cut_words(link.cut) {
+    if let Some(cut) = cut_words(link.cut) {
         println!("Cut       {cut}");
     }
-    let mut table = table(["", "Concept", "Id", "Score", "Through", "Unrounded"]);
+    print_candidates(&met, link, first_stage.as_ref());
+    print_tokens(&met);
+    println!("Decision  {}", decision(link, &met, first_stage.as_ref(), threshold));
+    Ok(())
+}
+
+/// What the first stage said of a link that a ranker has put into order; nothing if none has.
+fn first_stage(linker: &Linker, link: &Link, before: &Link) -> Result<Option<FirstStage>> {
+    let Some(nearest) = before.candidates.first().filter(|_| !link.ranker_scores.is_empty()) else { return Ok(None) };
+    let place = |concept| before.candidates.iter().position(|one| one.concept == concept).map_or(0, |at| at + 1);
+    let places = link.candidates.iter().map(|candidate| place(candidate.concept)).collect();
+    Ok(Some(FirstStage { nearest: linker.named(nearest)?, places }))
+}
+
+fn print_candidates(met: &[Met], link: &Link, first_stage: Option<&FirstStage>) {
+    let own = ["", "Concept", "Id", "Score", "Through", "Unrounded"];
+    let second = ["Ranker", "Before"];
+    let mut table = table(own.into_iter().chain(second.into_iter().filter(|_| first_stage.is_some())));
     for (rank, met) in met.iter().enumerate() {
         let (score, exact) = (format!("{:.4}", met.score), format!("{:.4}", met.best_text_score));
-        table.add_row([(rank + 1).to_string(), met.name.clone(), met.id.clone(), score, met.best_text.clone(), exact]);
+        let own = [(rank + 1).to_string(), met.name.clone(), met.id.clone(), score, met.best_text.clone(), exact];
+        let second = first_stage.map(|before| {
+            let score = link.ranker_scores.get(rank).map_or("-".to_owned(), |score| format!("{score:.4}"));
+            [score, before.places[rank].to_string()]
+        });
+        table.add_row(own.into_iter().chain(second.into_iter().flatten()));
     }
     println!("{table}");
-    print_tokens(&met);
-    println!("Decision  {}", decision(link, &met, threshold));
-    Ok(())
 }
 
 fn span(args: &ExplainArgs, text: &str) -> Result<Span> {
@@ -128,7 +212,7 @@ fn print_tokens(met: &[Met]) {
     println!("Sum       {sum:.4}, the tokens of the mention with the nearest of {name} ({})", best.best_text);
 }
 
-fn decision(link: &Link, met: &[Met], threshold: Option<f32>) -> String {
+fn decision(link: &Link, met: &[Met], first_stage: Option<&FirstStage>, threshold: Option<f32>) -> String {
     let limit = match (threshold, link.lift) {
         (None, _) => "there is no threshold".to_owned(),
         (Some(threshold), 0.0) => format!("the threshold is {threshold}"),
@@ -136,6 +220,21 @@ fn decision(link: &Link, met: &[Met], threshold: Option<f32>) -> String {
             format!("to which margin, length, spelling and meaning add {lift:.4}; the threshold is {threshold}")
         }
     };
+    if let (Some(FirstStage { nearest, .. }), Some(first)) = (first_stage, met.first()) {
+        let (Named { name, score, .. }, seen) = (nearest, link.ranker_scores.len());
+        let nearest = format!("{name} was nearest with {score:.4}, {limit}");
+        return match link.decision {
+            Decision::Linked { .. } => {
+                format!(
+                    "linked to {} ({}), which the ranker put first of {seen}; before it {nearest}",
+                    first.name, first.id
+                )
+            }
+            Decision::Nil { reason, .. } => {
+                format!("NIL, {}: {nearest}; the ranker then put {} first of {seen}", reason.words(), first.name)
+            }
+        };
+    }
     let margin = match met {
         [first, second, ..] => format!("; {:.4} before the runner-up", first.score - second.score),
         _ => String::new(),

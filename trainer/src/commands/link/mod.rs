@@ -200,20 +200,10 @@ impl Job<'_> {
     fn rerank(&self, texts: &[String], links: &mut [Vec<Link>]) -> Result<()> {
         if let (Some(ranker), Some(count)) = (&self.ranker, self.args.rerank) {
             for (text, links) in texts.iter().zip(links.iter_mut()) {
-                let pairs = self.linker.pairs(ranker, text, links, count as usize)?;
-                let mut scores = Vec::with_capacity(pairs.rows().len());
-                for some in pairs.rows().chunks(PAIRS) {
-                    interrupt::check()?;
-                    scores.extend(ranker.scores(some)?);
-                }
-                self.linker.rerank(text, links, &pairs, &scores);
+                rerank(&self.linker, ranker, text, links, count)?;
             }
         }
-        let listed = self.args.k.max(1);
-        for link in links.iter_mut().flatten() {
-            link.candidates.truncate(listed);
-            link.ranker_scores.truncate(listed);
-        }
+        links.iter_mut().flatten().for_each(|link| link.truncate(self.args.k.max(1)));
         Ok(())
     }
 
@@ -238,6 +228,21 @@ pub fn link(linker: &Linker, text: &str, mentions: Vec<Detected>, options: &Link
     let prepared = linker.prepare(text, mentions)?;
     let queries = linker.encode(&prepared)?;
     Ok(linker.finish(&prepared, &queries, options))
+}
+
+/// Has a ranker put the first `count` candidates of a text's mentions into order.
+///
+/// # Errors
+/// If the device fails, or the user stops the work.
+pub fn rerank(linker: &Linker, ranker: &Ranker, text: &str, links: &mut [Link], count: u32) -> Result<()> {
+    let pairs = linker.pairs(ranker, text, links, count as usize)?;
+    let mut scores = Vec::with_capacity(pairs.rows().len());
+    for some in pairs.rows().chunks(PAIRS) {
+        interrupt::check()?;
+        scores.extend(ranker.scores(some)?);
+    }
+    linker.rerank(text, links, &pairs, &scores);
+    Ok(())
 }
 
 /// A bundle on a device, with the scorer that was asked for.
