@@ -67,11 +67,19 @@ pub struct ExperimentArgs {
     #[arg(long, value_name = "K", value_delimiter = ',', default_value = "1,2,4,8,16",
         value_parser = clap::value_parser!(u32).range(1..=200))]
     pub rerank: Vec<u32>,
-    /// Cross-validation: an option with the values to try; several options are combined [default: BLINK's table 10]
+    /// PEL's table 5: retrievers of which the best at recall@16 on the validation split gives the candidates, by the names of their
+    /// runs, such as pb-32-mixed [default: the rows of table 3 with mixed negatives]
+    #[arg(long, value_name = "ROW", value_delimiter = ',')]
+    pub retrievers: Vec<String>,
+    /// Cross-validation of the bi-encoder: an option with the values to try; several options are combined [default: BLINK's table 10]
     #[arg(long, value_name = "KEY=VALUE,VALUE",
         default_values = ["optimiser.learning_rate=2e-6,5e-6,1e-5,2e-5", "optimiser.batch=128,256", "view.mention_tokens=32,64,128"],
         hide_default_value = true)]
     pub grid: Vec<String>,
+    /// Cross-validation of the cross-encoder: as --grid
+    #[arg(long, value_name = "KEY=VALUE,VALUE",
+        default_values = ["optimiser.learning_rate=2e-6,5e-6,1e-5,2e-5", "optimiser.batch=1,5"], hide_default_value = true)]
+    pub ranker_grid: Vec<String>,
     /// Cross-validation: the number of folds
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..))]
     pub folds: u32,
@@ -160,9 +168,12 @@ pub enum TableId {
     /// Distillation (BLINK, table 9)
     #[value(name = "blink-9")]
     Blink9,
-    /// The choice of hyper-parameters by cross-validation (BLINK, appendix A)
+    /// The choice of the bi-encoder's hyper-parameters by cross-validation (BLINK, appendix A)
     #[value(name = "blink-folds")]
     BlinkFolds,
+    /// The choice of the cross-encoder's hyper-parameters by cross-validation (BLINK, appendix A)
+    #[value(name = "blink-folds-ranker")]
+    BlinkFoldsRanker,
     /// Recall by the number of candidates, on the validation split (BLINK, figure 2)
     #[value(name = "blink-figure-2")]
     BlinkFigure2,
@@ -185,13 +196,18 @@ pub enum Family {
 impl TableId {
     /// Whether a cross-encoder is trained for it.
     pub fn ranks(self) -> bool {
-        use TableId::{Blink2, Blink3, Blink4, Blink6, Blink8, Blink9, BlinkFigure3, Pel5};
-        matches!(self, Pel5 | Blink2 | Blink3 | Blink4 | Blink6 | Blink8 | Blink9 | BlinkFigure3)
+        use TableId::{Blink2, Blink3, Blink4, Blink6, Blink8, Blink9, BlinkFigure3, BlinkFoldsRanker, Pel5};
+        matches!(self, Pel5 | Blink2 | Blink3 | Blink4 | Blink6 | Blink8 | Blink9 | BlinkFigure3 | BlinkFoldsRanker)
     }
 
     /// Whether its models are stages of one another, no rows that are trained apart.
     pub fn has_stages(self) -> bool {
-        self == Self::Pel5 || self.family() == Family::Blink && self != Self::BlinkFolds
+        self == Self::Pel5 || self.family() == Family::Blink && !self.folds()
+    }
+
+    /// Whether it is a cross-validation.
+    pub fn folds(self) -> bool {
+        matches!(self, Self::BlinkFolds | Self::BlinkFoldsRanker)
     }
 
     /// Its name in files.
@@ -217,6 +233,7 @@ impl TableId {
             Self::Blink8 => "blink-8",
             Self::Blink9 => "blink-9",
             Self::BlinkFolds => "blink-folds",
+            Self::BlinkFoldsRanker => "blink-folds-ranker",
             Self::BlinkFigure2 => "blink-figure-2",
             Self::BlinkFigure3 => "blink-figure-3",
         }
@@ -244,7 +261,8 @@ impl TableId {
             Self::Blink7 => "Exact and approximate search (BLINK, table 7)",
             Self::Blink8 => "What the stages decide differently (BLINK, table 8)",
             Self::Blink9 => "Distillation, accuracy (BLINK, table 9)",
-            Self::BlinkFolds => "Cross-validation (BLINK, appendix A)",
+            Self::BlinkFolds => "Cross-validation of the bi-encoder (BLINK, appendix A)",
+            Self::BlinkFoldsRanker => "Cross-validation of the cross-encoder (BLINK, appendix A)",
             Self::BlinkFigure2 => "Recall on the validation split by the number of candidates (BLINK, figure 2)",
             Self::BlinkFigure3 => "Accuracy on the validation split by the number of candidates (BLINK, figure 3)",
         }

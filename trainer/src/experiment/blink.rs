@@ -3,12 +3,13 @@
 use super::cells::{Markdown, VALUES, cell, seeds};
 use super::measured::Value;
 use super::models::{Cross, Encoder, Finder};
+use super::pel::PelRow;
 use super::ranks::Ranks;
 use super::stages::Stages;
-use super::{Bench, TableId, accuracy, search};
+use super::{Bench, Row, TableId, accuracy, search};
 use crate::evaluate::System;
 use crate::plots::{Chart, Series};
-use pel_shared::error::Result;
+use pel_shared::error::{Error, Result};
 
 const BI: Finder = Finder::Trained(Encoder::Retriever);
 const BM25: Finder = Finder::Lexical(System::Bm25);
@@ -17,6 +18,9 @@ const DEFINED: (&str, Finder) = ("BM25, definitions too", Finder::Lexical(System
 
 /// The ks of figure 2.
 const FIGURE_2: [usize; 9] = [1, 2, 5, 10, 20, 50, 100, 150, 200];
+
+/// Candidates by which PEL chooses its retriever: as many as a ranker sees.
+const LISTED: usize = 16;
 
 /// Examples of table 8.
 const EXAMPLES: usize = 8;
@@ -110,18 +114,6 @@ impl<'a> Blink<'a> {
                 Some(stages) => return search::table(table, self.bench, stages),
                 None => Markdown::new(table.title(), &[]),
             },
-            TableId::Pel5 => {
-                let mut text =
-                    Markdown::new(table.title(), &["Ranker", "Candidates", "Accuracy", "Macro over domains"]);
-                let (of, finder) = (Encoder::Proxy, Finder::Trained(Encoder::Proxy));
-                let alone = self.over(|stages| stages.ranks(finder, test))?;
-                text.line(&["PEL-Pb without a ranker", "-", &recall(&alone, 1), &by_domain(&alone, 1)]);
-                for (name, fgsm) in [("PEL-Pb", false), ("PEL-Pb + FGSM", true)] {
-                    let (k, both) = self.best(finder, Cross { of, fgsm }, test)?;
-                    text.line(&[name.to_owned(), k.to_string(), recall(&both, 1), by_domain(&both, 1)]);
-                }
-                text
-            }
             TableId::Blink8 => self.examples(table, test)?,
             TableId::Blink9 => {
                 let (k, teacher) = self.best(BI, Cross::BLINK, test)?;
@@ -149,6 +141,40 @@ impl<'a> Blink<'a> {
         if table != TableId::Blink8 {
             text.note(&format!("{} {VALUES}", seeds(&self.bench.args.seeds)));
         }
+        Ok(text.text)
+    }
+
+    /// Table 5 of PEL: rankers over the candidates of the best of some retrievers at recall@16 (its appendix B).
+    ///
+    /// # Errors
+    /// As training and searching.
+    pub fn of_pel(&self, retrievers: &[PelRow]) -> Result<String> {
+        let mut found = Vec::new();
+        for row in retrievers {
+            let ranks = self.over(|stages| stages.ranks(Finder::Trained(Encoder::Pel(*row)), &self.validation))?;
+            found.push((row, mean(&ranks, |ranks| ranks.recall(LISTED))));
+        }
+        // The first of equals.
+        let best = found.iter().rev().max_by(|a, b| a.1.unwrap_or(0.0).total_cmp(&b.1.unwrap_or(0.0)));
+        let Some((row, _)) = best else { return Err(Error::input("--retrievers: expected one")) };
+        let (of, test) = (Encoder::Pel(**row), self.bench.args.split.as_str());
+        let (finder, title) = (Finder::Trained(of), TableId::Pel5.title());
+        let mut text = Markdown::new(title, &["Ranker", "Candidates", "Accuracy", "Macro over domains"]);
+        let alone = self.over(|stages| stages.ranks(finder, test))?;
+        text.line(&[format!("{} without a ranker", row.name()), "-".into(), recall(&alone, 1), by_domain(&alone, 1)]);
+        for (name, fgsm) in [("PEL-Pb", false), ("PEL-Pb + FGSM", true)] {
+            let (k, both) = self.best(finder, Cross { of, fgsm }, test)?;
+            text.line(&[name.to_owned(), k.to_string(), recall(&both, 1), by_domain(&both, 1)]);
+        }
+        let percent = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{:.1}", 100.0 * value));
+        let compared = found.iter().map(|(row, value)| format!("{} {}", row.slug(), percent(*value)));
+        text.note(&format!(
+            "The candidates are those of {}, by recall@{LISTED} on {}: {}.",
+            row.slug(),
+            self.validation,
+            compared.collect::<Vec<_>>().join(", ")
+        ));
+        text.note(&format!("{} {VALUES}", seeds(&self.bench.args.seeds)));
         Ok(text.text)
     }
 

@@ -1,15 +1,19 @@
 //! The choice of hyper-parameters by cross-validation over the training split (BLINK, appendix A).
 //!
 //! ```text
-//! OUT/folds/COUNT/N/     a corpus: the N-th part of the training split's documents is `dev`, the others are `train`
+//! OUT/folds/COUNT/N/             a corpus: the N-th part of the training split's documents is `dev`, the others are `train`
+//! OUT/folds/COUNT/N/runs, lists  the stages of that fold, for its cross-encoders
 //! ```
 
 use super::cells::{Markdown, over_seeds};
-use super::measured::Measured;
-use super::settings::check_rows;
-use super::{Bench, ExperimentArgs, Row, TableId};
+use super::measured::{Measured, RecallOf};
+use super::models::{Cross, Encoder, Finder};
+use super::settings::{asked_for, check_rows};
+use super::stages::{Stages, ranker_config};
+use super::{Bench, ExperimentArgs, Row, TableId, kept, of_every_seed};
 use crate::corpus::{Corpus, Document};
 use crate::import::output::{Output, write_line};
+use crate::interrupt;
 use pel_shared::error::{Context, Error, Result};
 use std::path::PathBuf;
 
@@ -18,9 +22,20 @@ const DEV: &str = "dev";
 
 /// A point of the grid on a fold.
 pub struct FoldRow {
+    /// How many candidates the cross-encoder has, if the settings are its own.
+    candidates: Option<usize>,
     fold: usize,
     folds: usize,
     settings: Vec<String>,
+}
+
+impl FoldRow {
+    /// Its settings, as a part of a file's name.
+    fn words(&self) -> String {
+        let words =
+            |character: char| if character.is_ascii_alphanumeric() || character == '.' { character } else { '-' };
+        self.settings.join("-").chars().map(words).collect()
+    }
 }
 
 impl Row for FoldRow {
@@ -29,14 +44,23 @@ impl Row for FoldRow {
     }
 
     fn slug(&self) -> String {
-        let words =
-            |character: char| if character.is_ascii_alphanumeric() || character == '.' { character } else { '-' };
-        format!("fold{}of{}-{}", self.fold, self.folds, self.settings.join("-").chars().map(words).collect::<String>())
+        let ranker = self.candidates.map_or(String::new(), |k| format!("ranker{k}-"));
+        format!("{ranker}fold{}of{}-{}", self.fold, self.folds, self.words())
     }
 
     fn settings(&self) -> Vec<String> {
+        if self.candidates.is_some() {
+            return self.settings.clone();
+        }
         [self.settings.clone(), vec!["negatives.kind=hard".into(), format!("validation.split={DEV}")]].concat()
     }
+}
+
+/// What was found of a point of the grid on all folds.
+struct Point<'a> {
+    settings: &'a [String],
+    folds: usize,
+    measured: Vec<Measured>,
 }
 
 /// Trains every point of the grid on every fold.
@@ -44,46 +68,106 @@ impl Row for FoldRow {
 /// # Errors
 /// As training; or if the grid is none, or there are more folds than documents.
 pub fn table(table: TableId, bench: &Bench<'_>) -> Result<String> {
-    let grid = points(&bench.args.grid)?;
+    let (args, rows) = (bench.args, rows(table, bench.args)?);
     // All of them, before the first is trained.
-    grid.iter().try_for_each(|settings| bench.config(settings, 0).map(drop).context(|| "--grid".into()))?;
-    let split = bench.config(&[], 0)?.data.split;
-    let folders = folds(bench, &split)?;
-    let rows = rows(bench.args)?;
-    let slugs = check_rows(bench, &rows)?;
-    let (mut found, mut folds_of) = (vec![Vec::<Measured>::new(); grid.len()], vec![0usize; grid.len()]);
-    for (at, row) in rows.iter().enumerate() {
-        let args =
-            ExperimentArgs { corpus: folders[row.fold].clone(), split: DEV.into(), every: 1, ..bench.args.clone() };
-        let measured = Bench { args: &args, ..*bench }.of_row(row, &slugs)?;
-        folds_of[at % grid.len()] += usize::from(!measured.is_empty());
-        found[at % grid.len()].extend(measured);
+    for row in rows.iter().filter(|row| row.fold == 0) {
+        match row.candidates {
+            Some(_) => ranker_config(&Bench { args: &of_fold(args, row, args.out.clone()), ..*bench }, 0)
+                .map(drop)
+                .context(|| "--ranker-grid".into())?,
+            None => bench.config(&row.settings, 0).map(drop).context(|| "--grid".into())?,
+        }
     }
-    let mut text = Markdown::new(table.title(), &["Settings", "Folds", "recall@1", "recall@64"]);
-    let mut best: Option<(f64, &Vec<String>)> = None;
-    for ((settings, measured), folds) in grid.iter().zip(&found).zip(folds_of) {
-        let values = |k: usize| -> Vec<f64> { measured.iter().filter_map(|one| one.recall("all", k)?.value).collect() };
+    let slugs = check_rows(bench, &rows)?;
+    let folders = folds(bench, &bench.config(&[], 0)?.data.split)?;
+    let mut points: Vec<Point<'_>> = Vec::new();
+    for row in &rows {
+        let own = of_fold(args, row, folders[row.fold].clone());
+        let own = Bench { args: &own, ..*bench };
+        let measured = match row.candidates {
+            Some(k) => ranked(bench, &own, row, k, &slugs)?,
+            None => own.of_row(row, &slugs)?,
+        };
+        let at = points.iter().position(|point| point.settings == row.settings).unwrap_or(points.len());
+        if at == points.len() {
+            points.push(Point { settings: &row.settings, folds: 0, measured: Vec::new() });
+        }
+        points[at].folds += usize::from(!measured.is_empty());
+        points[at].measured.extend(measured);
+    }
+    Ok(written(table, args, &points))
+}
+
+/// The command line for a row, whose fold is a corpus in that folder.
+fn of_fold(args: &ExperimentArgs, row: &FoldRow, folder: PathBuf) -> ExperimentArgs {
+    let mut own = ExperimentArgs { corpus: folder.clone(), split: DEV.into(), every: 1, ..args.clone() };
+    if row.candidates.is_some() {
+        own.settings.push(format!("validation.split={DEV}"));
+        own.ranker_settings.extend(row.settings());
+        own.out = folder;
+    }
+    own
+}
+
+/// Trains and measures the cross-encoder of a row with every seed if it is asked for, `own` being its fold; gives all that have been
+/// measured of it. The bi-encoder of a fold is that of all its cross-encoders.
+fn ranked(bench: &Bench<'_>, own: &Bench<'_>, row: &FoldRow, k: usize, slugs: &[String]) -> Result<Vec<Measured>> {
+    let (args, bi_encoder) = (bench.args, Finder::Trained(Encoder::Retriever));
+    for seed in args.seeds.iter().filter(|_| asked_for(&row.slug(), slugs, &args.only)) {
+        let path = args.out.join("results").join(format!("{}-seed{seed}.json", row.slug()));
+        kept(&path, || {
+            interrupt::check()?;
+            let stages = Stages::new(own, *seed)?.with_variant(format!("-{}", row.words()));
+            let listed = stages.ranks(bi_encoder, DEV)?.recall(k);
+            let accuracy = stages.reranked(bi_encoder, Cross::BLINK, DEV, &[k])?.remove(0).recall(1);
+            let recall = vec![RecallOf { mentions: "all".into(), at: vec![accuracy, listed] }];
+            Ok(Measured { name: row.name(), seed: Some(*seed), recall, ..Measured::default() })
+        })?;
+    }
+    of_every_seed(args, row)
+}
+
+fn written(table: TableId, args: &ExperimentArgs, points: &[Point<'_>]) -> String {
+    let (ranks, k) = (table.ranks(), candidates(table, args).unwrap_or(64));
+    let first = if ranks { format!("Accuracy, K = {k}") } else { "recall@1".into() };
+    let second = format!("recall@{k}{}", if ranks { " of the bi-encoder" } else { "" });
+    let mut text = Markdown::new(table.title(), &["Settings", "Folds", &first, &second]);
+    let mut best: Option<(f64, &Point<'_>)> = None;
+    for point in points {
+        let values =
+            |k: usize| -> Vec<f64> { point.measured.iter().filter_map(|one| one.recall("all", k)?.value).collect() };
         let first = values(1);
         let mean = first.iter().sum::<f64>() / first.len().max(1) as f64;
         if !first.is_empty() && best.is_none_or(|(best, _)| mean > best) {
-            best = Some((mean, settings));
+            best = Some((mean, point));
         }
-        text.line(&[settings.join(", "), folds.to_string(), over_seeds(&first), over_seeds(&values(64))]);
+        text.line(&[point.settings.join(", "), point.folds.to_string(), over_seeds(&first), over_seeds(&values(k))]);
     }
-    let words = best.map_or("none yet".to_owned(), |(_, settings)| settings.join(", "));
-    text.note(&format!("Best at recall@1: {words}. Values in percent: mean and standard deviation over the folds."));
-    text.trainings(found.iter().flatten());
-    Ok(text.text)
+    let words = best.map_or("none yet".to_owned(), |(_, point)| point.settings.join(", "));
+    let by = if ranks { "accuracy" } else { "recall@1" };
+    text.note(&format!("Best at {by}: {words}. Values in percent: mean and standard deviation over the folds."));
+    if !ranks {
+        text.trainings(points.iter().flat_map(|point| &point.measured));
+    }
+    text.text
 }
 
 /// The trainings: each point of the grid on each fold.
 ///
 /// # Errors
 /// If the grid is none.
-pub fn rows(args: &ExperimentArgs) -> Result<Vec<FoldRow>> {
-    let (grid, folds) = (points(&args.grid)?, args.folds as usize);
-    let of = |fold: usize| grid.iter().map(move |settings| FoldRow { fold, folds, settings: settings.clone() });
+pub fn rows(table: TableId, args: &ExperimentArgs) -> Result<Vec<FoldRow>> {
+    let (candidates, folds) = (candidates(table, args), args.folds as usize);
+    let (flag, grid) = if table.ranks() { ("--ranker-grid", &args.ranker_grid) } else { ("--grid", &args.grid) };
+    let grid = points(grid).context(|| flag.into())?;
+    let row = |fold: usize, settings: &[String]| FoldRow { candidates, fold, folds, settings: settings.to_vec() };
+    let of = |fold: usize| grid.iter().map(move |settings| row(fold, settings));
     Ok((0..folds).flat_map(of).collect())
+}
+
+/// With how many candidates cross-encoders are compared, where the table is of these.
+fn candidates(table: TableId, args: &ExperimentArgs) -> Option<usize> {
+    table.ranks().then(|| args.rerank.iter().copied().max().unwrap_or(1) as usize)
 }
 
 /// All combinations of `KEY=VALUE,VALUE`.
@@ -92,7 +176,7 @@ fn points(grid: &[String]) -> Result<Vec<Vec<String>>> {
     for line in grid {
         let Some((key, values)) = line.split_once('=').filter(|(key, values)| !key.is_empty() && !values.is_empty())
         else {
-            return Err(Error::input(format!("--grid: expected KEY=VALUE,VALUE, found {line:?}")));
+            return Err(Error::input(format!("expected KEY=VALUE,VALUE, found {line:?}")));
         };
         all = all
             .iter()
@@ -143,8 +227,8 @@ mod tests {
         let grid = |lines: &[&str]| points(&lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>());
         let all = grid(&["a.b=1,2", "c=x"]).expect("a grid");
         assert_eq!(all, [["a.b=1", "c=x"], ["a.b=2", "c=x"]]);
-        let row = FoldRow { fold: 3, folds: 10, settings: all[1].clone() };
-        assert_eq!(row.slug(), "fold3of10-a.b-2-c-x");
+        let row = |candidates| FoldRow { candidates, fold: 3, folds: 10, settings: all[1].clone() };
+        assert_eq!([row(None).slug(), row(Some(8)).slug()], ["fold3of10-a.b-2-c-x", "ranker8-fold3of10-a.b-2-c-x"]);
         for wrong in ["a", "=1", "a="] {
             assert!(grid(&[wrong]).is_err(), "{wrong}");
         }

@@ -86,8 +86,9 @@ pub fn run(args: &ExperimentArgs, device: &DeviceArgs, json: bool) -> Result<()>
         settings::check(&bench, &data)?;
         let text = match bench.family {
             Family::Pel if table == TableId::Pel5 => {
-                settings::check_rows(&bench, &[models::proxy(&bench)])?;
-                blink::Blink::new(&bench)?.table(table)?
+                let retrievers = models::retrievers(args, counts)?;
+                settings::check_rows(&bench, &retrievers)?;
+                blink::Blink::new(&bench)?.of_pel(&retrievers)?
             }
             Family::Pel => {
                 let rows = bench.trained(pel::rows(table, counts))?;
@@ -104,7 +105,7 @@ pub fn run(args: &ExperimentArgs, device: &DeviceArgs, json: bool) -> Result<()>
                 let splits = [config.validation.split.as_str(), &args.split];
                 t_tables::markdown(table, &bench.baselines()?, &rows, splits, shared.as_deref())
             }
-            Family::Blink if table == TableId::BlinkFolds => folds::table(table, &bench)?,
+            Family::Blink if table.folds() => folds::table(table, &bench)?,
             Family::Blink => blink::Blink::new(&bench)?.table(table)?,
         };
         let path = args.out.join(format!("{}.md", table.slug()));
@@ -144,7 +145,7 @@ impl Bench<'_> {
             _ if table.has_stages() => Vec::new(),
             Family::Pel => pel::rows(table, counts).iter().map(Row::slug).collect(),
             Family::TBiencoder => t_biencoder::rows(table, self.depth()?).iter().map(Row::slug).collect(),
-            Family::Blink => folds::rows(self.args)?.iter().map(Row::slug).collect(),
+            Family::Blink => folds::rows(table, self.args)?.iter().map(Row::slug).collect(),
         })
     }
 

@@ -1,11 +1,12 @@
 //! The models of BLINK's two stages, and their names in files.
 
-use super::pel::{LossName, PelRow, Sampling};
-use super::{Bench, Row};
+use super::pel::{self, PelRow, Sampling};
+use super::{ExperimentArgs, Row, TableId};
 use crate::evaluate::System;
+use pel_shared::error::{Error, Result};
 
 /// What finds candidates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Finder {
     /// Without training.
     Lexical(System),
@@ -18,12 +19,12 @@ pub enum Finder {
 }
 
 /// A trained bi-encoder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Encoder {
     /// With negatives of the batch, then with mined ones beside them (BLINK, section 4.1).
     Retriever,
-    /// PEL's: the proxy-based loss, half of the negatives hard (its table 3).
-    Proxy,
+    /// A row of PEL's tables 2 and 3.
+    Pel(PelRow),
     /// The retriever, trained on with the lists that the student has, without the teacher (table 9).
     Own,
     /// The retriever, trained on by a teacher (section 4.3).
@@ -35,7 +36,7 @@ pub enum Encoder {
 }
 
 /// A cross-encoder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cross {
     /// Whose candidates it has learned from; with those of another corpus it is that corpus's own, as it is or trained on.
     pub of: Encoder,
@@ -50,10 +51,10 @@ impl Cross {
     /// Its name in files.
     pub fn slug(self) -> String {
         let of = match self.of {
-            Encoder::Proxy => "pel",
-            Encoder::Pretrained => "blink-pretrained",
-            Encoder::Finetuned => "blink-finetuned",
-            Encoder::Retriever | Encoder::Own | Encoder::Student => "blink",
+            Encoder::Pel(row) => row.slug(),
+            Encoder::Pretrained => "blink-pretrained".into(),
+            Encoder::Finetuned => "blink-finetuned".into(),
+            Encoder::Retriever | Encoder::Own | Encoder::Student => "blink".into(),
         };
         format!("{of}-cross{}", if self.fgsm { "-fgsm" } else { "" })
     }
@@ -61,10 +62,10 @@ impl Cross {
 
 impl Encoder {
     /// Its name in files.
-    pub fn slug(self, bench: &Bench<'_>) -> String {
+    pub fn slug(self) -> String {
         match self {
             Self::Retriever => "blink-bi".into(),
-            Self::Proxy => proxy(bench).slug(),
+            Self::Pel(row) => row.slug(),
             Self::Own => "blink-own".into(),
             Self::Student => "blink-student".into(),
             Self::Pretrained => "blink-pretrained-bi".into(),
@@ -73,22 +74,40 @@ impl Encoder {
     }
 }
 
-/// The row of PEL's table 3 whose candidates are ranked; its run is that table's.
-pub fn proxy(bench: &Bench<'_>) -> PelRow {
-    let count = bench.args.counts.first().copied().unwrap_or(1);
-    PelRow { loss: LossName::Pb, count, sampling: Sampling::Mixed, fgsm: false, delta: None }
+/// The retrievers of which the best gives the candidates of PEL's table 5; their runs are those of tables 2 and 3.
+///
+/// # Errors
+/// If one is asked for that these tables do not have.
+pub fn retrievers(args: &ExperimentArgs, counts: [usize; 2]) -> Result<Vec<PelRow>> {
+    let compared = pel::rows(TableId::Pel3, counts);
+    if args.retrievers.is_empty() {
+        return Ok(compared.into_iter().filter(|row| row.sampling == Sampling::Mixed).collect());
+    }
+    let all = [pel::rows(TableId::Pel2, counts), compared].concat();
+    let row = |word: &String| {
+        all.iter().find(|row| row.slug() == *word).copied().ok_or_else(|| {
+            let mut slugs: Vec<String> = all.iter().map(Row::slug).collect();
+            slugs.sort_unstable();
+            slugs.dedup();
+            Error::input(format!(
+                "--retrievers: expected rows of PEL's tables 2 and 3 ({}), found {word}",
+                slugs.join(", ")
+            ))
+        })
+    };
+    args.retrievers.iter().map(row).collect()
 }
 
 impl Finder {
     /// Its name in files.
-    pub fn slug(self, bench: &Bench<'_>, seed: u64) -> String {
+    pub fn slug(self, seed: u64) -> String {
         match self {
             Self::Lexical(system) => format!("{system:?}").to_lowercase(),
             Self::Untrained => "untrained".into(),
             // No seed of ours has made it.
-            Self::Trained(Encoder::Pretrained) => Encoder::Pretrained.slug(bench),
-            Self::Trained(encoder) => format!("{}-seed{seed}", encoder.slug(bench)),
-            Self::Elsewhere(encoder) => format!("{}-other-kb", Self::Trained(encoder).slug(bench, seed)),
+            Self::Trained(Encoder::Pretrained) => Encoder::Pretrained.slug(),
+            Self::Trained(encoder) => format!("{}-seed{seed}", encoder.slug()),
+            Self::Elsewhere(encoder) => format!("{}-other-kb", Self::Trained(encoder).slug(seed)),
         }
     }
 }

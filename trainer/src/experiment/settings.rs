@@ -135,7 +135,7 @@ pub fn check(bench: &Bench<'_>, data: &str) -> Result<()> {
             return Err(Error::input(format!("{flag} {key}: give it as {option}")));
         }
     }
-    if bench.table.has_stages() {
+    if bench.table.has_stages() || bench.table == TableId::BlinkFoldsRanker {
         let of = |flag: &str| if flag == "--set" { &args.settings } else { &args.ranker_settings };
         let is_own = |flag, own: &[&str]| {
             of(flag).iter().map(|word| key(word)).find(|key| own.contains(key)).map(|key| (flag, key))
@@ -213,13 +213,16 @@ pub fn check_only(args: &ExperimentArgs, slugs: &[String]) -> Result<()> {
 /// # Errors
 /// If there is one.
 pub fn check_rows<R: Row>(bench: &Bench<'_>, rows: &[R]) -> Result<Vec<String>> {
-    let args = bench.args;
     let slugs: Vec<String> = rows.iter().map(Row::slug).collect();
     let own: Vec<Vec<String>> = rows.iter().map(Row::settings).collect();
     let is_own = |wanted: &str| own.iter().all(|row| row.iter().any(|setting| key(setting) == wanted));
-    match args.settings.iter().map(|setting| key(setting)).find(|wanted| is_own(wanted)) {
+    let (flag, given) = match bench.table {
+        TableId::BlinkFoldsRanker => ("--ranker-set", &bench.args.ranker_settings),
+        _ => ("--set", &bench.args.settings),
+    };
+    match given.iter().map(|setting| key(setting)).find(|wanted| is_own(wanted)) {
         Some(wanted) => {
-            Err(Error::input(format!("--set {wanted}: every row of {} sets this itself", bench.table.slug())))
+            Err(Error::input(format!("{flag} {wanted}: every row of {} sets this itself", bench.table.slug())))
         }
         None => Ok(slugs),
     }

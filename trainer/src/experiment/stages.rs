@@ -6,7 +6,7 @@
 //! too; N for the training split
 //! ```
 
-use super::models::{Cross, Encoder, Finder, proxy};
+use super::models::{Cross, Encoder, Finder};
 use super::ranks::Ranks;
 use super::{Bench, Family, Row, other_kb, pretrained};
 use crate::candidates::{Found, Lists, Teacher};
@@ -26,6 +26,8 @@ pub struct Stages<'a> {
     bench: &'a Bench<'a>,
     kb: KnowledgeBase,
     seed: u64,
+    /// What tells cross-encoders of other settings in the same folder apart.
+    variant: String,
 }
 
 impl<'a> Stages<'a> {
@@ -34,7 +36,16 @@ impl<'a> Stages<'a> {
     /// # Errors
     /// If the concepts cannot be read.
     pub fn new(bench: &'a Bench<'a>, seed: u64) -> Result<Self> {
-        Ok(Self { bench, kb: kb_file::read(&bench.args.kb)?.kb, seed })
+        Ok(Self { bench, kb: kb_file::read(&bench.args.kb)?.kb, seed, variant: String::new() })
+    }
+
+    /// With cross-encoders of this name in files.
+    pub fn with_variant(self, variant: String) -> Self {
+        Self { variant, ..self }
+    }
+
+    fn slug_of(&self, by: Cross) -> String {
+        format!("{}{}", by.slug(), self.variant)
     }
 
     /// The concepts.
@@ -100,7 +111,7 @@ impl<'a> Stages<'a> {
         k: usize,
         every: usize,
     ) -> Result<(Found, Vec<Vec<f32>>)> {
-        let path = self.list(&format!("{}-{}{k}", finder.slug(self.bench, self.seed), by.slug()), split);
+        let path = self.list(&format!("{}-{}{k}", finder.slug(self.seed), self.slug_of(by)), split);
         let (kb, mentions) = (self.kb_of(finder)?, || self.mentions(finder, split, every));
         if !path.is_file() {
             let found = Found::listed(&self.listed(finder, split)?, mentions()?, k as u32, kb)?;
@@ -125,7 +136,7 @@ impl<'a> Stages<'a> {
 
     /// The file of the candidates of a split, which is made if it is not there.
     fn listed(&self, finder: Finder, split: &str) -> Result<PathBuf> {
-        let path = self.list(&finder.slug(self.bench, self.seed), split);
+        let path = self.list(&finder.slug(self.seed), split);
         if path.is_file() {
             return Ok(path);
         }
@@ -154,7 +165,7 @@ impl<'a> Stages<'a> {
     }
 
     fn write(&self, finder: Finder, split: &str, retriever: &dyn Retriever) -> Result<()> {
-        let path = self.list(&finder.slug(self.bench, self.seed), split);
+        let path = self.list(&finder.slug(self.seed), split);
         if path.is_file() {
             return Ok(());
         }
@@ -183,9 +194,9 @@ impl<'a> Stages<'a> {
     /// The model of a bi-encoder, which is trained if it is not there.
     fn bi_encoder(&self, encoder: Encoder) -> Result<PathBuf> {
         let toml = |path: &Path| toml::Value::String(path.display().to_string());
-        let slug = encoder.slug(self.bench);
+        let slug = encoder.slug();
         match encoder {
-            Encoder::Proxy => self.run(&slug, &proxy(self.bench).settings()),
+            Encoder::Pel(row) => self.run(&slug, &row.settings()),
             Encoder::Pretrained => {
                 let [bi_encoder, _] = pretrained::models(self.bench)?;
                 Ok(bi_encoder.to_owned())
@@ -204,7 +215,7 @@ impl<'a> Stages<'a> {
                 let (config, by) = (self.ranker_config(Cross::BLINK)?, Cross::BLINK);
                 let finder = Finder::Trained(Encoder::Retriever);
                 self.taught(finder, by, &config.data.split, config.data.top, self.every(&config.data.split))?;
-                let list = format!("{}-{}{}", finder.slug(self.bench, self.seed), by.slug(), config.data.top);
+                let list = format!("{}-{}{}", finder.slug(self.seed), self.slug_of(by), config.data.top);
                 let list = self.list(&list, &config.data.split);
                 let own = if encoder == Encoder::Own { 1.0 } else { self.bench.args.own_share };
                 let settings = [
@@ -230,7 +241,7 @@ impl<'a> Stages<'a> {
         let config = self.ranker_config(by)?;
         let listed = self.listed(Finder::Trained(by.of), &config.data.split)?;
         let config = Config { data: crate::train::config::Data { candidates: listed, ..config.data }, ..config };
-        self.train(&by.slug(), &config)
+        self.train(&self.slug_of(by), &config)
     }
 
     fn ranker_config(&self, by: Cross) -> Result<Config> {

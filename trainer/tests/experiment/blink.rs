@@ -8,7 +8,8 @@ fn the_tables_of_blink_share_their_stages() {
     let bench = bench();
     let all =
         "pel-5,blink-1,blink-2,blink-3,blink-4,blink-5,blink-6,blink-7,blink-8,blink-9,blink-figure-2,blink-figure-3";
-    let done = bench.pel(&line(&format!("--table {all} --counts 1,2 --search-rows 40 {RANKER}")));
+    let done =
+        bench.pel(&line(&format!("--table {all} --counts 1,2 --retrievers pb-1-mixed --search-rows 40 {RANKER}")));
     assert_eq!(done.code, Some(0), "{}", done.err);
     let made = |name: &str| std::fs::metadata(bench.path(name)).and_then(|file| file.modified()).expect("there");
     for run in [
@@ -18,8 +19,8 @@ fn the_tables_of_blink_share_their_stages() {
         "blink-own",
         "blink-student",
         "pb-1-mixed",
-        "pel-cross",
-        "pel-cross-fgsm",
+        "pb-1-mixed-cross",
+        "pb-1-mixed-cross-fgsm",
     ] {
         made(&format!("tables/runs/{run}-seed0.json"));
     }
@@ -57,6 +58,35 @@ fn the_tables_of_blink_share_their_stages() {
     assert_eq!(done.code, Some(0), "{}", done.err);
     assert_eq!(made("tables/lists/blink-student-seed0-dev.jsonl"), before);
     assert!(bench.path("tables/blink-9.md").is_file());
+}
+
+#[test]
+fn the_retriever_of_pels_rankers_is_the_best_at_recall_16() {
+    let bench = bench();
+    let line = |rows: &str| line(&format!("--table pel-5 --counts 1,2 {RANKER} --retrievers {rows}"));
+    let chosen = || {
+        let done = bench.pel(&line("ce-1-mixed,pb-1-mixed"));
+        assert_eq!(done.code, Some(0), "{}", done.err);
+        let text = std::fs::read_to_string(bench.path("tables/pel-5.md")).expect("written");
+        let note = text.lines().find(|line| line.starts_with("The candidates are")).expect("a note");
+        note.split_whitespace().nth(5).expect("a row").trim_matches(',').to_owned()
+    };
+    // All concepts are among sixteen: the first of equals.
+    assert_eq!(chosen(), "ce-1-mixed");
+    // As if it had found one wrong concept alone.
+    let path = bench.path("tables/lists/ce-1-mixed-seed0-dev.jsonl");
+    let missed = |line: &str| {
+        let mut line: serde_json::Value = serde_json::from_str(line).expect("JSON");
+        (line["candidates"], line["scores"]) = (serde_json::json!(["nothing"]), serde_json::json!([1.0]));
+        format!("{line}\n")
+    };
+    let text = std::fs::read_to_string(&path).expect("read");
+    let kb = std::fs::read_to_string(bench.path("kb.jsonl")).expect("read");
+    let wrong: serde_json::Value = serde_json::from_str(kb.lines().last().expect("a line")).expect("JSON");
+    let wrong = wrong["id"].as_str().expect("an id").to_owned();
+    std::fs::write(&path, text.lines().map(missed).collect::<String>().replace("nothing", &wrong)).expect("written");
+    assert_eq!(chosen(), "pb-1-mixed");
+    bench.refuses(&[(&line("pb-3-mixed"), 3, "--retrievers: expected rows of PEL's tables 2 and 3 (ce-1-mixed, ")]);
 }
 
 /// Models of another corpus, in `wiki` and `wiki-rank`, with other towers, windows and scores than those of the tables.
@@ -198,7 +228,37 @@ fn settings_are_chosen_over_folds_of_the_training_split() {
         let of = |split: &str| lines(&format!("tables/folds/2/{fold}/mentions.{split}.jsonl"));
         assert!(of("dev") > 0 && of("train") + of("dev") == all, "{fold}");
     }
+
+    // Cross-encoders over the same folds: those of a fold share its bi-encoder.
+    let ranker = format!(
+        "--table blink-folds-ranker --folds 2 --ranker-grid optimiser.learning_rate=1e-4,1e-3 {RANKER} --set negatives.count=1"
+    );
+    let done = bench.pel(&line(&format!("{ranker} --only fold0")));
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    let done = bench.pel(&line(&ranker));
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    let table = rows(&bench, "blink-folds-ranker");
+    assert_eq!(table[0], ["Settings", "Folds", "Accuracy, K = 2", "recall@2 of the bi-encoder"]);
+    let heads: Vec<[String; 2]> = table[2..].iter().map(|row| [row[0].clone(), row[1].clone()]).collect();
+    assert_eq!(heads, counted(["2", "2"]));
+    assert_eq!(table[2][3], table[3][3]);
+    for fold in ["0", "1"] {
+        let runs = std::fs::read_dir(bench.path(&format!("tables/folds/2/{fold}/runs"))).expect("there");
+        let mut runs: Vec<String> = runs.filter_map(|run| run.ok()?.file_name().into_string().ok()).collect();
+        runs.retain(|name| !name.ends_with(".json"));
+        runs.sort_unstable();
+        let cross = |rate: &str| format!("blink-cross-optimiser.learning-rate-{rate}-seed0");
+        let expected = ["blink-bi-batch-seed0".into(), "blink-bi-seed0".into(), cross("1e-3"), cross("1e-4")];
+        assert_eq!(runs, expected);
+    }
+
     bench.refuses(&[
+        (&line(&ranker.replace("learning_rate=1e-4", "speed=1")), 3, "--ranker-grid"),
+        (
+            &line(&ranker.replace("learning_rate=1e-4,1e-3", "batch=1,2")),
+            3,
+            "every row of blink-folds-ranker sets this",
+        ),
         (&line("--table blink-folds --folds 1"), 2, "--folds"),
         (&line("--table blink-folds --grid optimiser --set negatives.count=1"), 3, "expected KEY=VALUE,VALUE"),
     ]);
