@@ -127,7 +127,7 @@ pub fn draw(table: TableId, out: &Path, rows: &Rows, test: &str) -> Result<()> {
         Series { name: name.into(), points: points.collect() }
     });
     let chart = Chart {
-        title: "Recall@64 by the bound of the transformation".into(),
+        title: format!("Recall@64 on {test} by the bound of the transformation"),
         x: "ε".into(),
         y: "recall@64".into(),
         series: series.into(),

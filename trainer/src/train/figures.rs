@@ -26,11 +26,16 @@ pub fn draw(run: &Path) -> Result<Vec<PathBuf>> {
         ("loss", over_steps("Training loss", "loss", with_mean("loss of a step", losses))),
         ("gradient-norm", over_steps("Gradient norm before clipping", "l2 norm", with_mean("norm of a step", norms))),
     ];
+    let ranks =
+        events.iter().any(|event| matches!(event, Event::Validation { found, .. } if found.recall_listed.is_some()));
+    let first = if ranks { ["accuracy", "zero-shot accuracy"] } else { ["recall@1", "zero-shot recall@1"] };
     let recall = vec![
-        series("recall@1", found(|found| found.recall_1)),
+        series(first[0], found(|found| found.recall_1)),
+        series("normalised accuracy", found(super::Validated::normalised)),
+        series("lists with the concept", found(|found| found.recall_listed)),
         series("recall@16", found(|found| found.recall_16)),
         series("recall@64", found(|found| found.recall_64)),
-        series("zero-shot recall@1", found(|found| found.zero_shot_1)),
+        series(first[1], found(|found| found.zero_shot_1)),
         series("zero-shot recall@64", found(|found| found.zero_shot_64)),
         series("NIL auPR", found(|found| found.nil_aupr)),
     ];

@@ -43,6 +43,9 @@ pub struct Validated {
     pub recall_16: Option<f64>,
     /// Of these, those whose concept is among the first 64.
     pub recall_64: Option<f64>,
+    /// A ranker's: of these, those whose list has their concept at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recall_listed: Option<f64>,
     /// As `recall_1`, for concepts that training does not have.
     pub zero_shot_1: Option<f64>,
     /// As `recall_64`, for concepts that training does not have.
@@ -52,6 +55,13 @@ pub struct Validated {
     /// That curve, as recall and precision, thinned.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nil_curve: Vec<(f64, f64)>,
+}
+
+impl Validated {
+    /// A ranker's accuracy on the mentions whose list has their concept (BLINK, section 5.2).
+    pub fn normalised(&self) -> Option<f64> {
+        self.recall_1.zip(self.recall_listed.filter(|listed| *listed > 0.0)).map(|(first, listed)| first / listed)
+    }
 }
 
 impl HeldOut {
@@ -101,7 +111,8 @@ impl HeldOut {
         Ok(Some(Self { mentions, lists: candidates }))
     }
 
-    /// Ranks the candidates of each mention: recall@1 is the unnormalised accuracy, recall@64 the retriever's.
+    /// Ranks the candidates of each mention: recall@1 is the unnormalised accuracy. Recall at more is the retriever's, whatever the
+    /// ranker says, and is given for whole lists alone.
     ///
     /// # Errors
     /// If the device fails, or the user stops the work.
@@ -123,7 +134,10 @@ impl HeldOut {
             reorder(&mut found, own);
             found
         });
-        Ok(self.judge(&found.collect::<Vec<_>>()))
+        let found: Vec<Vec<Candidate>> = found.collect();
+        let recall_listed = self.recall(&found, usize::MAX);
+        let judged = self.judge(&found);
+        Ok(Validated { recall_listed, recall_16: None, recall_64: None, zero_shot_64: None, ..judged })
     }
 
     /// The mentions, as a tower reads them.
@@ -157,6 +171,7 @@ impl HeldOut {
             recall_1: recall(1, |_| true),
             recall_16: recall(RANKED, |_| true),
             recall_64: recall(CANDIDATES, |_| true),
+            recall_listed: None,
             zero_shot_1: recall(1, zero_shot),
             zero_shot_64: recall(CANDIDATES, zero_shot),
             nil_aupr: average_precision(&tops),

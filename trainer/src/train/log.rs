@@ -176,6 +176,15 @@ fn words(event: &Event) -> String {
         Event::Mining { seconds, examples, .. } => {
             format!("hard negatives for {examples} examples in {seconds:.0} s")
         }
+        Event::Validation { seconds, found, .. } if found.recall_listed.is_some() => format!(
+            "accuracy {}, normalised {}, lists with the concept {}; zero-shot {}; NIL auPR {} ({} mentions, {seconds:.0} s)",
+            percent(&found.recall_1),
+            percent(&found.normalised()),
+            percent(&found.recall_listed),
+            percent(&found.zero_shot_1),
+            percent(&found.nil_aupr),
+            found.mentions
+        ),
         Event::Validation { seconds, found, .. } => format!(
             "recall@1 {}, @64 {}; zero-shot {}, {}; NIL auPR {} ({} mentions, {seconds:.0} s)",
             percent(&found.recall_1),

@@ -57,8 +57,9 @@ fn a_ranker_learns_to_put_the_right_concept_first() {
     assert_eq!(trained.examples, 6);
     assert_eq!(trained.report.skipped("mention that the list of candidates does not have"), 2);
     let validated = trained.validated.expect("there are candidates");
-    assert_eq!((validated.mentions, validated.recall_64), (6, Some(1.0)));
+    assert_eq!((validated.mentions, validated.recall_listed, validated.recall_64), (6, Some(1.0), None));
     assert!(validated.recall_1.is_some_and(|accuracy| accuracy >= 0.8), "{validated:?}");
+    assert_eq!(validated.normalised(), validated.recall_1);
 
     // The model that was written ranks the same way.
     let ranker = open_ranker(&trained.model, &Device::flex()).expect("whole");
