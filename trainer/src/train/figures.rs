@@ -29,7 +29,7 @@ pub fn draw(run: &Path) -> Result<Vec<PathBuf>> {
     let ranks =
         events.iter().any(|event| matches!(event, Event::Validation { found, .. } if found.recall_listed.is_some()));
     let first = if ranks { ["accuracy", "zero-shot accuracy"] } else { ["recall@1", "zero-shot recall@1"] };
-    let recall = vec![
+    let recall = [
         series(first[0], found(|found| found.recall_1)),
         series("normalised accuracy", found(super::Validated::normalised)),
         series("lists with the concept", found(|found| found.recall_listed)),
@@ -39,7 +39,8 @@ pub fn draw(run: &Path) -> Result<Vec<PathBuf>> {
         series("zero-shot recall@64", found(|found| found.zero_shot_64)),
         series("NIL auPR", found(|found| found.nil_aupr)),
     ];
-    if recall.iter().any(|series| !series.points.is_empty()) {
+    let recall: Vec<Series> = recall.into_iter().filter(|series| !series.points.is_empty()).collect();
+    if !recall.is_empty() {
         let chart = over_steps("On the validation split", "share", recall);
         charts.push(("validation", Chart { y_range: Some((0.0, 1.0)), ..chart }));
     }
