@@ -36,13 +36,20 @@ pub enum GpuMemory {
 #[derive(Clone, Debug, Default, Args)]
 pub struct DeviceArgs {
     /// Where the encoder runs (`pel devices` lists what there is)
-    #[arg(long, value_enum, default_value_t, global = true)]
+    #[arg(long, value_enum, default_value_t, global = true, help_heading = "For every command")]
     pub device: DeviceChoice,
     /// Which GPU, by its number in `pel devices`
-    #[arg(long, value_name = "N", global = true)]
+    #[arg(long, value_name = "N", global = true, help_heading = "For every command")]
     pub gpu: Option<usize>,
     /// How GPU memory is handed out
-    #[arg(long, value_enum, default_value_t, global = true, hide_short_help = true)]
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        global = true,
+        help_heading = "For every command",
+        hide_short_help = true
+    )]
     pub gpu_memory: GpuMemory,
 }
 

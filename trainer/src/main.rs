@@ -19,7 +19,7 @@ struct Cli {
     #[command(flatten)]
     device: DeviceArgs,
     /// Print results as JSON, for programs
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = "For every command")]
     json: bool,
 }
 
