@@ -1,10 +1,9 @@
 //! `pel explain`: one mention on its way to a decision.
 
 use super::index::ScorerChoice;
-use super::link::{link, linker, rerank};
+use super::link::{RankerArgs, link, linker};
 use crate::device::{DeviceArgs, Work};
 use crate::tables::table;
-use crate::train::model::open_ranker;
 use crate::{bundles, files};
 use clap::Args;
 use pel_shared::biencoder::Side;
@@ -51,12 +50,8 @@ pub struct ExplainArgs {
     /// How the mention is compared with concepts, as in `pel link` [default: what the bundle holds]
     #[arg(long, value_enum)]
     scorer: Option<ScorerChoice>,
-    /// Have a ranker put the first K candidates into order, as in `pel link`
-    #[arg(long, value_name = "K", requires = "ranker", value_parser = clap::value_parser!(u32).range(2..))]
-    rerank: Option<u32>,
-    /// The ranker: the model of `pel train --stage rank`
-    #[arg(long, value_name = "MODEL", requires = "rerank")]
-    ranker: Option<PathBuf>,
+    #[command(flatten)]
+    second: RankerArgs,
 }
 
 /// What the first stage said, where a ranker has put its candidates into another order.
@@ -104,14 +99,14 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let span = span(args, &text)?;
     let opened = device.open(Work::Short)?;
     let linker = linker(&args.bundle, bundles::open(&args.bundle)?, args.scorer, &opened)?;
-    let ranker = args.ranker.as_ref().map(|folder| open_ranker(folder, &opened.device)).transpose()?;
-    let k = usize::from(args.k).max(args.rerank.map_or(0, |count| count as usize));
+    let second = args.second.open(&opened)?;
+    let k = usize::from(args.k).max(second.as_ref().map_or(0, |second| second.count));
     let options = LinkOptions { k, threshold: args.threshold, ..LinkOptions::default() };
     let given = vec![Detected { span, origin: Origin::Given }];
     let mut links = link(&linker, &text, given.clone(), &options)?;
     let before = links.first().cloned();
-    if let (Some(ranker), Some(count)) = (&ranker, args.rerank) {
-        rerank(&linker, ranker, &text, &mut links, count)?;
+    if let Some(second) = &second {
+        second.rerank(&linker, &text, &mut links)?;
     }
     let (link, before) = links.first_mut().zip(before).ok_or_else(|| Error::input("no mention"))?;
     link.truncate(usize::from(args.k));

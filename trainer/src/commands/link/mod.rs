@@ -1,13 +1,13 @@
 //! `pel link`: notes in, linked mentions out.
 
 mod notes;
+mod second_stage;
 
 use super::index::ScorerChoice;
 use crate::device::{DeviceArgs, OpenDevice, Work};
 use crate::files::{self, io_error, write_whole};
 use crate::progress::Progress;
 use crate::render::{self, Format};
-use crate::train::model::open_ranker;
 use crate::{bundles, interrupt, memory, spans};
 use clap::Args;
 use notes::Note;
@@ -15,9 +15,9 @@ use pel_shared::bundle::Bundle;
 use pel_shared::detect::{DetectOptions, Detected, join};
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::linker::{Link, LinkOptions, Linker, Prepared, Queries};
-use pel_shared::ranker::Ranker;
 use pel_shared::report::{self, Record};
 use rayon::prelude::*;
+pub use second_stage::{RankerArgs, SecondStage};
 use std::path::{Path, PathBuf};
 
 /// Link the mentions of notes to concepts, or to NIL where the knowledge base has none
@@ -61,12 +61,8 @@ pub struct LinkArgs {
     /// bundle needs to hold them; another way than the bundle's own links without its threshold [default: what the bundle holds]
     #[arg(long, value_enum)]
     scorer: Option<ScorerChoice>,
-    /// Have a ranker put the first K candidates into order; what is NIL stays NIL
-    #[arg(long, value_name = "K", requires = "ranker", value_parser = clap::value_parser!(u32).range(2..))]
-    rerank: Option<u32>,
-    /// The ranker: the model of `pel train --stage rank`
-    #[arg(long, value_name = "MODEL", requires = "rerank")]
-    ranker: Option<PathBuf>,
+    #[command(flatten)]
+    second: RankerArgs,
     /// Say at the end how much memory was used
     #[arg(long)]
     memory: bool,
@@ -102,13 +98,13 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let bundle = bundles::open(&args.bundle)?;
     let opened = device.open(Work::Short)?;
     let linker = linker(&args.bundle, bundle, args.scorer, &opened)?;
-    let ranker = args.ranker.as_ref().map(|folder| open_ranker(folder, &opened.device)).transpose()?;
+    let second = args.second.open(&opened)?;
     let options = LinkOptions {
-        k: args.k.max(args.rerank.map_or(0, |count| count as usize)),
+        k: args.k.max(second.as_ref().map_or(0, |second| second.count)),
         threshold: args.threshold,
         detect: DetectOptions { unknown_terms: !args.names_only, ..DetectOptions::default() },
     };
-    let job = Job { args, linker, ranker, options, format };
+    let job = Job { args, linker, second, options, format };
     let mut progress = Progress::new("linking", notes.len() as u64, "notes");
     for (at, window) in notes::windows(&notes).into_iter().enumerate() {
         interrupt::check()?;
@@ -123,14 +119,11 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
 /// Sequences that are encoded between two looks for Ctrl-C.
 const SEQUENCES: usize = 4096;
 
-/// Pairs that are ranked between two looks for Ctrl-C.
-const PAIRS: usize = 1024;
-
 /// How notes are linked.
 struct Job<'a> {
     args: &'a LinkArgs,
     linker: Linker,
-    ranker: Option<Ranker>,
+    second: Option<SecondStage>,
     options: LinkOptions,
     format: Format,
 }
@@ -198,9 +191,9 @@ impl Job<'_> {
 
     /// Has the ranker, if there is one, put candidates into order; then leaves as many as are to be listed.
     fn rerank(&self, texts: &[String], links: &mut [Vec<Link>]) -> Result<()> {
-        if let (Some(ranker), Some(count)) = (&self.ranker, self.args.rerank) {
+        if let Some(second) = &self.second {
             for (text, links) in texts.iter().zip(links.iter_mut()) {
-                rerank(&self.linker, ranker, text, links, count)?;
+                second.rerank(&self.linker, text, links)?;
             }
         }
         links.iter_mut().flatten().for_each(|link| link.truncate(self.args.k.max(1)));
@@ -228,21 +221,6 @@ pub fn link(linker: &Linker, text: &str, mentions: Vec<Detected>, options: &Link
     let prepared = linker.prepare(text, mentions)?;
     let queries = linker.encode(&prepared)?;
     Ok(linker.finish(&prepared, &queries, options))
-}
-
-/// Has a ranker put the first `count` candidates of a text's mentions into order.
-///
-/// # Errors
-/// If the device fails, or the user stops the work.
-pub fn rerank(linker: &Linker, ranker: &Ranker, text: &str, links: &mut [Link], count: u32) -> Result<()> {
-    let pairs = linker.pairs(ranker, text, links, count as usize)?;
-    let mut scores = Vec::with_capacity(pairs.rows().len());
-    for some in pairs.rows().chunks(PAIRS) {
-        interrupt::check()?;
-        scores.extend(ranker.scores(some)?);
-    }
-    linker.rerank(text, links, &pairs, &scores);
-    Ok(())
 }
 
 /// A bundle on a device, with the scorer that was asked for.
