@@ -62,7 +62,7 @@ pub struct CompactArgs {
     /// Measure the curve on so many mentions, at equal steps
     #[arg(long, default_value_t = 2500)]
     mentions: usize,
-    /// Encode in bfloat16: several times faster on a processor with AMX
+    /// Encode in bfloat16: much faster on a processor with AMX or AVX-512 BF16
     #[arg(long)]
     bf16: bool,
     /// The folder to write

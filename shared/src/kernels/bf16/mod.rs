@@ -5,6 +5,8 @@
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod amx;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 mod pack;
 
 pub use pack::{pack_columns, pack_rows};
@@ -21,26 +23,35 @@ const DEPTH: usize = 2 * PAIRS;
 type Tile = [[u32; 16]; 16];
 /// Numbers of 32 bits in a tile.
 const TILE: usize = 256;
-/// Rows and columns of C that are computed at once: two tiles by two.
+/// Columns of C that are computed at once, and with AMX rows: two tiles.
 const BLOCK: usize = 32;
+/// Tiles along the sum after which C is written: so much of both sides stays in the cache.
+#[cfg(target_arch = "x86_64")]
+const RUN: usize = 16;
 
 /// How it is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Road {
-    /// Plain loops, which the other is tested against.
+    /// Plain loops, which the others are tested against.
     Plain,
+    /// AVX-512 with its instruction for pairs of bfloat16 (AMD since Zen 4, Intel's Cooper Lake and Sapphire Rapids).
+    Avx512,
     /// The tile registers of Intel's AMX.
     Amx,
 }
 
 impl Road {
     /// All roads, the fastest last.
-    pub const ALL: [Road; 2] = [Road::Plain, Road::Amx];
+    pub const ALL: [Road; 3] = [Road::Plain, Road::Avx512, Road::Amx];
 
     /// Whether this processor, and its operating system, have it.
     pub fn is_here(self) -> bool {
         match self {
             Road::Plain => true,
+            #[cfg(target_arch = "x86_64")]
+            Road::Avx512 => avx512::is_here(),
+            #[cfg(not(target_arch = "x86_64"))]
+            Road::Avx512 => false,
             #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
             Road::Amx => amx::is_here(),
             #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
@@ -50,7 +61,7 @@ impl Road {
 
     /// The fastest one.
     pub fn best() -> Self {
-        if Road::Amx.is_here() { Road::Amx } else { Road::Plain }
+        Self::ALL.into_iter().rfind(|road| road.is_here()).unwrap_or(Road::Plain)
     }
 }
 
@@ -122,6 +133,8 @@ pub fn gemm(road: Road, a: Packed<'_>, b: Packed<'_>, start: Start<'_>, mut out:
     match road {
         #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
         Road::Amx if road.is_here() => amx::gemm(a, b, start, out),
+        #[cfg(target_arch = "x86_64")]
+        Road::Avx512 if road.is_here() => avx512::gemm(a, b, start, out),
         _ => plain(a, b, start, out),
     }
 }
@@ -132,6 +145,34 @@ fn begin(start: Start<'_>, row: &mut [f32]) {
         Start::Zero => row.fill(0.0),
         Start::Bias(bias) => row.copy_from_slice(bias),
         Start::Sum => {}
+    }
+}
+
+/// Adds a block's sums to what C begins with, from row `first` and column `left` on.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn write(sums: &[[f32; BLOCK]], start: Start<'_>, out: &mut MatrixMut<'_>, first: usize, left: usize) {
+    let right = out.cols().min(left + BLOCK);
+    let mut before = [0.0; BLOCK];
+    if let Start::Bias(bias) = start {
+        before[..right - left].copy_from_slice(&bias[left..right]);
+    }
+    for (row, sums) in (first..out.rows()).zip(sums) {
+        let to = &mut out.row(row)[left..right];
+        // A whole row is a few instructions, a part of one a loop.
+        match <&mut [f32; BLOCK]>::try_from(&mut *to) {
+            Ok(to) => add(sums, &before, start, to),
+            Err(_) => add(sums, &before, start, to),
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn add(sums: &[f32; BLOCK], before: &[f32; BLOCK], start: Start<'_>, to: &mut [f32]) {
+    match start {
+        Start::Sum => to.iter_mut().zip(sums).for_each(|(to, sum)| *to += sum),
+        _ => to.iter_mut().zip(sums).zip(before).for_each(|((to, sum), before)| *to = sum + before),
     }
 }
 
@@ -171,7 +212,7 @@ mod tests {
     #[test]
     fn a_product_by_hand() {
         let (a, b) = ([1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]);
-        for road in [Road::Plain, Road::Amx] {
+        for road in Road::ALL {
             let (a, b) = (Matrix::new(&a, 2, 2), Matrix::new(&b, 2, 2));
             let mut out = [100.0; 4];
             product(road, a, b, Start::Zero, &mut out);
@@ -185,7 +226,7 @@ mod tests {
 
     #[test]
     fn nan_and_infinity_come_through_and_nothing_is_a_sum_of_nothing() {
-        for road in [Road::Plain, Road::Amx] {
+        for road in Road::ALL {
             for (value, expected) in [(f32::NAN, f32::NAN), (f32::INFINITY, f32::INFINITY), (1e-40, 0.0)] {
                 let (mut a, b) = ([0.0; 40], [1.0; 40]);
                 a[39] = value;
@@ -218,7 +259,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(48))]
         #[test]
-        fn both_roads_give_the_sum_of_rounded_products(
+        fn all_roads_give_the_sum_of_rounded_products(
             m in 1usize..70, k in 1usize..700, n in 1usize..70, across in any::<bool>(), packed_across in any::<bool>(),
             kind in 0usize..3, seed in any::<u32>(),
         ) {
@@ -234,7 +275,7 @@ mod tests {
             let b_view = if packed_across { Matrix::new(&b, n, k).transposed() } else { Matrix::new(&b, k, n) };
             let start = [Start::Zero, Start::Bias(&bias), Start::Sum][kind];
             let rounded = |values: &[f32]| f64::from(bf16::from_f32(values[0]).to_f32());
-            for road in [Road::Plain, Road::Amx] {
+            for road in Road::ALL {
                 let mut out = before.clone();
                 product(road, a_view, b_view, start, &mut out);
                 for r in 0..m {

@@ -56,8 +56,8 @@ fn pack(road: Road, side: Side<'_>, pairs_first: bool, tiles: &mut [u32]) {
             continue;
         }
         match road {
-            #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-            Road::Amx if super::amx::pack(side, first, step, pairs_first, tile) => {}
+            #[cfg(target_arch = "x86_64")]
+            Road::Avx512 | Road::Amx if super::avx512::pack(side, first, step, pairs_first, tile) => {}
             _ => one(side, first, step, pairs_first, tile),
         }
     }

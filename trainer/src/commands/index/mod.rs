@@ -115,7 +115,7 @@ pub struct IndexArgs {
     /// Tokens of one encoder batch, padding included
     #[arg(long, default_value_t = 2048)]
     batch_tokens: usize,
-    /// Encode concepts in bfloat16: several times faster on a processor with AMX; vectors differ in the third digit
+    /// Encode concepts in bfloat16: much faster on a processor with AMX or AVX-512 BF16; vectors differ in the third digit
     #[arg(long)]
     bf16: bool,
 }

@@ -130,8 +130,8 @@ pub struct Model {
     pub freeze_embeddings: bool,
     /// Compute layers again on the way back: less memory, more time.
     pub gradient_checkpointing: bool,
-    /// In which numbers linear layers multiply (mixed precision): `bf16` needs a processor with AMX, or a GPU that has it;
-    /// `f16` a GPU that has it.
+    /// In which numbers linear layers multiply (mixed precision): `bf16` needs a processor with AMX or AVX-512 BF16,
+    /// or a GPU that has it; `f16` a GPU that has it.
     pub precision: Precision,
 }
 
