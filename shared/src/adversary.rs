@@ -12,7 +12,7 @@ pub enum Towards {
 }
 
 /// What to add to the input embeddings z of each pair's entity: `±ε sign(∇z s(m, e))`, one for each pair, also where an
-/// entity stands in several. It is a constant: no gradient flows through it.
+/// entity stands in several. It is a constant, on a device without gradients: none flows through it.
 ///
 /// `scores` gives the similarity of each pair from its embeddings. Its weights should take part without gradients of their own;
 /// see [`burn::module::Module::no_grad`].
@@ -26,7 +26,7 @@ pub fn fgsm(z: Tensor<3>, towards: &[Towards], epsilon: f32, scores: impl FnOnce
     let z = z.detach().require_grad();
     // A pair's similarity depends on its own embeddings alone: the gradient of the sum is each pair's own.
     let gradients = scores(z.clone()).sum().backward();
-    let Some(gradient) = z.grad(&gradients) else { return z.zeros_like() };
+    let Some(gradient) = z.grad(&gradients) else { return z.inner().zeros_like() };
     let signs: Vec<f32> = towards
         .iter()
         .map(|towards| match towards {
@@ -35,5 +35,5 @@ pub fn fgsm(z: Tensor<3>, towards: &[Towards], epsilon: f32, scores: impl FnOnce
         })
         .collect();
     let signs = Tensor::<1>::from_floats(&signs[..], &z.device().inner()).reshape([signs.len(), 1, 1]);
-    (gradient.sign() * signs).autodiff()
+    gradient.sign() * signs
 }

@@ -192,7 +192,7 @@ impl Checkpoints {
             Some(_) => {
                 let (matrices, named) = file(WORST)?;
                 let matrices = unpack_matrices(&matrices, &device.clone().inner()).context(named)?;
-                Some(Worst::from_matrices(&config.transformation, matrices))
+                Some(Worst::from_matrices(&config.transformation, matrices, device))
             }
         };
         Ok((Resumed { step: state.step, data: state.data, model, hard, worst }, optimiser))

@@ -6,7 +6,7 @@ use super::config::{Optimiser as Options, Schedule};
 use super::scale::Scale;
 use crate::tensors::{NamedTensor, to_bytes};
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
-use burn::tensor::{Device, Gradients, Tensor, TensorData};
+use burn::tensor::{Device, GradientCheckpointingStrategy, Gradients, Tensor, TensorData};
 use bytes::Bytes;
 use pel_shared::biencoder::BiEncoder;
 use pel_shared::error::{Error, Result};
@@ -303,13 +303,24 @@ impl ModuleMapper for Change<'_> {
                 }
             },
             (Numbers::Device(first), Numbers::Device(second), Numbers::Device(gradient)) => {
+                let strategy = tensor.gradient_checkpointing_strategy();
                 let values = tensor.inner().reshape([slot.count]);
-                on_device(adamw_of, values, first, second, *gradient).reshape(shape).autodiff()
+                differentiable(on_device(adamw_of, values, first, second, *gradient).reshape(shape), strategy)
             }
             // All numbers of an optimiser are of one kind.
             _ => tensor,
         };
         Param::from_mapped_value(id, changed.require_grad(), mapper)
+    }
+}
+
+/// A tensor with gradients, which are found like those of the tensors that it will meet: all of an operation must keep, or compute
+/// again on the way back, by the same strategy (`Device::gradient_checkpointing`).
+pub fn differentiable<const D: usize>(tensor: Tensor<D>, strategy: Option<GradientCheckpointingStrategy>) -> Tensor<D> {
+    let tensor = tensor.autodiff();
+    match strategy {
+        Some(strategy) => tensor.with_gradient_checkpointing_strategy(strategy),
+        None => tensor,
     }
 }
 
@@ -334,6 +345,31 @@ fn on_device(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn changed_weights_meet_the_inputs_of_a_checkpointed_run() {
+        // As on a GPU: moments and gradients are tensors.
+        let device = Device::flex();
+        let on_device = |values: [f32; 2]| Numbers::Device(Box::new(Tensor::from_floats(values, &device)));
+        let mut slots = [Slot {
+            path: String::new(),
+            decays: false,
+            count: 2,
+            first: on_device([0.0; 2]),
+            second: on_device([0.0; 2]),
+            gradient: Some(on_device([1.0, -1.0])),
+        }];
+        let adamw = AdamW { rate: 0.5, beta_1: 0.9, beta_2: 0.99, epsilon: 1e-8, decay: 0.0, step: 1, scale: 1.0 };
+        let mut change = Change { slots: slots.iter_mut(), adamw, decay: 0.0, failed: None };
+        let checkpointed = device.clone().autodiff().gradient_checkpointing();
+        let weight = Param::from_tensor(Tensor::<1>::from_floats([1.0, 1.0], &checkpointed));
+        let changed = change.map_float(weight).val();
+        let met = changed.clone() * Tensor::<1>::from_floats([1.0, 2.0], &checkpointed);
+        let gradient = changed.grad(&met.sum().backward()).expect("a weight has a gradient");
+        assert_eq!(floats(gradient).expect("floats"), [1.0, 2.0]);
+        let values = floats(changed.inner()).expect("floats");
+        assert!((values[0] - 0.5).abs() < 1e-6 && (values[1] - 1.5).abs() < 1e-6, "{values:?}");
+    }
 
     #[test]
     fn the_rate_rises_and_falls() {

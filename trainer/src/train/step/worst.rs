@@ -1,17 +1,20 @@
 //! The inner maximum of T-Biencoder (section 3.3, eq. 10): matrices that climb L' within their ball.
 
 use super::super::config::Transformation;
+use super::super::optimiser::differentiable;
 use super::Step;
 use burn::tensor::{Device, Gradients, Tensor};
 use pel_shared::bert::BertInput;
 use pel_shared::biencoder::{BiEncoder, Side};
 use pel_shared::sum_of_max::TokenVectors;
-use pel_shared::transformation::{Ball, none, transform};
+use pel_shared::transformation::{Ball, none, norm, transform};
 
 /// A_m and A_e, kept from step to step.
 #[derive(Clone, Debug)]
 pub struct Worst {
     ball: Ball,
+    /// That of the inputs, with gradients.
+    device: Device,
     /// Without gradients.
     matrices: [Tensor<2>; 2],
     /// The gradients of the step's micro-batches so far.
@@ -24,14 +27,14 @@ impl Worst {
     /// # Shapes
     /// matrices `[hidden, hidden]`
     pub fn new(options: &Transformation, hidden: usize, device: &Device) -> Self {
-        let device = device.clone().inner();
-        Self::from_matrices(options, [none(hidden, &device), none(hidden, &device)])
+        let inner = device.clone().inner();
+        Self::from_matrices(options, [none(hidden, &inner), none(hidden, &inner)], device)
     }
 
     /// Goes on with the matrices of a checkpoint.
-    pub fn from_matrices(options: &Transformation, matrices: [Tensor<2>; 2]) -> Self {
+    pub fn from_matrices(options: &Transformation, matrices: [Tensor<2>; 2], device: &Device) -> Self {
         let Transformation { norm, epsilon, rate, .. } = *options;
-        Self { ball: Ball { norm, epsilon, rate }, matrices, gradients: [None, None] }
+        Self { ball: Ball { norm, epsilon, rate }, device: device.clone(), matrices, gradients: [None, None] }
     }
 
     /// A_m and A_e.
@@ -39,9 +42,15 @@ impl Worst {
         &self.matrices
     }
 
+    /// The norms of A_m and A_e, of the kind that bounds them.
+    pub fn norms(&self) -> [f64; 2] {
+        self.matrices.each_ref().map(|matrix| norm(matrix, self.ball.norm).unwrap_or(0.0))
+    }
+
     /// Both as leaves, whose gradients come with those of the loss.
     pub fn tracked(&self) -> [Tensor<2>; 2] {
-        self.matrices.clone().map(|matrix| matrix.autodiff().require_grad())
+        let strategy = self.device.gradient_checkpointing_strategy();
+        self.matrices.clone().map(|matrix| differentiable(matrix, strategy).require_grad())
     }
 
     /// Climbs a few steps on `loss`, a function of both matrices.

@@ -291,9 +291,14 @@ fn a_run_learns_and_says_so() {
 #[test]
 fn gradient_checkpointing_changes_nothing_but_memory() {
     let root = tempfile::tempdir().expect("a folder");
-    let mut config = world(root.path());
-    run(&config, &root.path().join("kept")).expect("it trains");
-    config.model.gradient_checkpointing = true;
-    run(&config, &root.path().join("again")).expect("it trains");
-    assert!(outcome(&root.path().join("kept")) == outcome(&root.path().join("again")));
+    for kind in ["plain", "fgsm", "transformed"] {
+        let mut config = world(root.path());
+        config.fgsm.lambda = if kind == "fgsm" { 0.5 } else { 0.0 };
+        config.transformation.weight = if kind == "transformed" { 1.0 } else { 0.0 };
+        let [kept, again] = ["kept", "again"].map(|name| root.path().join(format!("{kind}-{name}")));
+        run(&config, &kept).expect("it trains");
+        config.model.gradient_checkpointing = true;
+        run(&config, &again).expect("it trains");
+        assert!(outcome(&kept) == outcome(&again), "{kind}");
+    }
 }

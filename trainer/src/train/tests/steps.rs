@@ -125,7 +125,7 @@ fn the_found_transformation_is_worse_than_random_ones_and_stays_in_its_ball() {
                 let far = Distribution::Normal(0.0, 100.0);
                 ball.inside(Tensor::random([size, size], far, &Device::flex()))
             };
-            let mut other = Worst::from_matrices(&options, [random(), random()]);
+            let mut other = Worst::from_matrices(&options, [random(), random()], &start.device);
             let other = start.loss(Some(&mut other));
             assert!(found > other, "{kind:?}: {found}, a random one {other}");
         }
@@ -320,7 +320,7 @@ fn the_transformation_is_that_of_pytorch() {
         let values: Vec<f32> = (0..32 * 32).map(|at| size * ((at * 37 % 101) as f32 / 50.5 - 1.0)).collect();
         Tensor::<1>::from_floats(&values[..], &Device::flex()).reshape([32, 32])
     };
-    let mut worst = Worst::from_matrices(&start.config.transformation, [wave(0.04), wave(-0.03)]);
+    let mut worst = Worst::from_matrices(&start.config.transformation, [wave(0.04), wave(-0.03)], &start.device);
     let link = |start: &Start, worst: &mut Worst| {
         let places: Vec<_> = start.examples.iter().enumerate().map(|(at, example)| (at, at, example)).collect();
         let batch = link_batch(&start.config, &start.catalogue, &places, &HardNegatives::new());
