@@ -1,5 +1,6 @@
 //! Which candidates a mention has: those of its own vectors, spelling's share in their order, and the companions of its text.
 
+use pel_shared::biencoder::Pooling;
 use pel_shared::bundle::View;
 use pel_shared::detect::{Detected, Origin};
 use pel_shared::index::Precision;
@@ -30,12 +31,17 @@ fn concepts() -> Vec<Concept> {
 }
 
 fn bundle(scorer: Scorer, spelling: f32) -> Linker {
+    pooled(Pooling::Mean, scorer, spelling)
+}
+
+fn pooled(pooling: Pooling, scorer: Scorer, spelling: f32) -> Linker {
     let mut recipe = recipe(&Table { concepts: concepts(), ..Table::read() }, Precision::F32);
     recipe.view.concepts = View::Both;
     recipe.view.mention_template = MentionTemplate::Context;
     recipe.view.mix = 0.5;
     recipe.view.spelling = spelling;
     recipe.scorer = scorer;
+    recipe.encoder.reduction.pooling = pooling;
     let (name, device) = devices().remove(0);
     linker(recipe, &OpenDevice { device, name })
 }
@@ -125,18 +131,34 @@ fn texts_have_companions_of_their_own_and_parts_get_theirs_at_the_end() {
 
 #[test]
 fn spelling_has_its_share_of_every_score() {
-    let (plain, spelled) = (bundle(Scorer::Dual, 0.0), bundle(Scorer::Dual, 0.25));
-    let [before, after] = [&plain, &spelled].map(|linker| links(linker, &["chest pain"], 49).remove(0).candidates);
-    assert_eq!((before.len(), after.len()), (49, 49));
-    let mention = Spelling::new("chest pain");
-    for candidate in &after {
-        let own = before.iter().find(|other| other.concept == candidate.concept).expect("all are there").score;
-        let overlap = mention.nearest(spelled.concept(candidate.concept).expect("there").names());
-        assert!((candidate.score - (0.75 * own + 0.25 * overlap * overlap)).abs() < 1e-6);
+    for (pooling, scorer) in [
+        (Pooling::Mean, Scorer::Dual),
+        (Pooling::Mention, Scorer::Dual),
+        (Pooling::Mean, Scorer::SumOfMax),
+        (Pooling::Mention, Scorer::SumOfMax),
+    ] {
+        let (plain, spelled) = (pooled(pooling, scorer, 0.0), pooled(pooling, scorer, 0.25));
+        let [before, after] = [&plain, &spelled].map(|linker| links(linker, &["chest pain"], 49).remove(0).candidates);
+        assert_eq!((before.len(), after.len()), (49, 49));
+        // What a text of the same letters scores: each token that is compared has a cosine of 1.
+        let sequence = prepared(&spelled, &["chest pain"]).0.sequences()[0].clone();
+        assert!(sequence.own.len() < sequence.ids.len(), "a mention in its context");
+        let highest = match (scorer, pooling) {
+            (Scorer::Dual, _) => 1.0,
+            (Scorer::SumOfMax, Pooling::Mention) => sequence.own.len() as f32,
+            (Scorer::SumOfMax, _) => sequence.ids.len() as f32,
+        };
+        let mention = Spelling::new("chest pain");
+        for candidate in &after {
+            let own = before.iter().find(|other| other.concept == candidate.concept).expect("all are there").score;
+            let overlap = mention.nearest(spelled.concept(candidate.concept).expect("there").names());
+            let expected = 0.75 * own + 0.25 * highest * overlap * overlap;
+            assert!((candidate.score - expected).abs() < 1e-5 * highest, "{pooling:?} {scorer:?}");
+        }
+        assert!(after.is_sorted_by(|a, b| a.rank(b).is_lt()));
+        let first = spelled.concept(after[0].concept).expect("there");
+        assert!(scorer != Scorer::Dual || mention.nearest(first.names()) == 1.0, "{}", first.name);
     }
-    assert!(after.is_sorted_by(|a, b| a.rank(b).is_lt()));
-    let first = spelled.concept(after[0].concept).expect("there");
-    assert_eq!(mention.nearest(first.names()), 1.0, "{}", first.name);
 
     let mut linker = bundle(Scorer::Dual, 0.0);
     for share in [-0.1, 1.5, f32::NAN] {

@@ -86,10 +86,11 @@ impl Linker {
         all
     }
 
-    /// The score of a mention with a text that is letter for letter its own, where scores are cosines: 1, or that of each token.
+    /// The score of a mention with a text that is letter for letter its own, where scores are cosines: 1, or that of each token which
+    /// is compared.
     fn highest(&self, prepared: &Prepared, mention: &PreparedMention) -> f32 {
         match (self.scorer, mention.sequence) {
-            (Scorer::SumOfMax, Some(at)) => prepared.sequences[at].ids.len() as f32,
+            (Scorer::SumOfMax, Some(at)) => self.encoder.compared(&prepared.sequences[at]).len() as f32,
             _ => 1.0,
         }
     }
