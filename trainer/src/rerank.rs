@@ -222,7 +222,8 @@ impl Retriever for Reranked<'_> {
         let reranked = scored.map(|(ranked, scores)| {
             let mut ranked = ranked.clone();
             rerank(&mut ranked, &scores[..scores.len().min(self.k)]);
-            ranked.truncate(k);
+            // Normalised accuracy is over all that the ranker has seen.
+            ranked.truncate(k.max(self.k));
             ranked
         });
         Ok(reranked.collect())

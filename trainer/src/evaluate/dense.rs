@@ -1,6 +1,6 @@
 //! A bundle as a system under measurement: its encoder and index alone, and the whole road of `pel link`.
 
-use super::{Dense, Query, Retriever};
+use super::{Compared, Dense, Query, Retriever};
 use crate::bundles;
 use crate::device::{DeviceArgs, OpenDevice, Work};
 use crate::interrupt;
@@ -91,6 +91,14 @@ impl Opened {
     fn protocol(&self) -> String {
         search_protocol(&self.linker, &self.device)
     }
+
+    fn compared(&self) -> Compared {
+        match (self.linker.bundle().index.info().hnsw, self.linker.scorer()) {
+            (Some(_), _) => Compared::Graph,
+            (None, Scorer::SumOfMax) => Compared::Best(FIRST_PASS),
+            (None, Scorer::Dual) => Compared::All,
+        }
+    }
 }
 
 fn search_protocol(linker: &Linker, device: &OpenDevice) -> String {
@@ -144,6 +152,10 @@ impl Retriever for Search {
 
     fn protocol(&self) -> String {
         self.0.protocol()
+    }
+
+    fn compared(&self) -> Compared {
+        self.0.compared()
     }
 
     fn threshold(&self) -> Option<f32> {
@@ -205,6 +217,10 @@ impl Retriever for Road {
 
     fn protocol(&self) -> String {
         protocol(&self.0.linker, &self.0.device, self.0.policy().lift.is_some())
+    }
+
+    fn compared(&self) -> Compared {
+        self.0.compared()
     }
 
     fn threshold(&self) -> Option<f32> {

@@ -53,7 +53,8 @@ pub struct Recall {
     pub mentions: String,
     /// Recall at each k.
     pub at: Vec<At>,
-    /// Recall@1 if candidates with equal scores came in an order by chance instead of concept order.
+    /// Recall@1 if candidates with equal scores came in an order by chance instead of concept order; none where a ranker has
+    /// given them another.
     pub first_by_chance: Option<f64>,
 }
 
@@ -102,7 +103,7 @@ pub(super) struct Outcome<'a> {
     pub rank: Option<usize>,
     /// The best candidate's score.
     pub score: Option<f32>,
-    by_chance: f64,
+    by_chance: Option<f64>,
 }
 
 impl<'a> Outcome<'a> {
@@ -111,7 +112,7 @@ impl<'a> Outcome<'a> {
             gold,
             rank: gold.concept.and_then(|concept| rank_of(concept, ranked)),
             score: ranked.first().map(|(_, score)| *score),
-            by_chance: gold.concept.map_or(0.0, |concept| chance_of_first(concept, ranked)),
+            by_chance: Some(gold.concept.map_or(0.0, |concept| chance_of_first(concept, ranked))),
         }
     }
 
@@ -138,7 +139,11 @@ impl Figures {
     ) -> Self {
         let mut ks: Vec<usize> = KS.into_iter().filter(|k| *k < top).collect();
         ks.push(top);
-        let outcomes = Outcome::all(split, ranked);
+        let mut outcomes = Outcome::all(split, ranked);
+        if retriever.first_stage().is_some() {
+            // The scores are the first stage's, and no longer those of the concepts beside them.
+            outcomes.iter_mut().for_each(|outcome| outcome.by_chance = None);
+        }
         let known = || outcomes.iter().filter(|outcome| outcome.gold.concept.is_some());
         let subset = |seen| known().filter(move |outcome| outcome.gold.seen == Some(seen)).collect::<Vec<_>>();
         let recall = [("all", known().collect()), ("seen", subset(true)), ("zero-shot", subset(false))];
@@ -169,8 +174,8 @@ impl Figures {
 impl Recall {
     fn new(mentions: &str, outcomes: &[&Outcome<'_>], ks: &[usize]) -> Self {
         let hits = |k: usize| outcomes.iter().map(move |outcome| (outcome.gold.document, outcome.within(k)));
-        let by_chance = outcomes.iter().map(|outcome| outcome.by_chance).sum::<f64>() / outcomes.len() as f64;
-        let first_by_chance = (!outcomes.is_empty()).then_some(by_chance);
+        let by_chance = outcomes.iter().map(|outcome| outcome.by_chance).sum::<Option<f64>>();
+        let first_by_chance = by_chance.filter(|_| !outcomes.is_empty()).map(|sum| sum / outcomes.len() as f64);
         Self { mentions: mentions.to_owned(), at: ks.iter().map(|k| At::new(*k, hits(*k))).collect(), first_by_chance }
     }
 }

@@ -80,6 +80,11 @@ pub trait Retriever {
         None
     }
 
+    /// Which concepts its scores are compared for.
+    fn compared(&self) -> Compared {
+        Compared::All
+    }
+
     /// The best `k` concepts of each mention, best first, every concept once, ties in concept order.
     ///
     /// `done` is to be called with the number of mentions dealt with, often enough to move a bar; its error is passed on.
@@ -88,6 +93,17 @@ pub trait Retriever {
     /// If a mention cannot be encoded, or `done` fails.
     fn search(&self, queries: &[Query<'_>], k: usize, done: &mut dyn FnMut(usize) -> Result<()>)
     -> Result<Vec<Ranked>>;
+}
+
+/// The concepts that a retriever compares with a mention by its scores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compared {
+    /// All.
+    All,
+    /// The so many that a first pass by whole vectors leaves, or as many as are asked for, if that is more (Sum-of-Max).
+    Best(usize),
+    /// Those that a search of a graph comes by.
+    Graph,
 }
 
 /// A ranker to be measured, and how many candidates it sees.

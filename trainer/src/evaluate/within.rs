@@ -1,6 +1,6 @@
 //! ZESHEL's protocol (Logeswaran et al., 2019): a mention is searched among the concepts of its own world alone.
 
-use super::{Query, Retriever, Split};
+use super::{Compared, Query, Retriever, Split};
 use crate::interrupt;
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::KnowledgeBase;
@@ -69,9 +69,19 @@ impl Retriever for Within<'_> {
         done: &mut dyn FnMut(usize) -> Result<()>,
     ) -> Result<Vec<Ranked>> {
         let members = queries.iter().map(|query| self.of(query)).collect::<Result<Vec<_>>>()?;
+        let first_pass = match self.retriever.compared() {
+            Compared::All => k,
+            Compared::Best(count) => k.max(count),
+            Compared::Graph => {
+                return Err(Error::input(
+                    "--within-domain: the index is a graph, which finds the nearest of all domains; expected one without --hnsw",
+                ));
+            }
+        };
         let (mut found, mut open) = (vec![Ranked::new(); queries.len()], (0..queries.len()).collect::<Vec<_>>());
-        // More are asked for until the domain gives enough: that is as exact as the search behind it.
-        let mut wanted = k;
+        // More are asked for until the domain gives enough: that is as exact as the search behind it. Where that has a first pass, the
+        // domain is to give as many to the second as all concepts would.
+        let mut wanted = first_pass;
         while !open.is_empty() {
             wanted = (4 * wanted).min(self.concepts);
             let asked: Vec<Query<'_>> = open.iter().map(|at| queries[*at]).collect();
@@ -82,10 +92,13 @@ impl Retriever for Within<'_> {
                 let own = |(concept, _): &(pel_shared::kb::ConceptId, f32)| {
                     members[at].is_none_or(|own| own.contains(&concept.0))
                 };
-                found[at] = ranked.into_iter().filter(own).take(k).collect();
-                let enough = k.min(members[at].map_or(k, HashSet::len));
+                found[at] = ranked.into_iter().filter(own).collect();
+                let enough = first_pass.min(members[at].map_or(first_pass, HashSet::len));
                 match found[at].len() >= enough || all < wanted || wanted == self.concepts {
-                    true => done(1)?,
+                    true => {
+                        found[at].truncate(k);
+                        done(1)?;
+                    }
                     false => left.push(at),
                 }
             }
@@ -123,6 +136,55 @@ mod tests {
             let all = (0..self.0).rev().map(|at| (ConceptId(at), at as f32)).take(k);
             Ok(vec![all.collect(); queries.len()])
         }
+    }
+
+    /// The best of a first pass, in which concepts stand by their number, by scores that turn them round; or a graph.
+    struct Second(Compared);
+
+    impl Retriever for Second {
+        fn name(&self) -> &str {
+            "second"
+        }
+
+        fn protocol(&self) -> String {
+            String::new()
+        }
+
+        fn compared(&self) -> Compared {
+            self.0
+        }
+
+        fn search(
+            &self,
+            queries: &[Query<'_>],
+            k: usize,
+            done: &mut dyn FnMut(usize) -> Result<()>,
+        ) -> Result<Vec<Ranked>> {
+            done(queries.len())?;
+            let Compared::Best(count) = self.0 else { return Ok(vec![Ranked::new(); queries.len()]) };
+            let all = (0..40.min(count.max(k) as u32)).rev().map(|at| (ConceptId(at), at as f32)).take(k);
+            Ok(vec![all.collect(); queries.len()])
+        }
+    }
+
+    #[test]
+    fn a_domain_gives_a_first_pass_as_many_as_all_concepts_would() {
+        let mut kb = KnowledgeBase::new();
+        for at in 0..40 {
+            let sources = vec![if at % 2 == 0 { "even" } else { "odd" }.to_owned()];
+            kb.push(Concept { id: format!("C{at}"), name: format!("name {at}"), sources, ..Concept::default() })
+                .expect("new");
+        }
+        let query = Query { text: "x", span: Span::new(0, 1), domain: Some("even") };
+        let search = |compared| Within::new(&Second(compared), &kb).search(&[query], 2, &mut |_| Ok(()));
+        // Six of the domain are compared at least, 0 to 10.
+        let found = search(Compared::Best(6)).expect("a known domain").remove(0);
+        assert!(found.len() == 2 && found[0].0.0 >= 10 && found[0].0.0 % 2 == 0, "{found:?}");
+        // As many as the domain has: its best.
+        let found = search(Compared::Best(30)).expect("a known domain").remove(0);
+        assert_eq!(found.iter().map(|(concept, _)| concept.0).collect::<Vec<_>>(), [38, 36]);
+        let error = search(Compared::Graph).expect_err("a graph").to_string();
+        assert!(error.contains("expected one without --hnsw"), "{error}");
     }
 
     #[test]

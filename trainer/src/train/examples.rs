@@ -153,6 +153,20 @@ pub fn without_repeats(examples: Vec<Example>, most: usize) -> Vec<Example> {
     examples.into_iter().filter(|example| keep(example)).collect()
 }
 
+/// The mentions that a run of this configuration learns from, and what was left out.
+///
+/// # Errors
+/// As [`mentions`].
+pub fn chosen(
+    config: &Config,
+    catalogue: &Catalogue,
+    tokens: &Tokens,
+    view: &ViewOptions,
+) -> Result<(Vec<Example>, Report)> {
+    let (all, report) = mentions(config, catalogue, tokens, view)?;
+    Ok((subset(without_repeats(all, config.data.max_repeats), config.data.mentions, config), report))
+}
+
 /// Keeps so many examples, chosen by the seed, in their order; all if `count` is 0.
 pub fn subset(examples: Vec<Example>, count: usize, config: &Config) -> Vec<Example> {
     if count == 0 || count >= examples.len() {

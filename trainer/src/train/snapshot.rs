@@ -2,17 +2,20 @@
 
 use super::catalogue::Catalogue;
 use super::config::{Config, Task};
+use super::examples;
 use super::held_out::HeldOut;
 use super::model::Model;
-use super::survey::Survey;
+use super::survey::{FIRST_PASS, Survey};
 use crate::device::OpenDevice;
-use crate::evaluate::{Query, Retriever};
+use crate::evaluate::{Compared, Query, Retriever};
 use pel_shared::bundle::ViewOptions;
 use pel_shared::error::{Error, Result};
 use pel_shared::index::Index;
 use pel_shared::kb::{ConceptId, KnowledgeBase};
 use pel_shared::lexical::Ranked;
+use pel_shared::score::Scorer;
 use pel_shared::tokens::Encoded;
+use std::collections::HashSet;
 use std::path::Path;
 
 /// Mentions that are encoded and searched together.
@@ -77,6 +80,16 @@ impl Snapshot {
         Ok(Some((held_out, vectors)))
     }
 
+    /// The identifiers of the concepts that a run of this configuration learns from.
+    ///
+    /// # Errors
+    /// If the corpus cannot be read, or has no mention to learn from.
+    pub fn learned(&self, config: &Config) -> Result<HashSet<String>> {
+        let (examples, _) = examples::chosen(config, &self.catalogue, &self.model.tokens, &self.view)?;
+        let ids = examples.iter().filter_map(|example| Some(self.kb().get(example.concept)?.id.clone()));
+        Ok(ids.collect())
+    }
+
     /// The concepts.
     pub fn kb(&self) -> &KnowledgeBase {
         &self.catalogue.kb
@@ -95,6 +108,13 @@ impl Retriever for Snapshot {
         format!(
             "{mention_template:?} mention of at most {mention_tokens} tokens against {concepts:?}, {scorer:?}, {score:?}, int8"
         )
+    }
+
+    fn compared(&self) -> Compared {
+        match self.model.scorer {
+            Scorer::Dual => Compared::All,
+            Scorer::SumOfMax => Compared::Best(FIRST_PASS),
+        }
     }
 
     fn search(
