@@ -175,7 +175,8 @@ fn tables(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
 }
 
 /// Reads BLINK's files. An entity's identifier is its `idx` or `document_id` (of an address that ends in `curid=12`, the number), or
-/// else the number of its line, from 0.
+/// else the number of its line, from 0. Numbers of lines begin anew in each world: where several could meet, they have the world's
+/// name before them.
 ///
 /// # Errors
 /// If a file cannot be read, a line is no mention or no entity, or the output cannot be written.
@@ -189,17 +190,22 @@ pub fn blink(args: &BlinkArgs, output: &mut Output, report: &mut Report, counter
         report,
         counter,
     };
-    for path in tables(entities)? {
+    let tables = tables(entities)?;
+    for path in &tables {
         let world = path.file_name().unwrap_or_default().to_string_lossy();
         let world = world.split('.').next().unwrap_or_default().to_owned();
-        for_each_line(&path, |number, line| {
+        for_each_line(path, |number, line| {
             writer.counter.step();
             if line.trim().is_empty() {
                 return Ok(());
             }
             let BlinkEntity { title, entity, text, idx, document_id } = record(line)?;
             let title = title.or(entity).ok_or_else(|| Error::input("missing field `title`"))?;
-            let id = idx.or(document_id).map_or_else(|| (number - 1).to_string(), Id::into_text);
+            let by_line = || match tables.len() {
+                1 => (number - 1).to_string(),
+                _ => format!("{world}:{}", number - 1),
+            };
+            let id = idx.or(document_id).map_or_else(by_line, Id::into_text);
             let id = id.rsplit_once("curid=").map_or(id.clone(), |(_, number)| number.to_owned());
             writer.by_line.insert((world.clone(), number - 1), id.clone());
             let (definition, sources) = (Some(text), vec![world.clone()]);
@@ -211,8 +217,13 @@ pub fn blink(args: &BlinkArgs, output: &mut Output, report: &mut Report, counter
     for (split, path) in mentions.given() {
         writer.file(split, path, |line| {
             let row: BlinkRow = record(line)?;
+            let id = row.label_id.into_text();
+            let id = match &row.world {
+                Some(world) if tables.is_empty() && id.parse::<i64>().is_ok() => format!("{world}:{id}"),
+                _ => id,
+            };
             let concept = Concept {
-                id: row.label_id.into_text(),
+                id,
                 name: row.label_title.unwrap_or_default(),
                 definition: row.label,
                 sources: row.world.clone().into_iter().collect(),

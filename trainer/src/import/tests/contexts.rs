@@ -126,8 +126,31 @@ fn blink_brings_contexts_and_maybe_a_table() {
     let bench = Bench::new(&[("train.jsonl", BLINK.as_bytes())]);
     bench.import("blink --train @train.jsonl").expect("readable");
     let names: Vec<_> = bench.concepts().into_iter().map(|concept| (concept.id, concept.name)).collect();
-    let expected = [("0", "Fever"), ("12", "Cough"), ("99", "Nothing")];
+    let expected = [("signs:0", "Fever"), ("12", "Cough"), ("99", "Nothing")];
     assert_eq!(names, expected.map(|(id, name)| (id.to_owned(), name.to_owned())));
+    // Each world counts its lines from 0, with a table and without.
+    let of_worlds = |world: &str, title: &str| {
+        format!(
+            r#"{{"context_left": "a", "mention": "brick", "context_right": "", "label_id": 0, "label_title": "{title}", "world": "{world}"}}"#
+        ) + "\n"
+    };
+    let train = of_worlds("lego", "Brick") + &of_worlds("yugioh", "Kuriboh");
+    let entity = |title: &str| format!("{{\"title\": \"{title}\", \"text\": \"\"}}\n");
+    let (lego, yugioh) = (entity("Brick"), entity("Kuriboh"));
+    let bench = Bench::new(&[
+        ("train.jsonl", train.as_bytes()),
+        ("lego.jsonl", lego.as_bytes()),
+        ("yugioh.jsonl", yugioh.as_bytes()),
+    ]);
+    for entities in ["", "--entities @lego.jsonl --entities @yugioh.jsonl "] {
+        bench.import(&format!("blink {entities}--train @train.jsonl")).expect("readable");
+        let names: Vec<_> = bench.concepts().into_iter().map(|concept| (concept.id, concept.name)).collect();
+        let expected = [("lego:0", "Brick"), ("yugioh:0", "Kuriboh")];
+        assert_eq!(names, expected.map(|(id, name)| (id.to_owned(), name.to_owned())));
+        let corpus = Corpus::read(&bench.path("out"), "train").expect("readable");
+        let found: Vec<_> = corpus.mentions.iter().filter_map(|placed| placed.mention.id.clone()).collect();
+        assert_eq!(found, ["lego:0", "yugioh:0"]);
+    }
     let bench =
         Bench::new(&[("bad.jsonl", br#"{"context_left": "", "mention": 7, "context_right": "", "label_id": 0}"#)]);
     let error = bench.refusal("blink --train @bad.jsonl").to_string();
