@@ -77,6 +77,13 @@ fn candidates_are_found_ranked_taught_and_linked() {
     let metrics = std::fs::read_to_string(bench.path("second/metrics.jsonl")).expect("written");
     assert!(metrics.contains("\"step\"") && !metrics.contains("mining"), "{metrics}");
 
+    // BLINK's bi-encoder has negatives of the batch, its student lists alone; a file's own share stays.
+    std::fs::write(bench.path("share.toml"), "[distillation]\nown_share = 0.25\n").expect("written");
+    for (more, share) in [("", "own_share = 0.5"), ("--config @share.toml", "own_share = 0.25")] {
+        let printed = done(&bench, format!("train --paper blink --distil @taught --print {more}").trim_end());
+        assert!(printed.contains(share) && printed.contains("in_batch = false"), "{printed}");
+    }
+
     // Links: the ranker's scores stand beside the candidates, in their order; what is NIL stays so.
     std::fs::write(bench.path("note.txt"), "fever and chest pain").expect("written");
     let line = "link --bundle @bundle @note.txt --names-only --device cpu --format jsonl";
@@ -115,6 +122,9 @@ fn candidates_are_found_ranked_taught_and_linked() {
     assert!(plain["candidates"][0].get("ranker_score").is_none(), "{plain}");
     let shown = done(&bench, &format!("{line} --ranker @rank/model --rerank 3"));
     assert!(shown.contains("Before") && shown.contains("the ranker") && shown.contains(" first of 3"), "{shown}");
+    // What is not shown was seen all the same.
+    let shown = done(&bench, &format!("{line} -k 1 --ranker @rank/model --rerank 3"));
+    assert!(shown.contains(" first of 3"), "{shown}");
 
     let evaluated = done(
         &bench,
@@ -126,6 +136,17 @@ fn candidates_are_found_ranked_taught_and_linked() {
     let expected = ["link", "link + ranker@2", "link + ranker@3", "bm25", "bm25 + ranker@2", "bm25 + ranker@3"];
     assert_eq!(names, expected);
     assert_eq!(systems[2]["ranking"]["found"]["of"], 2, "{}", systems[2]);
+    // All three concepts are candidates: normalised accuracy is recall@1, also where one candidate alone is kept.
+    let first = &systems[2]["recall"][0];
+    assert_eq!(systems[2]["ranking"]["found"]["recall"], 1.0);
+    assert_eq!(systems[2]["ranking"]["normalised"]["recall"], first["at"][0]["recall"]);
+    assert!(first["first_by_chance"].is_null() && systems[0]["recall"][0]["first_by_chance"].is_number());
+    let one = done(
+        &bench,
+        "evaluate --bundle @bundle --corpus @ --split dev --train-split none --systems link --ranker @rank/model --rerank 3 --top 1 \
+         --device cpu --json",
+    );
+    assert_eq!(json(&one)["systems"][1]["ranking"], systems[2]["ranking"]);
     // NIL is decided by the first stage's score.
     assert_eq!(systems[0]["nil"][0]["au_pr"], systems[2]["nil"][0]["au_pr"]);
     let shown = done(
@@ -157,8 +178,10 @@ fn candidates_are_found_ranked_taught_and_linked() {
             3,
             "says its domain",
         ),
-        ("train --stage rank --paper blink --print", 3, "has its own settings"),
+        ("train --stage rank --paper t-biencoder --print", 3, "that paper has no ranker"),
     ]);
+    let printed = done(&bench, "train --stage rank --paper blink --print");
+    assert!(printed.contains("top = 64") && printed.contains("batch = 1\n"), "{printed}");
 }
 
 #[test]

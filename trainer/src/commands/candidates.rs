@@ -49,7 +49,7 @@ pub struct CandidatesArgs {
     /// A ranker (the model of `pel train --stage rank`), whose scores of the candidates are added
     #[arg(long, value_name = "MODEL")]
     ranker: Option<PathBuf>,
-    /// Compute the ranker in bfloat16: several times faster on a processor with AMX
+    /// Compute the ranker in bfloat16: much faster on a processor with AMX or AVX-512 BF16
     #[arg(long, requires = "ranker")]
     bf16: bool,
     /// Search each mention among the concepts of its document's domain alone (ZESHEL's protocol)

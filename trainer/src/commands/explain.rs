@@ -60,6 +60,8 @@ struct FirstStage {
     nearest: Named,
     /// The place of each candidate of the link then, from 1.
     places: Vec<usize>,
+    /// How many candidates the ranker has seen.
+    seen: usize,
 }
 
 /// A candidate, with what a ranker says of it.
@@ -109,8 +111,9 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         second.rerank(&linker, &text, &mut links)?;
     }
     let (link, before) = links.first_mut().zip(before).ok_or_else(|| Error::input("no mention"))?;
-    link.truncate(usize::from(args.k));
+    // Before those that are not shown are gone: the ranker has seen them too.
     let first_stage = first_stage(&linker, link, &before)?;
+    link.truncate(usize::from(args.k));
     let prepared = linker.prepare(&text, given)?;
     let ids = prepared.sequences().first().map_or(Vec::new(), |encoded| encoded.ids.clone());
     let tokens: Vec<String> = ids.iter().map(|id| linker.bundle().tokens.token(*id)).collect();
@@ -153,7 +156,7 @@ fn first_stage(linker: &Linker, link: &Link, before: &Link) -> Result<Option<Fir
     let Some(nearest) = before.candidates.first().filter(|_| !link.ranker_scores.is_empty()) else { return Ok(None) };
     let place = |concept| before.candidates.iter().position(|one| one.concept == concept).map_or(0, |at| at + 1);
     let places = link.candidates.iter().map(|candidate| place(candidate.concept)).collect();
-    Ok(Some(FirstStage { nearest: linker.named(nearest)?, places }))
+    Ok(Some(FirstStage { nearest: linker.named(nearest)?, places, seen: link.ranker_scores.len() }))
 }
 
 fn print_candidates(met: &[Met], link: &Link, first_stage: Option<&FirstStage>) {
@@ -215,8 +218,8 @@ fn decision(link: &Link, met: &[Met], first_stage: Option<&FirstStage>, threshol
             format!("to which margin, length, spelling and meaning add {lift:.4}; the threshold is {threshold}")
         }
     };
-    if let (Some(FirstStage { nearest, .. }), Some(first)) = (first_stage, met.first()) {
-        let (Named { name, score, .. }, seen) = (nearest, link.ranker_scores.len());
+    if let (Some(FirstStage { nearest, seen, .. }), Some(first)) = (first_stage, met.first()) {
+        let Named { name, score, .. } = nearest;
         let nearest = format!("{name} was nearest with {score:.4}, {limit}");
         return match link.decision {
             Decision::Linked { .. } => {

@@ -26,7 +26,7 @@ pub struct TrainArgs {
     /// What to train: a bi-encoder, or a cross-encoder that ranks candidates
     #[arg(long, value_enum, default_value = "link")]
     stage: Stage,
-    /// Whose settings to begin with; a ranker's are PEL's
+    /// Whose settings to begin with; of a ranker PEL's or BLINK's
     #[arg(long, value_enum, default_value = "pel")]
     paper: Paper,
     /// The candidates of the training split, from `pel candidates`: a ranker learns to order them, a bi-encoder has them as its
@@ -50,12 +50,12 @@ enum Stage {
     Rank,
 }
 
-/// The papers whose bi-encoders can be trained.
+/// The papers whose settings there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Paper {
     /// Proxy-based loss, random and hard negatives (FGSM: --set fgsm.lambda=1)
     Pel,
-    /// Cross-entropy, negatives of the batch and hard ones
+    /// Cross-entropy, negatives of the batch and hard ones; a ranker of 64 candidates
     Blink,
     /// Cross-entropy, random negatives of the own domain, the learned transformation
     TBiencoder,
@@ -150,21 +150,25 @@ impl RunArgs {
 /// As [`train::train`].
 pub fn train(args: &TrainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let path = |path: &Option<PathBuf>| path.as_ref().map(|path| toml::Value::String(path.display().to_string()));
-    let defaults = match (args.stage, args.paper) {
+    let mut defaults = match (args.stage, args.paper) {
         (Stage::Link, Paper::Pel) => Config::default(),
         (Stage::Link, Paper::Blink) => Config::blink(),
         (Stage::Link, Paper::TBiencoder) => Config::t_biencoder(),
         (Stage::Rank, Paper::Pel) => Config::ranking(),
-        (Stage::Rank, Paper::Blink | Paper::TBiencoder) => {
-            return Err(Error::input("--paper is about bi-encoders; a ranker (--stage rank) has its own settings"));
+        (Stage::Rank, Paper::Blink) => Config::blink_ranking(),
+        (Stage::Rank, Paper::TBiencoder) => {
+            return Err(Error::input("--paper t-biencoder: that paper has no ranker; --stage rank takes pel or blink"));
         }
     };
+    if args.distil.is_some() {
+        // BLINK, appendix A; and both losses are over one set of candidates (equations 8 and 9).
+        defaults.distillation.own_share = 0.5;
+        defaults.negatives.in_batch = false;
+    }
     let flags = vec![
         ("data.corpus", path(&args.corpus)),
         ("data.candidates", path(&args.candidates).or(path(&args.distil))),
         ("validation.candidates", path(&args.dev_candidates)),
-        // BLINK, appendix A.
-        ("distillation.own_share", args.distil.as_ref().map(|_| toml::Value::Float(0.5))),
     ];
     let config = args.run.config(defaults, flags)?;
     args.run.run(&config, device, json)

@@ -75,6 +75,10 @@ impl Config {
         if transformation.weight == 0.0 && !transformation.plain {
             return refuse("transformation.plain", "true, because there is no other loss", &false);
         }
+        if !transformation.plain && link && distillation.own_share < 1.0 {
+            let expected = "true, because the teacher speaks to the plain loss";
+            return refuse("transformation.plain", expected, &false);
+        }
         if !(transformation.epsilon > 0.0 && transformation.epsilon.is_finite()) {
             return refuse("transformation.epsilon", "a positive number", &transformation.epsilon);
         }
@@ -178,7 +182,7 @@ impl Config {
             }
             None if !multiplies_in(model.precision, device) => {
                 let found = format!("{:?}", model.precision).to_lowercase();
-                let expected = "f32, or bf16 on a processor with AMX or a GPU that has it, or f16 on a GPU that has it";
+                let expected = "f32, or bf16 on a processor with AMX or AVX-512 BF16 or a GPU that has it, or f16 on a GPU that has it";
                 let message =
                     format!("`model.precision`: expected {expected} (this device: `pel devices`), found {found}");
                 Err(Error::input(format!("the configuration: {message}")))

@@ -37,6 +37,18 @@ impl Config {
         .as_blink_reads()
     }
 
+    /// What BLINK's cross-encoder does on ZESHEL: `[CLS]` of titles and descriptions, the 64 first candidates of one mention a step
+    /// (section 5.2.1 and appendix A.2).
+    pub fn blink_ranking() -> Self {
+        let ranking = Self::ranking();
+        Self {
+            data: Data { top: 64, ..ranking.data },
+            optimiser: Optimiser { learning_rate: 1e-5, batch: 1, epochs: 2.0, ..ranking.optimiser },
+            ..ranking
+        }
+        .as_blink_reads()
+    }
+
     /// What T-Biencoder does: `[CLS]` of titles and descriptions, cross-entropy, 15 random negatives of the right concept's domain, frozen embeddings, and the
     /// transformation after the first layer (sections 3.3 and 4.3; table 3).
     pub fn t_biencoder() -> Self {
