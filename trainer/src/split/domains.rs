@@ -180,7 +180,8 @@ fn write(
         }
         Ok(())
     })?;
-    for (split, mentions) in made {
+    // There may be no known domain in unknown texts.
+    for (split, mentions) in made.iter().filter(|(_, mentions)| !mentions.is_empty()) {
         output.write(&format!("mentions.{split}.jsonl"), |out| {
             // Which concepts are seen has changed.
             let without = |mention: &&CorpusMention| CorpusMention { seen_in_train: None, ..(*mention).clone() };
@@ -270,6 +271,16 @@ mod tests {
         assert_eq!(of("test"), [(kb.find("D2"), Some(false))]);
         assert_eq!(of("dev"), [(kb.find("D1"), Some(false))]);
         assert_eq!(of(HELD_OUT), [(kb.find("D0"), Some(true))]);
+
+        // No known domain in unknown texts: no such split, and none that an earlier run has left.
+        let mut few = corpus(folder.path());
+        few.splits.iter_mut().filter(|split| split.name == "test").for_each(|split| {
+            split
+                .mentions
+                .retain(|(_, concept)| concept.is_some_and(|at| kb.get(at).is_some_and(|one| one.id == "D2")));
+        });
+        by_domain(&few, &worlds(&["T2"], &["T3"])).expect("made");
+        assert!(out.join("mentions.test.jsonl").is_file() && !out.join("mentions.heldout.jsonl").exists());
 
         for (dev, test, said) in [
             (&["T9"][..], &["T1"][..], "no concept has \"T9\""),

@@ -6,7 +6,7 @@ use super::examples::Example;
 use super::log::Event;
 use super::optimiser::Stepped;
 use super::scale::Scale;
-use super::step::Step;
+use super::step::{Step, Worst};
 use super::{Examples, Run, survey};
 use crate::{interrupt, memory};
 use pel_shared::error::{Error, Result};
@@ -68,6 +68,7 @@ impl Run<'_> {
             without_negatives: learned.without_negatives,
             peak_bytes: memory::peak(),
             device_bytes: memory::of_device(&self.device),
+            transformation: self.worst.as_ref().map(Worst::norms),
         })?;
         Ok(Times { step: seconds, mining })
     }

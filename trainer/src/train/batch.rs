@@ -1,7 +1,7 @@
 //! Batches: which entities each mention of a micro-batch is compared with.
 
-use super::catalogue::{Catalogue, SequenceId};
-use super::config::{Config, Negatives};
+use super::catalogue::{Catalogue, DomainId, SequenceId};
+use super::config::{Config, Domain, NegativeKind, Negatives};
 use super::examples::{Example, Pair};
 use super::random::{Purpose, stream};
 use pel_shared::error::{Error, Result};
@@ -9,7 +9,7 @@ use pel_shared::kb::ConceptId;
 use pel_shared::tokens::Encoded;
 use rand::Rng;
 use rand::seq::index;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// For each example that a mining pass has searched for: the nearest wrong sequences, nearest first.
 pub type HardNegatives = HashMap<usize, Vec<SequenceId>>;
@@ -179,6 +179,33 @@ impl Entities {
             self.all.len() - 1
         })
     }
+}
+
+/// What is to be said if examples are of domains with fewer texts than they want negatives inside of them.
+pub fn few_negatives(config: &Config, catalogue: &Catalogue, examples: &[Example]) -> Option<String> {
+    let Negatives { kind, domain, count, .. } = config.negatives;
+    if kind == NegativeKind::None || domain != Domain::Inside || !config.data.candidates.as_os_str().is_empty() {
+        return None;
+    }
+    let texts = |concept: &ConceptId| catalogue.sequences_of(*concept).len();
+    let mut poor: BTreeMap<DomainId, (usize, usize)> = BTreeMap::new();
+    let mut all: BTreeMap<DomainId, usize> = BTreeMap::new();
+    for example in examples {
+        let domain = catalogue.domain(example.concept);
+        let others = *all.entry(domain).or_insert_with(|| catalogue.members(domain).iter().map(texts).sum())
+            - texts(&example.concept);
+        if others < count {
+            let (examples, least) = poor.entry(domain).or_insert((0, others));
+            (*examples, *least) = (*examples + 1, others.min(*least));
+        }
+    }
+    let shown = poor.iter().take(3).map(|(domain, (_, least))| format!("{} ({least})", catalogue.name_of(*domain)));
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    let (examples, more) = (poor.values().map(|(examples, _)| examples).sum::<usize>(), poor.len().saturating_sub(3));
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (examples > 0).then(|| {
+        format!("{examples} examples have fewer than {count} negatives, because their domain has no more texts: {shown}{more}")
+    })
 }
 
 /// Draws the negatives of one mention, each once; never a text of its own concept. Where mining found too few, random ones

@@ -179,6 +179,11 @@ impl Catalogue {
         self.domains.of[concept.index()]
     }
 
+    /// What a domain is called.
+    pub fn name_of(&self, domain: DomainId) -> &str {
+        &self.domains.names[domain.0 as usize]
+    }
+
     /// The concepts of a domain.
     pub fn members(&self, domain: DomainId) -> &[ConceptId] {
         &self.domains.members[domain.0 as usize]

@@ -38,6 +38,9 @@ pub enum Event {
         /// What a GPU holds for the run.
         #[serde(default)]
         device_bytes: Option<u64>,
+        /// The norms of A_m and A_e, of the kind that bounds them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        transformation: Option<[f64; 2]>,
     },
     /// Hard negatives were mined.
     Mining {
@@ -213,6 +216,12 @@ pub fn seconds(events: &[Event], batch: usize) -> (f64, f64) {
     }
     // The sum of nothing is -0.
     (0.0 + steps.values().sum::<f64>(), 0.0 + mining.values().sum::<f64>())
+}
+
+/// The norms of A_m and A_e after the last step; nothing if there was no transformation.
+pub fn last_norms(events: &[Event]) -> Option<[f64; 2]> {
+    let last = events.iter().rev().find(|event| matches!(event, Event::Step { .. }))?;
+    if let Event::Step { transformation, .. } = last { *transformation } else { None }
 }
 
 /// Reads `metrics.jsonl`; a last line that was cut short is left out.

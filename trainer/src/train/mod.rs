@@ -33,7 +33,7 @@ pub use held_out::{CANDIDATES, HeldOut, Validated};
 pub use snapshot::Snapshot;
 
 use crate::device::OpenDevice;
-use batch::HardNegatives;
+use batch::{HardNegatives, few_negatives};
 use burn::tensor::Device;
 use catalogue::Catalogue;
 use checkpoint::{Checkpoints, Resumed};
@@ -146,14 +146,14 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
     let mut catalogue = Catalogue::read(tables, &model.tokens, &view, config.data.domains)?;
     let (examples, report) = match config.data.task {
         Task::Link | Task::Rank => {
-            let (mentions, report) = examples::mentions(config, &catalogue, &model.tokens, &view)?;
-            let mentions = examples::without_repeats(mentions, config.data.max_repeats);
-            (Examples::Mentions(examples::subset(mentions, config.data.mentions, config)), report)
+            let (mentions, report) = examples::chosen(config, &catalogue, &model.tokens, &view)?;
+            (Examples::Mentions(mentions), report)
         }
         Task::Align => (Examples::Pairs(examples::pairs(&catalogue)?), Report::default()),
     };
     if let Examples::Mentions(mentions) = &examples {
         catalogue.train_on(mentions.iter().map(|example| example.concept));
+        few_negatives(config, &catalogue, mentions).iter().for_each(|words| eprintln!("warning: {words}"));
     }
     let checkpoints = checkpoints.over(fingerprint(&catalogue, &examples), data.as_deref())?;
     let held_out = match config.data.corpus.as_os_str().is_empty() {

@@ -1,8 +1,9 @@
 //! Which concepts a mention is pushed away from.
 
 use super::super::METRICS;
-use super::super::batch::{HardNegatives, LinkBatch, Pairing, link_batch, rank_batch};
+use super::super::batch::{HardNegatives, LinkBatch, Pairing, few_negatives, link_batch, rank_batch};
 use super::super::catalogue::SequenceId;
+use super::super::checkpoint::Checkpoints;
 use super::super::config::{Config, Domain, DomainOf, NegativeKind};
 use super::super::examples::Example;
 use super::super::log::{Event, read};
@@ -234,6 +235,47 @@ fn negatives_across_domains_may_be_kept_to_those_that_training_has() {
         assert!(mined.values().all(|found| !found.is_empty()));
         assert_eq!(mined.values().flatten().any(|sequence| is_other(*sequence)), others, "{domain:?}");
     }
+}
+
+#[test]
+fn a_run_keeps_its_negatives_to_the_domains_that_it_trains_on() {
+    let root = tempfile::tempdir().expect("a folder");
+    let mut config = typed(root.path());
+    config.data.only_domains = vec!["Sign".into()];
+    (config.negatives.kind, config.negatives.mine_top) = (NegativeKind::Hard, 50);
+    config.optimiser.steps = Some(1);
+    for (domain, others) in [(Domain::Across, true), (Domain::Trained, false)] {
+        config.negatives.domain = domain;
+        let out = root.path().join(format!("{domain:?}"));
+        run(&config, &out).expect("it trains");
+        let Start { catalogue, examples, device, .. } = Start::new(config.clone());
+        let own = catalogue.domain(examples[0].concept);
+        let (_, folder) = Checkpoints::of(&out, &config.checkpoints).last().expect("read").expect("a checkpoint");
+        let (resumed, _) = Checkpoints::load(&folder, &config, &device).expect("whole");
+        let is_other = |sequence: &SequenceId| {
+            (0..8).map(ConceptId).all(|one| catalogue.domain(one) != own || !catalogue.has(one, *sequence))
+        };
+        assert!(!resumed.hard.is_empty());
+        assert_eq!(resumed.hard.values().flatten().any(is_other), others, "{domain:?}");
+    }
+}
+
+#[test]
+fn domains_with_too_few_texts_are_named() {
+    let root = tempfile::tempdir().expect("a folder");
+    let mut config = typed(root.path());
+    config.negatives.domain = Domain::Inside;
+    let said = |config: &Config, count| {
+        let mut config = config.clone();
+        config.negatives.count = count;
+        let start = Start::new(config);
+        few_negatives(&start.config, &start.catalogue, &start.examples)
+    };
+    assert_eq!(said(&config, 1), None);
+    let words = said(&config, 50).expect("none has so many");
+    assert!(words.contains("8 examples have fewer than 50 negatives") && words.contains("Sign ("), "{words}");
+    config.negatives.domain = Domain::Across;
+    assert_eq!(said(&config, 50), None);
 }
 
 #[test]
