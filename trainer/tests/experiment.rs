@@ -139,6 +139,14 @@ fn the_tables_of_t_biencoder_are_measured_on_every_split() {
     // Both splits, and the minutes of an epoch.
     assert!(table[5][3..].iter().all(|cell| cell != "-"), "{table:?}");
     assert_eq!(rows(&bench, "t-4")[0][2..], ["Biencoder DUAL", "T-Biencoder DUAL"]);
+    // Table 3 finds the rows that other tables have trained, and takes the best of them on the validation split.
+    let settings = "--set negatives.count=1 --set view.concepts=template --set data.domains=type";
+    let done = bench.pel(&line(&format!("--table t-3 --only t-dual-random-id-k1-e1 {settings}")));
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    assert!(!done.err.contains("T-Biencoder: t-dual-random-id-k1-e32"), "{}", done.err);
+    let table = rows(&bench, "t-3");
+    assert_eq!((table.len(), table[2][6].as_str()), (3, "2"), "{table:?}");
+    assert!(["1", "32"].contains(&&*table[2][2]) && table[2][3] == "1", "{table:?}");
     // Documents that do not say where they belong cannot be searched there.
     let within = line("--table t-5 --only b-dual-random-id --within-domain").replace("@tables", "@within");
     bench.refuses(&[(&within, 3, "says its domain")]);

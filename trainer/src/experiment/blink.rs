@@ -45,9 +45,7 @@ impl<'a> Blink<'a> {
     /// If the concepts or the configuration cannot be read.
     pub fn new(bench: &'a Bench<'a>) -> Result<Self> {
         let stages = bench.args.seeds.iter().map(|seed| Stages::new(bench, *seed)).collect::<Result<_>>()?;
-        let mut ks: Vec<usize> = bench.args.rerank.iter().map(|k| *k as usize).collect();
-        ks.sort_unstable();
-        ks.dedup();
+        let ks = bench.args.ks(bench.family);
         Ok(Self { bench, stages, validation: bench.config(&[], 0)?.validation.split, ks })
     }
 

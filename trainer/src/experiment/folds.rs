@@ -8,7 +8,7 @@
 use super::cells::{Markdown, over_seeds};
 use super::measured::{Measured, RecallOf};
 use super::models::{Cross, Encoder, Finder};
-use super::settings::{asked_for, check_rows};
+use super::settings::{asked_for, check_rows, digest};
 use super::stages::{Stages, ranker_config};
 use super::{Bench, ExperimentArgs, Row, TableId, kept, of_every_seed};
 use crate::corpus::{Corpus, Document};
@@ -19,6 +19,9 @@ use std::path::PathBuf;
 
 /// The split that a fold is measured on.
 const DEV: &str = "dev";
+
+/// What a fold's folder says of itself.
+const RECORD: &str = "fold.json";
 
 /// A point of the grid on a fold.
 pub struct FoldRow {
@@ -167,7 +170,7 @@ pub fn rows(table: TableId, args: &ExperimentArgs) -> Result<Vec<FoldRow>> {
 
 /// With how many candidates cross-encoders are compared, where the table is of these.
 fn candidates(table: TableId, args: &ExperimentArgs) -> Option<usize> {
-    table.ranks().then(|| args.rerank.iter().copied().max().unwrap_or(1) as usize)
+    table.ranks().then(|| args.ks(table.family()).pop().unwrap_or(1))
 }
 
 /// All combinations of `KEY=VALUE,VALUE`.
@@ -190,11 +193,18 @@ fn points(grid: &[String]) -> Result<Vec<Vec<String>>> {
     Ok(all)
 }
 
-/// The corpora of the folds, which are written unless they are there. A document goes to the fold of its place in the file.
+/// The corpora of the folds, which are written unless they are there, of the same data. A document goes to the fold of its place
+/// in the file.
 fn folds(bench: &Bench<'_>, split: &str) -> Result<Vec<PathBuf>> {
     let (args, count) = (bench.args, bench.args.folds as usize);
     let folders: Vec<PathBuf> = (0..count).map(|fold| args.out.join(format!("folds/{count}/{fold}"))).collect();
-    if folders.iter().all(|folder| folder.join("documents.jsonl").is_file()) {
+    let data = digest(args)?;
+    let written = |folder: &PathBuf| {
+        let record = std::fs::read(folder.join(RECORD)).ok()?;
+        let record: serde_json::Value = serde_json::from_slice(&record).ok()?;
+        Some(record["data"] == data.as_str() && record["split"] == split)
+    };
+    if folders.iter().all(|folder| written(folder) == Some(true)) {
         return Ok(folders);
     }
     let Corpus { documents, mentions, .. } = Corpus::read(&args.corpus, split)?;
@@ -203,7 +213,7 @@ fn folds(bench: &Bench<'_>, split: &str) -> Result<Vec<PathBuf>> {
         return Err(Error::input(format!("--folds: expected at least {count} documents in {corpus}, found {found}")));
     }
     for (fold, folder) in folders.iter().enumerate() {
-        let mut output = Output::new(folder, "fold.json", [])?;
+        let mut output = Output::new(folder, RECORD, [])?;
         output.write("documents.jsonl", |out| {
             documents.iter().try_for_each(|document| write_line(out, &Document { split: None, ..document.clone() }))
         })?;
@@ -213,7 +223,7 @@ fn folds(bench: &Bench<'_>, split: &str) -> Result<Vec<PathBuf>> {
                 own.map(|placed| &placed.mention).try_for_each(|mention| write_line(out, mention))
             })?;
         }
-        output.commit(&serde_json::json!({ "fold": fold, "of": count, "split": split }))?;
+        output.commit(&serde_json::json!({ "fold": fold, "of": count, "split": split, "data": data }))?;
     }
     Ok(folders)
 }

@@ -17,6 +17,9 @@ pub struct Measured {
     pub step_seconds: Option<f64>,
     /// Seconds of mining.
     pub mining_seconds: Option<f64>,
+    /// The norms of A_m and A_e at its end, if it had a transformation.
+    #[serde(default)]
+    pub transformation: Option<[f64; 2]>,
     /// Passes over the examples.
     #[serde(default)]
     pub epochs: Option<f64>,

@@ -37,13 +37,14 @@ use crate::interrupt;
 use crate::kb_file;
 use crate::split::HELD_OUT;
 use crate::train::config::Config;
-use crate::train::log::{read, seconds};
+use crate::train::log::{last_norms, read, seconds};
 use crate::train::{METRICS, Snapshot, train};
 use measured::{Measured, SplitRecall};
 use pel_shared::bert::BertConfig;
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::kb::KnowledgeBase;
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 use std::path::Path;
 
 /// One training of a table.
@@ -71,7 +72,9 @@ pub fn run(args: &ExperimentArgs, device: &DeviceArgs, json: bool) -> Result<()>
     let data = settings::digest(args)?;
     let kb = kb_file::read(&args.kb)?.kb;
     if args.within_domain {
-        says_domains(&Split::read(&args.corpus, &args.split, 1, &kb, None)?)?;
+        if args.table.contains(&TableId::Blink7) {
+            return Err(Error::input("--within-domain: blink-7 searches all vectors at once; ask for it without"));
+        }
     }
     let mut tables = args.table.clone();
     tables.sort_unstable();
@@ -83,6 +86,9 @@ pub fn run(args: &ExperimentArgs, device: &DeviceArgs, json: bool) -> Result<()>
     settings::check_only(args, &slugs)?;
     for table in tables {
         let bench = bench_of(table);
+        if !table.folds() {
+            bench.check_splits(&kb)?;
+        }
         settings::check(&bench, &data)?;
         let text = match bench.family {
             Family::Pel if table == TableId::Pel5 => {
@@ -97,13 +103,17 @@ pub fn run(args: &ExperimentArgs, device: &DeviceArgs, json: bool) -> Result<()>
             }
             Family::TBiencoder => {
                 let config = bench.config(&[], 0)?;
-                let splits = [&*config.data.split, &*args.split];
-                let shared = domains::shared(&args.corpus, splits, config.data.domains, &kb)?;
+                let mut measured = vec![args.split.as_str()];
+                measured.extend((config.validation.split != args.split).then_some(config.validation.split.as_str()));
+                let shared = measured
+                    .iter()
+                    .map(|split| domains::shared(&args.corpus, [&*config.data.split, split], config.data.domains, &kb));
+                let shared: Vec<String> = shared.filter_map(Result::transpose).collect::<Result<_>>()?;
                 shared.iter().for_each(|words| eprintln!("warning: {words}"));
                 let rows = bench.trained(t_biencoder::rows(table, bench.depth()?))?;
                 t_tables::draw(table, &args.out, &rows, &args.split)?;
                 let splits = [config.validation.split.as_str(), &args.split];
-                t_tables::markdown(table, &bench.baselines()?, &rows, splits, shared.as_deref())
+                t_tables::markdown(table, &bench.baselines()?, &rows, splits, &shared)
             }
             Family::Blink if table.folds() => folds::table(table, &bench)?,
             Family::Blink => blink::Blink::new(&bench)?.table(table)?,
@@ -136,6 +146,27 @@ impl Bench<'_> {
         Ok(BertConfig::from_bytes(read_text(&path)?.as_bytes())
             .context(|| path.display().to_string())?
             .num_hidden_layers)
+    }
+
+    /// Whether the corpus has mentions of known domains in unknown texts.
+    fn has_held_out(&self) -> bool {
+        has_split(&self.args.corpus, HELD_OUT)
+    }
+
+    /// Refuses splits that could not be measured, before anything is trained.
+    fn check_splits(&self, kb: &KnowledgeBase) -> Result<()> {
+        let (args, validation) = (self.args, self.config(&[], 0)?.validation.split);
+        let mut splits = vec![args.split.as_str(), &validation];
+        if self.family == Family::TBiencoder && self.has_held_out() {
+            splits.push(HELD_OUT);
+        }
+        for split in splits {
+            let read = Split::read(&args.corpus, split, args.every as usize, kb, None)?.not_empty()?;
+            if args.within_domain {
+                says_domains(&read)?;
+            }
+        }
+        Ok(())
     }
 
     /// The names in files of the rows of its table; none where it has stages.
@@ -204,28 +235,37 @@ impl Bench<'_> {
             let trained = train(&config, &run, self.device).context(|| slug.clone())?;
             let snapshot = Snapshot::open(&config, Some(&trained.model), &row.name(), self.device)?;
             // Of all calls that it took, not of this one alone.
-            let (in_steps, in_mining) = seconds(&read(&run.join(METRICS))?, config.optimiser.batch);
+            let events = read(&run.join(METRICS))?;
+            let (in_steps, in_mining) = seconds(&events, config.optimiser.batch);
+            // Unseen domains are about what a row has learned from, which may be a part of the split; the others' baselines are by all of it.
+            let learned = (self.family == Family::TBiencoder).then(|| snapshot.learned(&config)).transpose()?;
             Ok(Measured {
                 seed: Some(seed),
                 steps: Some(trained.steps),
                 step_seconds: Some(in_steps),
                 mining_seconds: Some(in_mining),
                 epochs: Some((trained.steps * config.optimiser.batch) as f64 / trained.examples.max(1) as f64),
-                ..self.evaluated(&config, &snapshot, row.name())?
+                transformation: last_norms(&events),
+                ..self.evaluated(&config, &snapshot, row.name(), learned)?
             })
         })
     }
 
-    fn evaluated(&self, config: &Config, snapshot: &Snapshot, name: String) -> Result<Measured> {
+    /// Measures a model on all splits. A concept has been seen if it is one of `learned`, or without these, of the training split.
+    fn evaluated(
+        &self,
+        config: &Config,
+        snapshot: &Snapshot,
+        name: String,
+        learned: Option<HashSet<String>>,
+    ) -> Result<Measured> {
         let args = self.args;
-        let training = TrainingSplit::read(&args.corpus, &config.data.split)?;
+        let mut training = TrainingSplit::read(&args.corpus, &config.data.split)?;
+        training.concepts = learned.unwrap_or(training.concepts);
         let read = |split: &str| Split::read(&args.corpus, split, args.every as usize, snapshot.kb(), Some(&training));
         let within = args.within_domain.then(|| Within::new(snapshot, snapshot.kb()));
         let retriever: &dyn Retriever = within.as_ref().map_or(snapshot, |within| within);
         let measure = |split: &Split, calibration: Option<&Split>| {
-            if args.within_domain {
-                says_domains(split)?;
-            }
             let domains = domains::primary(split, snapshot.kb(), config.data.domains);
             evaluate::measure(retriever, split, calibration, &[domains], 64)
         };
@@ -236,7 +276,7 @@ impl Bench<'_> {
         let mut splits = vec![SplitRecall::new(&args.split, &figures)];
         if self.family == Family::TBiencoder {
             splits.push(SplitRecall::new(&config.validation.split, &measure(&calibration.not_empty()?, None)?));
-            if has_split(&args.corpus, HELD_OUT) {
+            if self.has_held_out() {
                 splits.push(SplitRecall::new(HELD_OUT, &measure(&read(HELD_OUT)?.not_empty()?, None)?));
             }
         }
@@ -292,7 +332,7 @@ impl Bench<'_> {
         };
         all.push(kept(&folder.join(untrained), || {
             let snapshot = Snapshot::open(&config, None, "untrained encoder", self.device)?;
-            self.evaluated(&config, &snapshot, "untrained encoder".into())
+            self.evaluated(&config, &snapshot, "untrained encoder".into(), None)
         })?);
         Ok(all)
     }

@@ -99,11 +99,16 @@ pub fn retrievers(args: &ExperimentArgs, counts: [usize; 2]) -> Result<Vec<PelRo
 }
 
 impl Finder {
+    /// Whether each seed has a model of its own.
+    pub fn is_seeded(self) -> bool {
+        matches!(self, Self::Trained(encoder) | Self::Elsewhere(encoder) if encoder != Encoder::Pretrained)
+    }
+
     /// Its name in files.
     pub fn slug(self, seed: u64) -> String {
         match self {
             Self::Lexical(system) => format!("{system:?}").to_lowercase(),
-            Self::Untrained => "untrained".into(),
+            Self::Untrained => "untrained-cosine".into(),
             // No seed of ours has made it.
             Self::Trained(Encoder::Pretrained) => Encoder::Pretrained.slug(),
             Self::Trained(encoder) => format!("{}-seed{seed}", encoder.slug()),

@@ -56,7 +56,8 @@ struct Searches {
 /// As training.
 pub fn table(table: TableId, bench: &Bench<'_>, stages: &Stages<'_>) -> Result<String> {
     let wanted = bench.args.search_rows as usize;
-    let path = bench.args.out.join("results").join(format!("{}-{wanted}.json", table.slug()));
+    let seed = bench.args.seeds.first().copied().unwrap_or(0);
+    let path = bench.args.out.join("results").join(format!("{}-{wanted}-seed{seed}.json", table.slug()));
     let found: Searches = super::kept(&path, || measure(bench, stages, wanted))?;
     let head = ["Method", "Acc", "R@10", "R@30", "R@100", "ms/q", "Construction, s", "MB"];
     let mut text = Markdown::new(table.title(), &head);
@@ -69,9 +70,8 @@ pub fn table(table: TableId, bench: &Bench<'_>, stages: &Stages<'_>) -> Result<S
         text.line(&cells);
     }
     let mixed = if found.rows > found.own { ", the others means of two of them" } else { "" };
-    let seed = bench.args.seeds.first().copied().unwrap_or(0);
     text.note(&format!(
-        "{} vectors: {} of the knowledge base's texts{mixed}. {} mentions, all in one call; median of {ROUNDS}; seed {seed}. Vectors are floats \
+        "{} vectors: {} of the knowledge base's texts{mixed}. {} mentions, whatever `--every`, all in one call; median of {ROUNDS}; seed {seed}. Vectors are floats \
          in the exact search and int8 in the graph. HNSW with {} neighbours a node (the paper has 128), a depth of {EF_CONSTRUCTION} while building and of \
          {} (HNSW1) and {} (HNSW2) while searching.",
         found.rows, found.own, found.queries, HnswOptions::NEIGHBOURS, EF[0], EF[1]

@@ -232,7 +232,19 @@ pub fn check_rows<R: Row>(bench: &Bench<'_>, rows: &[R]) -> Result<Vec<String>> 
 fn has_work(out: &Path) -> Result<bool> {
     let runs = out.join("runs");
     let begun = |run: &String| [METRICS, CHECKPOINTS].iter().any(|name| runs.join(run).join(name).exists());
-    Ok(["results", "lists"].iter().any(|name| out.join(name).exists()) || entries(&runs)?.iter().any(begun))
+    if ["results", "lists"].iter().any(|name| out.join(name).exists()) || entries(&runs)?.iter().any(begun) {
+        return Ok(true);
+    }
+    // Folds have runs and lists of their own (`OUT/folds/COUNT/N`).
+    for of_count in entries(&out.join("folds"))? {
+        let folds = out.join("folds").join(of_count);
+        for fold in entries(&folds)? {
+            if has_work(&folds.join(fold))? {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
 }
 
 /// Refuses settings that are not those of the folder; one without any work keeps them. `complete` gives what was kept what an earlier version

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! OUT/runs/STAGE-seedN/                            a training
-//! OUT/lists/SYSTEM[-seedN][-other-kb]-SPLIT[-everyN].jsonl  candidates, best first; with a ranker's scores where its name stands
-//! too; N for the training split
+//! OUT/lists/SYSTEM[-seedN][-other-kb]-SPLIT[-everyN][-topN].jsonl  candidates, best first; with a ranker's scores where its name
+//! stands too; everyN and topN of the training split
 //! ```
 
 use super::models::{Cross, Encoder, Finder};
@@ -16,10 +16,13 @@ use crate::train::config::Config;
 use crate::train::{MODEL, Snapshot, train};
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::kb::KnowledgeBase;
+use pel_shared::score::Score;
 use std::path::{Path, PathBuf};
 
-/// Candidates that are listed for a mention of the training split, and for others: table 1 looks at 64, figure 2 at 200.
-const LISTED: [u32; 2] = [64, 200];
+/// Candidates that are listed for a mention of the training split at least, since table 1 looks at so many.
+const LISTED: usize = 64;
+/// The same for other splits: figure 2 looks at them.
+const LISTED_TO_MEASURE: usize = 200;
 
 /// The stages with one seed.
 pub struct Stages<'a> {
@@ -111,7 +114,7 @@ impl<'a> Stages<'a> {
         k: usize,
         every: usize,
     ) -> Result<(Found, Vec<Vec<f32>>)> {
-        let path = self.list(&format!("{}-{}{k}", finder.slug(self.seed), self.slug_of(by)), split);
+        let path = self.list(&self.scored(finder, by, k), split)?;
         let (kb, mentions) = (self.kb_of(finder)?, || self.mentions(finder, split, every));
         if !path.is_file() {
             let found = Found::listed(&self.listed(finder, split)?, mentions()?, k as u32, kb)?;
@@ -125,22 +128,39 @@ impl<'a> Stages<'a> {
         Ok((found, scores))
     }
 
+    /// The name of a finder's lists with the scores of the first `k` candidates.
+    fn scored(&self, finder: Finder, by: Cross, k: usize) -> String {
+        let ranker_alone = !finder.is_seeded() && by.of != Encoder::Pretrained;
+        let seed = if ranker_alone { format!("-seed{}", self.seed) } else { String::new() };
+        format!("{}-{}{k}{seed}", finder.slug(self.seed), self.slug_of(by))
+    }
+
     /// The candidates of a split.
     ///
     /// # Errors
     /// As training and searching.
     pub fn found(&self, finder: Finder, split: &str) -> Result<Found> {
         let path = self.listed(finder, split)?;
-        Found::listed(&path, self.mentions(finder, split, self.every(split))?, LISTED[1], self.kb_of(finder)?)
+        Found::listed(
+            &path,
+            self.mentions(finder, split, self.every(split))?,
+            LISTED_TO_MEASURE as u32,
+            self.kb_of(finder)?,
+        )
     }
 
     /// The file of the candidates of a split, which is made if it is not there.
     fn listed(&self, finder: Finder, split: &str) -> Result<PathBuf> {
-        let path = self.list(&finder.slug(self.seed), split);
+        let path = self.list(&finder.slug(self.seed), split)?;
         if path.is_file() {
             return Ok(path);
         }
-        let (args, mut config) = (self.bench.args, self.bench.config(&[], self.seed)?);
+        // A row of PEL's is searched by its own scores.
+        let own = match finder {
+            Finder::Trained(Encoder::Pel(row)) => row.settings(),
+            _ => Vec::new(),
+        };
+        let (args, mut config) = (self.bench.args, self.bench.config(&own, self.seed)?);
         if let (Finder::Elsewhere(_), Some(kb)) = (finder, &args.other_kb) {
             config.data.kb.clone_from(kb);
         }
@@ -149,7 +169,10 @@ impl<'a> Stages<'a> {
                 let training = TrainingSplit::read(&args.corpus, &config.data.split)?;
                 self.write(finder, split, &evaluate::lexical(system, &self.kb, Some(&training))?)?;
             }
-            Finder::Untrained => self.write(finder, split, &self.snapshot(&config, None)?)?,
+            Finder::Untrained => {
+                config.model.score = Some(Score::Cosine);
+                self.write(finder, split, &self.snapshot(&config, None)?)?;
+            }
             Finder::Trained(encoder) | Finder::Elsewhere(encoder) => {
                 // To encode all concepts takes longer than to search, so all splits are searched at once; the training split only
                 // where a ranker may learn from it.
@@ -165,11 +188,11 @@ impl<'a> Stages<'a> {
     }
 
     fn write(&self, finder: Finder, split: &str, retriever: &dyn Retriever) -> Result<()> {
-        let path = self.list(&finder.slug(self.seed), split);
+        let path = self.list(&finder.slug(self.seed), split)?;
         if path.is_file() {
             return Ok(());
         }
-        let top = LISTED[usize::from(self.bench.config(&[], 0)?.data.split != split)] as usize;
+        let top = if self.is_training(split) { self.top()? } else { LISTED_TO_MEASURE };
         let mentions = self.mentions(finder, split, self.every(split))?;
         let kb = self.kb_of(finder)?;
         Found::search(retriever, mentions, top, self.bench.args.within_domain.then_some(kb))?.write(&path, kb, None)
@@ -215,8 +238,7 @@ impl<'a> Stages<'a> {
                 let (config, by) = (self.ranker_config(Cross::BLINK)?, Cross::BLINK);
                 let finder = Finder::Trained(Encoder::Retriever);
                 self.taught(finder, by, &config.data.split, config.data.top, self.every(&config.data.split))?;
-                let list = format!("{}-{}{}", finder.slug(self.seed), self.slug_of(by), config.data.top);
-                let list = self.list(&list, &config.data.split);
+                let list = self.list(&self.scored(finder, by, config.data.top), &config.data.split)?;
                 let own = if encoder == Encoder::Own { 1.0 } else { self.bench.args.own_share };
                 let settings = [
                     format!("model.encoder={}", toml(&begin)),
@@ -275,11 +297,17 @@ impl<'a> Stages<'a> {
         Ok(run.join(MODEL))
     }
 
-    fn list(&self, name: &str, split: &str) -> PathBuf {
+    fn list(&self, name: &str, split: &str) -> Result<PathBuf> {
         // Other splits have one number in a folder.
-        let every = if self.is_training(split) { self.every(split) } else { 1 };
+        let (every, top) = if self.is_training(split) { (self.every(split), self.top()?) } else { (1, LISTED) };
         let every = if every > 1 { format!("-every{every}") } else { String::new() };
-        self.bench.args.out.join("lists").join(format!("{name}-{split}{every}.jsonl"))
+        let top = if top > LISTED { format!("-top{top}") } else { String::new() };
+        Ok(self.bench.args.out.join("lists").join(format!("{name}-{split}{every}{top}.jsonl")))
+    }
+
+    /// Candidates that are listed for a mention of the training split: as many as a ranker wants.
+    fn top(&self) -> Result<usize> {
+        Ok(ranker_config(self.bench, self.seed)?.data.top.max(LISTED))
     }
 
     /// Of how many mentions of a split one is taken: the training split has a number of its own.
@@ -300,7 +328,7 @@ pub fn ranker_config(bench: &Bench<'_>, seed: u64) -> Result<Config> {
     let list = vec!["data.candidates=\"-\"".to_owned()];
     let settings = [bench.paths(seed), bench.args.ranker_settings.clone(), list].concat();
     let base = match bench.family {
-        Family::Blink => Config::ranking().as_blink_reads(),
+        Family::Blink => Config::blink_ranking(),
         Family::Pel | Family::TBiencoder => Config::ranking(),
     };
     base.read(bench.args.ranker_config.as_deref(), &settings)

@@ -7,7 +7,8 @@ use pel_shared::score::Scorer;
 /// The depth of the paper's encoder; its K counts layers of that one.
 const DEPTH: usize = 12;
 
-/// The paper's bounds of the transformation by scorer, under random negatives of the domain (table 3), and those of figure 3.
+/// The paper's bounds of the transformation by scorer, under random negatives of the domain and hard ones (table 3), and those
+/// that it chose among.
 const EPSILON: [(Scorer, f64); 2] = [(Scorer::Dual, 32.0), (Scorer::SumOfMax, 20.0)];
 const EPSILON_HARD: [(Scorer, f64); 2] = [(Scorer::Dual, 42.0), (Scorer::SumOfMax, 40.0)];
 const EPSILONS: [f64; 14] = [1e-3, 1e-2, 1e-1, 1.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 100.0];
@@ -85,23 +86,38 @@ pub fn rows(table: TableId, depth: usize) -> Vec<TRow> {
                 [plain(scorer, false, true), t(scorer, false), TRow { transformed: Some(without), ..t(scorer, false) }]
             })
             .collect(),
+        TableId::T3 => {
+            let mut layers = LAYERS.map(scaled).to_vec();
+            layers.dedup();
+            let grid = |scorer, hard| {
+                let at = |epsilon, layer| TRow {
+                    transformed: Some(Transformed { epsilon, layer, ..of(scorer, hard) }),
+                    ..plain(scorer, hard, true)
+                };
+                let bounds = bounds(of(scorer, hard).epsilon);
+                bounds.into_iter().flat_map(|epsilon| layers.iter().map(move |layer| at(epsilon, *layer))).collect()
+            };
+            let of_each =
+                both.into_iter().flat_map(|scorer| [false, true].map(|hard| -> Vec<TRow> { grid(scorer, hard) }));
+            of_each.flatten().collect()
+        }
         _ => {
             let at = |scorer, epsilon| {
                 let transformed = Some(Transformed { epsilon, ..of(scorer, false) });
                 TRow { transformed, ..plain(scorer, false, true) }
             };
-            let grid = |scorer| {
-                EPSILONS.into_iter().chain([of(scorer, false).epsilon]).map(move |epsilon| at(scorer, epsilon))
-            };
-            let mut rows: Vec<TRow> = both.into_iter().flat_map(grid).collect();
-            rows.sort_by(|a, b| {
-                let key = |row: &TRow| (row.scorer == som, row.transformed.map_or(0.0, |of| of.epsilon));
-                key(a).partial_cmp(&key(b)).unwrap_or(std::cmp::Ordering::Equal)
-            });
-            rows.dedup();
-            rows
+            let grid = |scorer| bounds(of(scorer, false).epsilon).into_iter().map(move |epsilon| at(scorer, epsilon));
+            both.into_iter().flat_map(grid).collect()
         }
     }
+}
+
+/// The bounds that the paper tries and the one that it found best, the smallest first.
+fn bounds(best: f64) -> Vec<f64> {
+    let mut bounds = [EPSILONS.as_slice(), &[best]].concat();
+    bounds.sort_by(f64::total_cmp);
+    bounds.dedup();
+    bounds
 }
 
 impl TRow {
@@ -178,6 +194,11 @@ mod tests {
         assert_eq!((rows(TableId::T2, 12).len(), rows(TableId::T4, 12).len(), rows(TableId::T7, 12).len()), (8, 4, 6));
         let layers: Vec<usize> = rows(TableId::T6, 6).iter().filter_map(|row| Some(row.transformed?.layer)).collect();
         assert_eq!(layers, [0, 1, 2, 4, 0, 1, 2, 4]);
+        let tried = slugs(TableId::T3);
+        assert_eq!(tried.len(), 4 * (15 + 15 + 14 + 14));
+        assert!(
+            ["t-dual-hard-id-k1-e42", "t-som-random-id-k8-e0.001"].iter().all(|slug| tried.iter().any(|t| t == slug))
+        );
         // The paper's best bound stands among the others.
         let bounds: Vec<f64> =
             rows(TableId::TFigure3, 12).iter().filter_map(|row| Some(row.transformed?.epsilon)).collect();

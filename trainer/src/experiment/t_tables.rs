@@ -16,8 +16,8 @@ type Rows = [(TRow, Vec<Measured>)];
 /// k of all these tables.
 const K: usize = 64;
 
-/// A table with its baselines. `splits` are the names of the validation and the test split, `note` a paragraph below.
-pub fn markdown(table: TableId, baselines: &[Measured], rows: &Rows, splits: [&str; 2], note: Option<&str>) -> String {
+/// A table with its baselines. `splits` are the names of the validation and the test split, `notes` paragraphs below.
+pub fn markdown(table: TableId, baselines: &[Measured], rows: &Rows, splits: [&str; 2], notes: &[String]) -> String {
     let [validation, test] = splits;
     let on = |measured: &[Measured], split: &str| values(measured, |one| one.recall_on(split, "all", K));
     let mut text = match table {
@@ -42,6 +42,7 @@ pub fn markdown(table: TableId, baselines: &[Measured], rows: &Rows, splits: [&s
             }
             text
         }
+        TableId::T3 => best(table, rows, splits),
         TableId::T4 => by_domain(table, rows, splits),
         TableId::T6 => {
             let mut text = Markdown::new(table.title(), &["Scorer", "K", "Validation", "Testing"]);
@@ -74,8 +75,56 @@ pub fn markdown(table: TableId, baselines: &[Measured], rows: &Rows, splits: [&s
     if rows.iter().any(|(row, _)| row.scorer == Scorer::SumOfMax) {
         text.note(&format!("SOM orders the {FIRST_PASS} concepts that whole vectors find first."));
     }
-    note.iter().for_each(|words| text.note(words));
+    norms(rows).iter().for_each(|words| text.note(words));
+    if table == TableId::T7 {
+        text.note("Seen are concepts that the row has learned from.");
+    }
+    notes.iter().for_each(|words| text.note(words));
     text.text
+}
+
+/// How far the matrices came.
+fn norms(rows: &Rows) -> Option<String> {
+    let shares = rows.iter().flat_map(|(row, measured)| {
+        let epsilon = row.transformed.map_or(1.0, |of| of.epsilon);
+        measured.iter().filter_map(move |one| Some(one.transformation?.map(|norm| norm / epsilon)))
+    });
+    let shares: Vec<f64> = shares.flatten().collect();
+    let (low, high) = (shares.iter().copied().reduce(f64::min)?, shares.iter().copied().reduce(f64::max)?);
+    Some(format!(
+        "At the end of their training the norms of A_m and A_e were {low:.2} to {high:.2} of ε: they begin at zero and climb          `transformation.rate` of it a step at most."
+    ))
+}
+
+/// Table 3: of the rows that have been measured with each scorer and kind of negatives, the one that is best on the validation
+/// split, the first of equals.
+fn best(table: TableId, rows: &Rows, splits: [&str; 2]) -> Markdown {
+    let [validation, test] = splits;
+    let head = ["Scorer", "Negatives", "ε", "K", "Validation", "Testing", "Tried"];
+    let mut text = Markdown::new(table.title(), &head);
+    let value = |measured: &[Measured]| mean(measured, |one| one.recall_on(validation, "all", K)?.value).unwrap_or(0.0);
+    for kind in rows.chunk_by(|(a, _), (b, _)| (a.scorer, a.hard) == (b.scorer, b.hard)) {
+        let best = kind.iter().rev().max_by(|(_, a), (_, b)| value(a).total_cmp(&value(b)));
+        let Some((row, measured)) = best else { continue };
+        let Some(of) = row.transformed else { continue };
+        let on = |split: &str| values(measured, |one| one.recall_on(split, "all", K));
+        text.line(&[
+            row.scorer_name().to_owned(),
+            row.negatives(),
+            of.epsilon.to_string(),
+            of.layer.to_string(),
+            on(validation),
+            on(test),
+            kind.len().to_string(),
+        ]);
+    }
+    text
+}
+
+/// The mean of what has a value.
+fn mean(measured: &[Measured], value: impl Fn(&Measured) -> Option<f64>) -> Option<f64> {
+    let values: Vec<f64> = measured.iter().filter_map(value).collect();
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
 /// Table 4: domains down, rows across; the last lines are the means over domains.
@@ -119,10 +168,7 @@ pub fn draw(table: TableId, out: &Path, rows: &Rows, test: &str) -> Result<()> {
     }
     let series = [(Scorer::Dual, "DUAL"), (Scorer::SumOfMax, "SOM")].map(|(scorer, name)| {
         let points = rows.iter().filter(|(row, _)| row.scorer == scorer).filter_map(|(row, measured)| {
-            let of = |one: &Measured| one.recall_on(test, "all", K)?.value;
-            let values: Vec<f64> = measured.iter().filter_map(of).collect();
-            let mean = (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)?;
-            Some((row.transformed?.epsilon, mean))
+            Some((row.transformed?.epsilon, mean(measured, |one| one.recall_on(test, "all", K)?.value)?))
         });
         Series { name: name.into(), points: points.collect() }
     });
@@ -135,4 +181,50 @@ pub fn draw(table: TableId, out: &Path, rows: &Rows, test: &str) -> Result<()> {
         ..Chart::default()
     };
     chart.write(&out.join("plots").join("t-figure-3"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::measured::{RecallOf, SplitRecall, Value};
+    use crate::experiment::t_biencoder::rows;
+
+    /// A row whose recall is one number on the validation split and another on the test split, with each seed.
+    fn measured(of_seeds: &[[f64; 2]]) -> Vec<Measured> {
+        let recall = |value| {
+            vec![RecallOf { mentions: "all".into(), at: vec![Value { k: K, value: Some(value), interval: None }] }]
+        };
+        let on = |split: &str, value| SplitRecall { split: split.into(), recall: recall(value), domains: Vec::new() };
+        of_seeds
+            .iter()
+            .map(|[dev, test]| Measured {
+                splits: vec![on("dev", *dev), on("test", *test)],
+                transformation: Some([4.0, 8.0]),
+                ..Measured::default()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn table_3_chooses_by_the_mean_on_the_validation_split_and_the_first_of_equals() {
+        let all = rows(TableId::T3, 12);
+        let row = |slug: &str| *all.iter().find(|row| row.slug() == slug).expect("in the table");
+        let rows = [
+            // The best on test, and the best of one seed, but not on the mean of the validation split.
+            (row("t-dual-random-id-k1-e1"), measured(&[[0.5, 0.9], [0.9, 0.9]])),
+            (row("t-dual-random-id-k1-e32"), measured(&[[0.8, 0.6], [0.8, 0.7]])),
+            (row("t-dual-hard-id-k0-e10"), measured(&[[0.4, 0.3]])),
+            (row("t-dual-hard-id-k0-e20"), measured(&[[0.4, 0.8]])),
+        ];
+        let text = markdown(TableId::T3, &[], &rows, ["dev", "test"], &[]);
+        let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("| DUAL")).collect();
+        assert_eq!(
+            lines,
+            [
+                "| DUAL | Random-ID | 32 | 1 | 80.0 ± 0.0 | 65.0 ± 7.1 | 2 |",
+                "| DUAL | Hard-ID | 10 | 0 | 40.0 | 30.0 | 2 |"
+            ]
+        );
+        assert!(text.contains("A_m and A_e were 0.12 to 8.00 of ε"), "{text}");
+    }
 }

@@ -24,6 +24,27 @@ fn the_tables_of_blink_share_their_stages() {
     ] {
         made(&format!("tables/runs/{run}-seed0.json"));
     }
+    let config =
+        |run: &str| std::fs::read_to_string(bench.path(&format!("tables/runs/{run}-seed0/config.toml"))).expect("kept");
+    for (run, setting) in [
+        ("pb-1-mixed-cross", "lambda = 0.0"),
+        ("pb-1-mixed-cross-fgsm", "lambda = 1.0"),
+        ("blink-own", "own_share = 1.0"),
+        ("blink-student", "own_share = 0.5"),
+        ("blink-own", "in_batch = false"),
+        ("blink-student", "in_batch = false"),
+        ("blink-bi", "in_batch = true"),
+    ] {
+        assert!(config(run).contains(setting), "{run}: {setting}");
+    }
+    // The untrained encoder is searched by cosines, a row of PEL's by the scores that it was trained with.
+    let highest = |list: &str| {
+        let lists = std::fs::read_to_string(bench.path(&format!("tables/lists/{list}.jsonl"))).expect("written");
+        let lists = lists.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
+        lists.filter_map(|list| list["scores"][0].as_f64()).fold(f64::MIN, f64::max)
+    };
+    assert!(highest("untrained-cosine-dev") < 1.001 && highest("pb-1-mixed-seed0-dev") < 1.001);
+    assert!(highest("blink-bi-seed0-dev") > 1.001);
     assert_eq!(rows(&bench, "blink-1").len(), 2 + 3);
     assert_eq!(rows(&bench, "blink-3")[3].len(), 5);
     // The right concepts are among four, so recall at many is whole.
@@ -39,6 +60,14 @@ fn the_tables_of_blink_share_their_stages() {
     assert_eq!(search[2..].iter().map(|row| &*row[0]).collect::<Vec<_>>(), ["Ex. Search", "HNSW1", "HNSW2"]);
     // A graph of forty is searched whole.
     assert_eq!(search[2][1..5], search[3][1..5]);
+
+    // Each seed has a cross-encoder of its own, whoever has listed the candidates.
+    let done = bench.pel(&line(&format!("--table blink-3 --seeds 0,1 {RANKER}")));
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    for seed in [0, 1] {
+        made(&format!("tables/runs/blink-cross-seed{seed}.json"));
+        made(&format!("tables/lists/bm25-blink-cross2-seed{seed}-dev.jsonl"));
+    }
 
     // Lists of another part of the training split are others.
     let done = bench.pel(&line("--table blink-1 --train-every 2"));
@@ -71,8 +100,11 @@ fn the_retriever_of_pels_rankers_is_the_best_at_recall_16() {
         let note = text.lines().find(|line| line.starts_with("The candidates are")).expect("a note");
         note.split_whitespace().nth(5).expect("a row").trim_matches(',').to_owned()
     };
-    // All concepts are among sixteen: the first of equals.
+    // All concepts are among sixteen: the first of equals, which is searched by its own scores, dot products.
     assert_eq!(chosen(), "ce-1-mixed");
+    let list = std::fs::read_to_string(bench.path("tables/lists/ce-1-mixed-seed0-dev.jsonl")).expect("written");
+    let list: serde_json::Value = serde_json::from_str(list.lines().next().expect("a line")).expect("JSON");
+    assert!(list["scores"][0].as_f64().is_some_and(|score| score > 1.001), "{list}");
     // As if it had found one wrong concept alone.
     let path = bench.path("tables/lists/ce-1-mixed-seed0-dev.jsonl");
     let missed = |line: &str| {
