@@ -102,8 +102,18 @@ pub struct Corpus {
 
 /// The files of the corpus in a folder: its documents, and the mentions of every split.
 pub fn files(folder: &Path) -> Vec<PathBuf> {
+    named(folder, &["documents", "mentions"])
+}
+
+/// What a command that reads a corpus does not write over: its files, and what `pel import` and `pel split` put beside them.
+pub fn inputs(folder: &Path) -> Vec<PathBuf> {
+    named(folder, &["documents", "mentions", "kb", "import", "okb", "domains"])
+}
+
+/// The entries of a folder whose names begin with one of these words and a dot.
+fn named(folder: &Path, words: &[&str]) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let is_ours = |name: &str| name.starts_with("documents.") || name.starts_with("mentions.");
+    let is_ours = |name: &str| name.split_once('.').is_some_and(|(word, _)| words.contains(&word));
     entries.filter(|entry| entry.file_name().to_str().is_some_and(is_ours)).map(|entry| entry.path()).collect()
 }
 

@@ -104,6 +104,16 @@ fn the_share_of_spelling_is_chosen_kept_and_inherited() {
         (&3.into(), Some(0.3))
     );
     assert!(bench.pel("inspect @bundle").out.contains("spelling is 0.3 of a score"));
+    // What it adds is shown beside the similarity, which makes up the rest.
+    let line = "explain --bundle @bundle --text fever --mention fever --device cpu";
+    let why: serde_json::Value = serde_json::from_str(&bench.pel(&format!("{line} --json")).out).expect("JSON");
+    let of = |one: &serde_json::Value, key: &str| one[key].as_f64().expect("a number");
+    for one in why["candidates"].as_array().expect("a list") {
+        let sum = 0.7 * of(one, "best_text_score") + of(one, "spelling");
+        assert!((of(one, "score") - sum).abs() < 0.02, "{one}");
+    }
+    assert!((of(&why["candidates"][0], "spelling") - 0.3).abs() < 1e-6, "{why}");
+    assert!(bench.pel(line).out.contains("Spelling adds"));
     let said = bench.pel("index --encoder @bundle --kb @kb.jsonl --device cpu --out @heir");
     assert!(said.code == Some(0) && view("heir")["spelling"] == view("bundle")["spelling"], "{}", said.err);
     let said = bench.pel("index --encoder @bundle --kb @kb.jsonl --spelling 0 --device cpu --out @plain");

@@ -155,6 +155,43 @@ fn candidates_are_found_ranked_taught_and_linked() {
     );
     assert!(shown.contains("Normalised accuracy") && shown.contains("link + ranker@2"), "{shown}");
 
+    // Lists of another corpus, and some of the mentions.
+    let lists = std::fs::read_to_string(bench.path("of-run")).expect("written");
+    std::fs::write(bench.path("foreign"), lists.replace("\"id\":\"D1\"", "\"id\":\"D2\"")).expect("written");
+    let some: String = lists.lines().take(1).map(|line| format!("{line}\n")).collect();
+    std::fs::write(bench.path("some"), some).expect("written");
+    let few = done(
+        &bench,
+        "candidates --from @some --ranker @rank/model --kb @kb.jsonl --corpus @ --split dev --device cpu --out @few",
+    );
+    assert!(few.contains("1 more have no list"), "{few}");
+    let foreign = "expected `id` to be D1, the concept that the corpus has for this mention, found D2";
+    bench.refuses(&[
+        ("candidates --from @foreign --ranker @rank/model --kb @kb.jsonl --corpus @ --split dev --device cpu --out @x", 3, foreign),
+        (&format!("train {train} --encoder {tiny} --stage rank --candidates @foreign --out @y"), 3, foreign),
+        (
+            &format!("train {train} --encoder {tiny} --stage rank --candidates @of-run --set data.top=1 --out @y"),
+            3,
+            "at least 2",
+        ),
+        (
+            &format!("train {train} --encoder {tiny} --distil @taught --set distillation.own_share=1 --out @y"),
+            3,
+            "expected less than 1",
+        ),
+        (&format!("train {train} --encoder {tiny} --dev-candidates @of-run --out @y"), 3, "it is for --stage rank"),
+        (
+            &format!("train {train} --encoder {tiny} --set data.only_domains=[\"NOPE\"] --out @y"),
+            3,
+            "expected domains that a concept has (TEST), found \"NOPE\"",
+        ),
+        (
+            "evaluate --bundle @bundle --corpus @ --split dev --train-split none --device cpu --out @kb.jsonl",
+            3,
+            "this is an input",
+        ),
+    ]);
+
     bench.refuses(&[
         ("link --bundle @bundle @note.txt --rerank 3", 2, "--ranker"),
         (

@@ -32,14 +32,19 @@ struct Names<'a> {
 }
 
 impl Names<'_> {
-    /// A score in which spelling has its share, where an equal name has the highest score there is.
-    fn spelled(&self, mention: &Spelling, highest: f32, candidate: Candidate) -> Candidate {
-        let overlap = match self.added.concept(candidate.concept) {
+    /// What spelling adds to the rest of a score, where an equal name has the highest score there is.
+    fn part(&self, mention: &Spelling, highest: f32, concept: ConceptId) -> f32 {
+        let overlap = match self.added.concept(concept) {
             Some(concept) => mention.nearest(concept.names()),
             // A damaged record is said where the concept's name is shown.
-            None => self.table.get(candidate.concept).map_or(0.0, |concept| mention.nearest(concept.names())),
+            None => self.table.get(concept).map_or(0.0, |concept| mention.nearest(concept.names())),
         };
-        let score = (1.0 - self.share) * candidate.score + self.share * highest * overlap * overlap;
+        self.share * highest * overlap * overlap
+    }
+
+    /// A score in which spelling has its share.
+    fn spelled(&self, mention: &Spelling, highest: f32, candidate: Candidate) -> Candidate {
+        let score = (1.0 - self.share) * candidate.score + self.part(mention, highest, candidate.concept);
         Candidate { score, ..candidate }
     }
 }
@@ -93,6 +98,14 @@ impl Linker {
             (Scorer::SumOfMax, Some(at)) => self.encoder.compared(&prepared.sequences[at]).len() as f32,
             _ => 1.0,
         }
+    }
+
+    /// What spelling adds to the score of a concept with a mention, the similarity of vectors being what is left; nothing where it has
+    /// no share. `mention` counts the mentions of `prepared`.
+    pub fn spelling_part(&self, prepared: &Prepared, mention: usize, concept: ConceptId) -> Option<f32> {
+        let (names, mention) = (self.names(), prepared.mentions.get(mention)?);
+        let part = || names.part(&Spelling::new(&mention.text), self.highest(prepared, mention), concept);
+        (names.share > 0.0).then(part)
     }
 
     /// Lets concepts that are the best of other mentions into the links of one text, a quarter of the `k` places at most and from

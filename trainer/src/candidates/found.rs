@@ -15,6 +15,8 @@ pub struct Found {
     pub split: Split,
     /// One list for each of them.
     pub ranked: Vec<Ranked>,
+    /// Mentions that a file of lists does not have, and that were dropped.
+    pub missing: usize,
 }
 
 impl Found {
@@ -46,16 +48,17 @@ impl Found {
         };
         let retriever = within.as_ref().map_or(retriever, |within| within);
         let ranked = evaluate::search(retriever, &split, top, "searching")?;
-        Ok(Self { split, ranked })
+        Ok(Self { split, ranked, missing: 0 })
     }
 
-    /// What a file has for the mentions of the split; others are dropped.
+    /// What a file has for the mentions of the split; others are dropped and counted.
     ///
     /// # Errors
-    /// If the file cannot be read, or has none of the mentions.
+    /// If the file cannot be read, has none of the mentions, or is of another corpus.
     pub fn listed(from: &Path, mut split: Split, top: u32, kb: &KnowledgeBase) -> Result<Self> {
         let lists = Lists::read(from, kb)?;
-        let all: Vec<Option<Ranked>> = lists.of_split(&split).into_iter().map(|list| Some(list?.ranked(top))).collect();
+        let all = lists.of_split(&split, kb)?.into_iter().map(|list| Some(list?.ranked(top)));
+        let all: Vec<Option<Ranked>> = all.collect();
         let (mut ranked, mut kept) = (Vec::new(), Vec::new());
         for (gold, list) in split.mentions.iter().zip(all) {
             if let Some(list) = list {
@@ -69,8 +72,9 @@ impl Found {
                 "{from}: expected candidates for mentions of the split {split}, found none"
             )));
         }
+        let missing = split.mentions.len() - kept.len();
         split.mentions = kept;
-        Ok(Self { split, ranked })
+        Ok(Self { split, ranked, missing })
     }
 
     /// The lists with their first `k` candidates in the order of a ranker's scores.
@@ -89,7 +93,7 @@ impl Found {
     /// If the file cannot be written.
     pub fn write(&self, out: &Path, kb: &KnowledgeBase, teacher: Option<&[Vec<f32>]>) -> Result<()> {
         let id = |concept: ConceptId| kb.get(concept).map(|concept| concept.id.clone());
-        let Self { split, ranked } = self;
+        let Self { split, ranked, .. } = self;
         write_whole(out, |file| {
             let places = split.code_points();
             for (at, (gold, ranked)) in split.mentions.iter().zip(ranked).enumerate() {

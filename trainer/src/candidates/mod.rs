@@ -14,7 +14,8 @@ use pel_shared::kb::{ConceptId, KnowledgeBase};
 use pel_shared::lexical::Ranked;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use std::path::Path;
+use std::collections::hash_map::Entry;
+use std::path::{Path, PathBuf};
 
 /// A line of a list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -43,6 +44,8 @@ pub struct Line {
 pub struct List {
     /// Where it stands in the file.
     pub line: usize,
+    /// The right concepts of the mention, where the file says them; several if it is annotated with several.
+    pub ids: Vec<String>,
     /// The concepts, best first.
     pub candidates: Vec<ConceptId>,
     /// The retriever's score of each; empty if the file has none.
@@ -61,7 +64,10 @@ impl List {
 
 /// The lists of a file, found by mention.
 #[derive(Clone, Debug, Default)]
-pub struct Lists(HashMap<(String, usize, usize), List>);
+pub struct Lists {
+    path: PathBuf,
+    of: HashMap<(String, usize, usize), List>,
+}
 
 impl Lists {
     /// Reads a file of lists.
@@ -75,7 +81,7 @@ impl Lists {
             if line.trim().is_empty() {
                 return Ok(());
             }
-            let Line { doc_id, start, end, candidates, scores, teacher, .. } = record(line)?;
+            let Line { doc_id, start, end, id, candidates, scores, teacher } = record(line)?;
             for (what, found) in [("scores", scores.len()), ("teacher's scores", teacher.len())] {
                 if found != 0 && found != candidates.len() {
                     let expected = candidates.len();
@@ -94,14 +100,22 @@ impl Lists {
                 }
                 concepts.push(concept);
             }
-            let list = List { line: number, candidates: concepts, scores, teacher };
+            let list = List { line: number, ids: id.into_iter().collect(), candidates: concepts, scores, teacher };
             // Of two concepts that one mention is annotated with, each has the same list.
-            match all.insert((doc_id, start, end), list.clone()) {
-                Some(before) if before.candidates != list.candidates || before.teacher != list.teacher => {
+            match all.entry((doc_id, start, end)) {
+                Entry::Vacant(place) => {
+                    place.insert(list);
+                    Ok(())
+                }
+                Entry::Occupied(mut place) => {
+                    let before: &mut List = place.get_mut();
+                    before.ids.extend(list.ids);
+                    if before.candidates == list.candidates && before.teacher == list.teacher {
+                        return Ok(());
+                    }
                     let line = before.line;
                     Err(Error::input(format!("the mention stands in line {line} too, with other candidates or scores")))
                 }
-                _ => Ok(()),
             }
         })?;
         if all.is_empty() {
@@ -110,20 +124,37 @@ impl Lists {
                 path.display()
             )));
         }
-        Ok(Self(all))
+        Ok(Self { path: path.to_owned(), of: all })
     }
 
     /// The lists of a split's mentions, in their order.
-    pub fn of_split(&self, split: &Split) -> Vec<Option<&List>> {
+    ///
+    /// # Errors
+    /// As [`Lists::of`].
+    pub fn of_split(&self, split: &Split, kb: &KnowledgeBase) -> Result<Vec<Option<&List>>> {
         let places = split.code_points();
         let of = |(gold, [start, end]): (&Gold, [usize; 2])| {
-            self.of(&split.documents.get(gold.document)?.doc_id, start, end)
+            let id = gold.concept.and_then(|concept| kb.get(concept)).map(|concept| concept.id.as_str());
+            self.of(&split.documents[gold.document].doc_id, start, end, id)
         };
         split.mentions.iter().zip(places).map(of).collect()
     }
 
     /// The list of a mention, by its document and its code points.
-    pub fn of(&self, doc_id: &str, start: usize, end: usize) -> Option<&List> {
-        self.0.get(&(doc_id.to_owned(), start, end))
+    ///
+    /// # Errors
+    /// If the list says that another concept is right than the corpus does: it is of another corpus.
+    pub fn of(&self, doc_id: &str, start: usize, end: usize, id: Option<&str>) -> Result<Option<&List>> {
+        let found = self.of.get(&(doc_id.to_owned(), start, end));
+        match found.zip(id) {
+            Some((list, id)) if !list.ids.is_empty() && !list.ids.iter().any(|own| own == id) => {
+                let (path, line, found) = (self.path.display(), list.line, list.ids.join(", "));
+                Err(Error::input(format!(
+                    "{path}: line {line}: expected `id` to be {id}, the concept that the corpus has for this mention, found {found}; the \
+                     lists are of another corpus"
+                )))
+            }
+            _ => Ok(found),
+        }
     }
 }

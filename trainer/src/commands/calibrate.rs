@@ -101,7 +101,7 @@ pub fn run(args: &CalibrateArgs, device: &DeviceArgs, json: bool) -> Result<()> 
         (None, Some(corpus)) => corpus,
         (None, None) => return Err(Error::input("expected --corpus or --from")),
     };
-    let mut inputs = crate::corpus::files(corpus);
+    let mut inputs = crate::corpus::inputs(corpus);
     inputs.extend(files_of(&args.bundle)?);
     for (out, other) in [(&args.out, &args.curve), (&args.curve, &args.out)] {
         let Some(out) = out else { continue };

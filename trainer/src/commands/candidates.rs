@@ -11,7 +11,7 @@ use crate::{corpus, kb_file};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use pel_shared::bert::Precision;
-use pel_shared::error::{Error, Result};
+use pel_shared::error::{Context, Error, Result};
 use pel_shared::kb::KnowledgeBase;
 use pel_shared::lexical::Ranked;
 use std::path::PathBuf;
@@ -43,8 +43,8 @@ pub struct CandidatesArgs {
     /// The split
     #[arg(long, default_value = "train")]
     split: String,
-    /// The concept table; a run and a bundle bring theirs
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["run", "bundle"])]
+    /// The concept table; a bundle brings its own, a run has that of its training unless another is named
+    #[arg(long, value_name = "FILE", conflicts_with = "bundle")]
     kb: Option<PathBuf>,
     /// A ranker (the model of `pel train --stage rank`), whose scores of the candidates are added
     #[arg(long, value_name = "MODEL")]
@@ -84,7 +84,7 @@ fn without_model() -> impl TypedValueParser<Value = System> {
 /// # Errors
 /// If an input cannot be read or does not fit the others, the device fails, or the lists cannot be written.
 pub fn run(args: &CandidatesArgs, device: &DeviceArgs, json: bool) -> Result<()> {
-    let mut inputs = corpus::files(&args.corpus);
+    let mut inputs = corpus::inputs(&args.corpus);
     for input in args.kb.iter().chain(&args.from).chain(&args.bundle).chain(&args.ranker) {
         inputs.extend(files_of(input)?);
     }
@@ -92,7 +92,9 @@ pub fn run(args: &CandidatesArgs, device: &DeviceArgs, json: bool) -> Result<()>
         Some(run) => {
             inputs.extend(files_of(&run.join(MODEL))?);
             inputs.push(run.join("config.toml"));
-            Some((run, Config::default().read(Some(&run.join("config.toml")), &[])?))
+            let mut config = Config::default().read(Some(&run.join("config.toml")), &[])?;
+            config.data.kb = args.kb.clone().unwrap_or(config.data.kb);
+            Some((run, config))
         }
         None => None,
     };
@@ -100,6 +102,10 @@ pub fn run(args: &CandidatesArgs, device: &DeviceArgs, json: bool) -> Result<()>
     check_file(&args.out, inputs.iter().map(PathBuf::as_path))?;
     let device = device.open(Work::Long)?;
     if let Some((run, config)) = of_run {
+        if !config.data.kb.is_file() {
+            let named = || format!("the concept table of {} (--kb names another)", run.join("config.toml").display());
+            return kb_file::read(&config.data.kb).map(drop).context(named);
+        }
         let snapshot = Snapshot::open(&config, Some(&run.join(MODEL)), "run", &device)?;
         let found = search(args, &snapshot, snapshot.kb())?;
         return finish(args, snapshot.kb(), found, &device, json);
@@ -130,7 +136,7 @@ fn search(args: &CandidatesArgs, retriever: &dyn Retriever, kb: &KnowledgeBase) 
 }
 
 fn finish(args: &CandidatesArgs, kb: &KnowledgeBase, found: Found, device: &OpenDevice, json: bool) -> Result<()> {
-    let Found { split, ranked } = &found;
+    let Found { split, ranked, missing } = &found;
     let teacher = match &args.ranker {
         None => {
             found.write(&args.out, kb, None)?;
@@ -158,14 +164,15 @@ fn finish(args: &CandidatesArgs, kb: &KnowledgeBase, found: Found, device: &Open
     let most = found.ranked.iter().map(Vec::len).max().unwrap_or(0);
     if json {
         let said = serde_json::json!({
-            "out": args.out, "mentions": split.mentions.len(), "top": most.min(args.top() as usize), "recall_1": share(right) / 100.0,
+            "out": args.out, "mentions": split.mentions.len(), "without_list": missing, "top": most.min(args.top() as usize), "recall_1": share(right) / 100.0,
             "recall": share(listed) / 100.0, "ranker_accuracy": ordered.map(|ordered| share(ordered) / 100.0),
             "ranker_normalised_accuracy": ordered.map(|ordered| ordered as f64 / listed.max(1) as f64),
         });
         println!("{said}");
         return Ok(());
     }
-    println!("{}: {} mentions", args.out.display(), split.mentions.len());
+    let lacking = if *missing > 0 { format!("; {missing} more have no list and were left out") } else { String::new() };
+    println!("{}: {} mentions{lacking}", args.out.display(), split.mentions.len());
     println!("the right concept is first for {:.1} %, among {most} for {:.1} %", share(right), share(listed));
     if let Some(ordered) = ordered {
         let normalised = 100.0 * ordered as f64 / listed.max(1) as f64;

@@ -73,6 +73,9 @@ struct Shown {
     ranker_score: Option<f32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     first_stage_rank: Option<usize>,
+    /// What spelling has added to the score.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    spelling: Option<f32>,
 }
 
 /// What `--json` prints.
@@ -118,6 +121,8 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let ids = prepared.sequences().first().map_or(Vec::new(), |encoded| encoded.ids.clone());
     let tokens: Vec<String> = ids.iter().map(|id| linker.bundle().tokens.token(*id)).collect();
     let met = met(&linker, &prepared, link)?;
+    let spelling: Option<Vec<f32>> =
+        link.candidates.iter().map(|candidate| linker.spelling_part(&prepared, 0, candidate.concept)).collect();
     let threshold = args.threshold.or(linker.bundle().manifest.nil.threshold);
     if json {
         let place = |at: usize| Some(*first_stage.as_ref()?.places.get(at)?);
@@ -125,6 +130,7 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
             met,
             ranker_score: link.ranker_scores.get(at).copied(),
             first_stage_rank: place(at),
+            spelling: spelling.as_ref().and_then(|parts| parts.get(at)).copied(),
         });
         let explained = Explained {
             span,
@@ -145,7 +151,7 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     if let Some(cut) = cut_words(link.cut) {
         println!("Cut       {cut}");
     }
-    print_candidates(&met, link, first_stage.as_ref());
+    print_candidates(&met, link, first_stage.as_ref(), spelling.as_deref());
     print_tokens(&met);
     println!("Decision  {}", decision(link, &met, first_stage.as_ref(), threshold));
     Ok(())
@@ -159,10 +165,11 @@ fn first_stage(linker: &Linker, link: &Link, before: &Link) -> Result<Option<Fir
     Ok(Some(FirstStage { nearest: linker.named(nearest)?, places, seen: link.ranker_scores.len() }))
 }
 
-fn print_candidates(met: &[Met], link: &Link, first_stage: Option<&FirstStage>) {
-    let own = ["", "Concept", "Id", "Score", "Through", "Unrounded"];
-    let second = ["Ranker", "Before"];
-    let mut table = table(own.into_iter().chain(second.into_iter().filter(|_| first_stage.is_some())));
+fn print_candidates(met: &[Met], link: &Link, first_stage: Option<&FirstStage>, spelling: Option<&[f32]>) {
+    let own = ["", "Concept", "Id", "Score", "Through", "Similarity"];
+    let (added, second) = (spelling.map(|_| "Spelling adds"), ["Ranker", "Before"]);
+    let heads = own.into_iter().chain(added);
+    let mut table = table(heads.chain(second.into_iter().filter(|_| first_stage.is_some())));
     for (rank, met) in met.iter().enumerate() {
         let (score, exact) = (format!("{:.4}", met.score), format!("{:.4}", met.best_text_score));
         let own = [(rank + 1).to_string(), met.name.clone(), met.id.clone(), score, met.best_text.clone(), exact];
@@ -170,7 +177,8 @@ fn print_candidates(met: &[Met], link: &Link, first_stage: Option<&FirstStage>) 
             let score = link.ranker_scores.get(rank).map_or("-".to_owned(), |score| format!("{score:.4}"));
             [score, before.places[rank].to_string()]
         });
-        table.add_row(own.into_iter().chain(second.into_iter().flatten()));
+        let added = spelling.map(|parts| parts.get(rank).map_or("-".to_owned(), |part| format!("{part:.4}")));
+        table.add_row(own.into_iter().chain(added).chain(second.into_iter().flatten()));
     }
     println!("{table}");
 }

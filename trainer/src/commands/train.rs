@@ -171,6 +171,26 @@ pub fn train(args: &TrainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         ("validation.candidates", path(&args.dev_candidates)),
     ];
     let config = args.run.config(defaults, flags)?;
+    if args.distil.is_some() && config.distillation.own_share >= 1.0 {
+        return Err(Error::input(
+            "--distil: `distillation.own_share`: expected less than 1, for the teacher has what is left, found 1",
+        ));
+    }
+    if args.dev_candidates.is_some() && args.stage == Stage::Link {
+        return Err(Error::input(
+            "--dev-candidates: a bi-encoder is validated by its own search; it is for --stage rank",
+        ));
+    }
+    if args.stage == Stage::Rank && args.dev_candidates.is_none() && config.validation.candidates.as_os_str().is_empty()
+    {
+        for key in args.run.settings.iter().map(|setting| setting.split('=').next().unwrap_or_default().trim()) {
+            if key.starts_with("validation.") && config.validation.mentions > 0 {
+                eprintln!(
+                    "warning: --set {key} changes nothing: a ranker is validated on --dev-candidates, and there are none"
+                );
+            }
+        }
+    }
     args.run.run(&config, device, json)
 }
 

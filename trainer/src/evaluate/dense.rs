@@ -159,8 +159,9 @@ impl Retriever for Search {
     }
 
     fn threshold(&self) -> Option<f32> {
-        // One that was chosen for more than scores says nothing about these.
-        self.0.policy().threshold.filter(|_| self.0.policy().lift.is_none())
+        // One that was chosen for more than similarities says nothing about these.
+        let alone = self.0.policy().lift.is_none() && self.0.linker.bundle().manifest.view.spelling == 0.0;
+        self.0.policy().threshold.filter(|_| alone)
     }
 
     fn search(

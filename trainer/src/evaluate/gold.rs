@@ -138,6 +138,8 @@ pub struct SplitCounts {
     pub blake3: String,
     /// Who told seen from zero-shot.
     pub seen_by: SeenBy,
+    /// Mentions of which the corpus has `seen_in_train`.
+    pub seen_said: usize,
     /// Mentions whose `seen_in_train` in the corpus says something else than the training split.
     pub seen_differs: usize,
     /// What was skipped, by reason, and examples.
@@ -209,6 +211,7 @@ impl Split {
             }
             let (said, known) = (placed.mention.seen_in_train, training.zip(id));
             let known = known.map(|(training, id)| training.concepts.contains(id));
+            counts.seen_said += usize::from(said.is_some());
             counts.seen_differs += usize::from(said.zip(known).is_some_and(|(said, known)| said != known));
             let seen = known.or(said);
             if seen.is_some() {

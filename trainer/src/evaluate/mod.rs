@@ -135,7 +135,7 @@ pub fn run(
     ranker: impl FnOnce(&Path) -> Result<Ranker>,
 ) -> Result<()> {
     if let Some(out) = &args.out {
-        let mut inputs = crate::corpus::files(&args.corpus);
+        let mut inputs = crate::corpus::inputs(&args.corpus);
         for input in args.kb.iter().chain(&args.bundle).chain(&args.ranker) {
             inputs.extend(files_of(input)?);
         }

@@ -147,12 +147,13 @@ impl Evaluation {
         lines.push(match (split.seen_by, &self.training) {
             (SeenBy::TrainingSplit, Some(training)) => {
                 let skipped = skipped(&training.skipped.reasons());
-                let agrees = match split.seen_differs {
-                    0 => "the corpus' own seen_in_train agrees".to_owned(),
-                    count => format!("the corpus' own seen_in_train says otherwise of {count} mentions"),
+                let agrees = match (split.seen_said, split.seen_differs) {
+                    (0, _) => String::new(),
+                    (_, 0) => "; the corpus' own seen_in_train agrees".to_owned(),
+                    (_, count) => format!("; the corpus' own seen_in_train says otherwise of {count} mentions"),
                 };
                 format!(
-                    "Seen: the concept is one of {} in the {} mentions of the split {} ({skipped}); {agrees}",
+                    "Seen: the concept is one of {} in the {} mentions of the split {} ({skipped}){agrees}",
                     training.concepts, training.mentions, training.split
                 )
             }

@@ -16,15 +16,22 @@ pub struct Within<'a> {
     members: HashMap<String, HashSet<u32>>,
 }
 
-/// Refuses a split none of whose documents says its domain.
+/// Refuses a split none of whose documents says its domain, and warns of mentions without one.
 ///
 /// # Errors
 /// If it is such a one.
 pub fn says_domains(split: &Split) -> Result<()> {
+    let (all, name) = (split.mentions.len(), &split.counts.split);
+    let without = split.mentions.iter().filter(|gold| split.documents[gold.document].domain.is_none()).count();
     if split.documents.iter().any(|document| document.domain.is_some()) {
+        if without > 0 {
+            eprintln!(
+                "warning: {without} of the {all} mentions of {name} are in documents that say no domain; they are searched everywhere"
+            );
+        }
         return Ok(());
     }
-    let split = &split.counts.split;
+    let split = name;
     Err(Error::input(format!("--within-domain: no document of the split {split} says its domain (the field `domain`)")))
 }
 

@@ -95,12 +95,34 @@ pub struct ExperimentArgs {
     /// BLINK's table 7: how many vectors are searched; mixtures of the knowledge base's own make up the number
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     pub search_rows: u32,
-    /// BLINK's table 9: the weight of the student's own loss, from 0 to 1
+    /// BLINK's table 9: the weight of the student's own loss, from 0 to less than 1; the teacher has what is left
     #[arg(long, value_name = "SHARE", default_value_t = 0.5, value_parser = share)]
     pub own_share: f64,
 }
 
 impl ExperimentArgs {
+    /// The options that were given and that none of these tables reads.
+    pub fn idle(&self, tables: &[TableId]) -> Vec<&'static str> {
+        use TableId::{Blink1, Blink4, Blink6, Blink7, Blink9, BlinkFolds, BlinkFoldsRanker, Pel5};
+        let any = |of: &dyn Fn(TableId) -> bool| tables.iter().any(|table| of(*table));
+        let (ranks, listed) = (any(&TableId::ranks), any(&|table| table.ranks() || table == Blink1));
+        let one_of = |some: &[TableId]| any(&|table| some.contains(&table));
+        let all = [
+            ("--counts", self.counts != [32, 64], any(&|table| table.family() == Family::Pel)),
+            ("--train-every", self.train_every != 1, listed),
+            ("--ranker-config", self.ranker_config.is_some(), ranks),
+            ("--ranker-set", !self.ranker_settings.is_empty(), ranks),
+            ("--rerank", !self.rerank.is_empty(), ranks),
+            ("--retrievers", !self.retrievers.is_empty(), one_of(&[Pel5])),
+            ("--folds", self.folds != 10, one_of(&[BlinkFolds, BlinkFoldsRanker])),
+            ("--pretrained", self.pretrained.is_some(), one_of(&[Blink4, Blink6])),
+            ("--other-kb", self.other_kb.is_some(), one_of(&[Blink4])),
+            ("--search-rows", self.search_rows != 1_000_000, one_of(&[Blink7])),
+            ("--own-share", self.own_share != 0.5, one_of(&[Blink9])),
+        ];
+        all.into_iter().filter(|(_, given, read)| *given && !read).map(|(flag, ..)| flag).collect()
+    }
+
     /// How many candidates a cross-encoder sees in the tables of a family, each number once, the smallest first.
     pub fn ks(&self, family: Family) -> Vec<usize> {
         let mut ks = match (self.rerank.as_slice(), family) {
@@ -116,8 +138,8 @@ impl ExperimentArgs {
 
 fn share(word: &str) -> Result<f64, String> {
     match word.parse::<f64>() {
-        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
-        _ => Err("expected a share from 0 to 1".into()),
+        Ok(share) if (0.0..1.0).contains(&share) => Ok(share),
+        _ => Err("expected a share from 0 to less than 1".into()),
     }
 }
 

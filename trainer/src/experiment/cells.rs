@@ -40,24 +40,32 @@ impl Markdown {
         let _ = writeln!(self.text, "\n{words}");
     }
 
-    /// The sentence below a table: what its trainings took.
+    /// The sentences below a table: what its trainings took, and what its cells are.
     pub fn trainings<'a>(&mut self, trained: impl Iterator<Item = &'a Measured> + Clone) {
-        let Some(first) = trained.clone().next() else { return };
-        let time = |seconds: fn(&Measured) -> Option<f64>| {
-            // An empty sum is -0, and would be printed so.
-            match trained.clone().filter_map(seconds).fold(0.0, std::ops::Add::add) {
-                short if short < 120.0 => format!("{short:.0} s"),
-                long => format!("{:.0} minutes", long / 60.0),
-            }
-        };
-        let (steps, count) = (first.steps.unwrap_or(0), trained.clone().count());
-        let (in_steps, in_mining) = (time(|one| one.step_seconds), time(|one| one.mining_seconds));
-        let all: BTreeSet<u64> = trained.filter_map(|one| one.seed).collect();
-        let seeds = seeds(&all.into_iter().collect::<Vec<_>>());
-        self.note(&format!(
-            "{steps} steps a row; {count} trainings took {in_steps} in steps and {in_mining} in mining. {seeds} {VALUES}"
-        ));
+        if let Some(words) = took(trained) {
+            self.note(&format!("{words} {VALUES}"));
+        }
     }
+}
+
+/// What trainings took; nothing if there are none.
+pub fn took<'a>(trained: impl Iterator<Item = &'a Measured> + Clone) -> Option<String> {
+    let first = trained.clone().next()?;
+    let time = |seconds: fn(&Measured) -> Option<f64>| {
+        // An empty sum is -0, and would be printed so.
+        match trained.clone().filter_map(seconds).fold(0.0, std::ops::Add::add) {
+            short if short < 120.0 => format!("{short:.0} s"),
+            long => format!("{:.0} minutes", long / 60.0),
+        }
+    };
+    let (steps, count) = (first.steps.unwrap_or(0), trained.clone().count());
+    let (in_steps, in_mining) = (time(|one| one.step_seconds), time(|one| one.mining_seconds));
+    let all: BTreeSet<u64> = trained.filter_map(|one| one.seed).collect();
+    let seeds = seeds(&all.into_iter().collect::<Vec<_>>());
+    Some(format!(
+        "{steps} steps a row; {count} training{} took {in_steps} in steps and {in_mining} in mining. {seeds}",
+        if count == 1 { "" } else { "s" }
+    ))
 }
 
 /// Percent: the mean over seeds, with their standard deviation where there are several, and the first seed's interval over

@@ -5,7 +5,7 @@
 //! OUT/folds/COUNT/N/runs, lists  the stages of that fold, for its cross-encoders
 //! ```
 
-use super::cells::{Markdown, over_seeds};
+use super::cells::{Markdown, over_seeds, took};
 use super::measured::{Measured, RecallOf};
 use super::models::{Cross, Encoder, Finder};
 use super::settings::{asked_for, check_rows, digest};
@@ -149,8 +149,8 @@ fn written(table: TableId, args: &ExperimentArgs, points: &[Point<'_>]) -> Strin
     let words = best.map_or("none yet".to_owned(), |(_, point)| point.settings.join(", "));
     let by = if ranks { "accuracy" } else { "recall@1" };
     text.note(&format!("Best at {by}: {words}. Values in percent: mean and standard deviation over the folds."));
-    if !ranks {
-        text.trainings(points.iter().flat_map(|point| &point.measured));
+    if let Some(words) = took(points.iter().flat_map(|point| &point.measured)).filter(|_| !ranks) {
+        text.note(&words);
     }
     text.text
 }

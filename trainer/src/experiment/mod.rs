@@ -82,6 +82,9 @@ pub fn run(args: &ExperimentArgs, device: &DeviceArgs, json: bool) -> Result<()>
         |table: TableId| Bench { table, args, family: table.family(), device: &device, other_kb: other_kb.as_ref() };
     let slugs = tables.iter().map(|table| bench_of(*table).slugs(counts)).collect::<Result<Vec<_>>>()?.concat();
     settings::check_only(args, &slugs)?;
+    for flag in args.idle(&tables) {
+        eprintln!("warning: {flag} changes nothing: no table that was asked for has it");
+    }
     for table in tables {
         let bench = bench_of(table);
         if !table.folds() {
@@ -116,6 +119,10 @@ pub fn run(args: &ExperimentArgs, device: &DeviceArgs, json: bool) -> Result<()>
             Family::Blink if table.folds() => folds::table(table, &bench)?,
             Family::Blink => blink::Blink::new(&bench)?.table(table)?,
         };
+        let text = match table.folds() {
+            true => text,
+            false => format!("{text}\n{}\n", bench.measured_on()?),
+        };
         let path = args.out.join(format!("{}.md", table.slug()));
         write_whole(&path, |file| file.write_all(text.as_bytes()).map_err(|cause| io_error("writing", &path, cause)))?;
         match json {
@@ -149,6 +156,19 @@ impl Bench<'_> {
     /// Whether the corpus has mentions of known domains in unknown texts.
     fn has_held_out(&self) -> bool {
         has_split(&self.args.corpus, HELD_OUT)
+    }
+
+    /// On which mentions a table is measured, in words.
+    fn measured_on(&self) -> Result<String> {
+        let (args, validation) = (self.args, self.config(&[], 0)?.validation.split);
+        let test = &args.split;
+        let every = if args.every > 1 { format!(", every {}. mention", args.every) } else { String::new() };
+        let within = if args.within_domain { ", each searched in its own domain alone" } else { "" };
+        let same = match *test == validation {
+            true => " They are one split: what was chosen on it, such as K or a threshold, was chosen with an ORACLE.",
+            false => "",
+        };
+        Ok(format!("Test split: {test}; validation split: {validation}{every}{within}.{same}"))
     }
 
     /// Refuses splits that could not be measured, before anything is trained.

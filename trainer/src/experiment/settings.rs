@@ -52,7 +52,8 @@ pub fn key(setting: &str) -> &str {
 /// # Errors
 /// If it is one; the first entry is named.
 pub fn check_folder(out: &Path) -> Result<()> {
-    let found = entries(out)?;
+    // What a call that was killed has left behind is of this command too.
+    let found: Vec<String> = entries(out)?.into_iter().filter(|name| !name.starts_with(".pel-")).collect();
     match found.first() {
         Some(first) if !found.iter().any(|name| name.starts_with("settings") && name.ends_with(".json")) => {
             let out = out.display();

@@ -117,13 +117,13 @@ impl<'a> Stages<'a> {
         let path = self.list(&self.scored(finder, by, k), split)?;
         let (kb, mentions) = (self.kb_of(finder)?, || self.mentions(finder, split, every));
         if !path.is_file() {
-            let found = Found::listed(&self.listed(finder, split)?, mentions()?, k as u32, kb)?;
+            let found = whole(&self.listed(finder, split)?, mentions()?, k, kb)?;
             let precision = self.ranker_config(by)?.model.precision;
             Teacher::open(&self.ranker(by)?, precision, self.bench.device)?.write(&found, kb, k, &path)?;
         }
         let lists = Lists::read(&path, kb)?;
-        let found = Found::listed(&path, mentions()?, k as u32, kb)?;
-        let scores = lists.of_split(&found.split).into_iter();
+        let found = whole(&path, mentions()?, k, kb)?;
+        let scores = lists.of_split(&found.split, kb)?.into_iter();
         let scores = scores.map(|list| list.map_or_else(Vec::new, |list| list.teacher.clone())).collect();
         Ok((found, scores))
     }
@@ -141,12 +141,7 @@ impl<'a> Stages<'a> {
     /// As training and searching.
     pub fn found(&self, finder: Finder, split: &str) -> Result<Found> {
         let path = self.listed(finder, split)?;
-        Found::listed(
-            &path,
-            self.mentions(finder, split, self.every(split))?,
-            LISTED_TO_MEASURE as u32,
-            self.kb_of(finder)?,
-        )
+        whole(&path, self.mentions(finder, split, self.every(split))?, LISTED_TO_MEASURE, self.kb_of(finder)?)
     }
 
     /// The file of the candidates of a split, which is made if it is not there.
@@ -317,6 +312,21 @@ impl<'a> Stages<'a> {
 
     fn is_training(&self, split: &str) -> bool {
         self.bench.config(&[], 0).is_ok_and(|config| config.data.split == split)
+    }
+}
+
+/// The first `top` candidates of all these mentions, from a file.
+///
+/// # Errors
+/// As [`Found::listed`], or if the file lacks mentions: a table over the others would be of another set than its other rows.
+fn whole(path: &Path, mentions: Split, top: usize, kb: &KnowledgeBase) -> Result<Found> {
+    let (all, found) = (mentions.mentions.len(), Found::listed(path, mentions, top as u32, kb)?);
+    match found.missing {
+        0 => Ok(found),
+        missing => Err(Error::input(format!(
+            "{}: expected candidates of {all} mentions, {missing} are missing; without the file its lists are made anew",
+            path.display()
+        ))),
     }
 }
 

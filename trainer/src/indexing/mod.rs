@@ -25,6 +25,9 @@ use pel_shared::text::Span;
 use pel_shared::tokens::Tokens;
 use vectors::{Encoding, Vectors};
 
+/// Vectors of an index that it is searched for, to see what it finds of the exact search's best.
+pub const QUERIES: usize = 256;
+
 /// What a bundle is made of.
 pub struct Recipe {
     /// The model, for the manifest.
@@ -63,7 +66,7 @@ pub struct Built {
     pub without_rows: Vec<ConceptId>,
     /// Texts that did not fit into their window.
     pub cut: usize,
-    /// The share of the exact f32 search's best 64 concepts that the index finds, over 256 of its own vectors as queries;
+    /// The share of the exact f32 search's best 64 concepts that the index finds, over [`QUERIES`] of its own vectors as queries, or as many as there are;
     /// nothing where the index is that search.
     pub kept: Option<f64>,
 }
@@ -200,8 +203,8 @@ fn measure(vectors: &[f32], rows: &Rows, info: &IndexInfo, index: &Bytes) -> Res
     let exact = IndexInfo { precision: Precision::F32, hnsw: None, ..info.clone() };
     let exact = Index::from_bytes(&Index::build(vectors, &rows.concepts, &exact)?.into(), Check::Trusted)?;
     let index = Index::from_bytes(index, Check::Trusted)?;
-    let step = (rows.concepts.len() / 256).max(1);
-    let queries: Vec<f32> = vectors.chunks_exact(info.dim).step_by(step).take(256).flatten().copied().collect();
+    let step = (rows.concepts.len() / QUERIES).max(1);
+    let queries: Vec<f32> = vectors.chunks_exact(info.dim).step_by(step).take(QUERIES).flatten().copied().collect();
     let (mut hits, mut wanted) = (0, 0);
     for (found, expected) in index.search(&queries, 64).iter().zip(exact.search(&queries, 64)) {
         wanted += expected.len();

@@ -181,13 +181,21 @@ impl Entities {
     }
 }
 
-/// What is to be said if examples are of domains with fewer texts than they want negatives inside of them.
+/// What is to be said if examples want more negatives than the domains have texts that these come from.
 pub fn few_negatives(config: &Config, catalogue: &Catalogue, examples: &[Example]) -> Option<String> {
     let Negatives { kind, domain, count, .. } = config.negatives;
-    if kind == NegativeKind::None || domain != Domain::Inside || !config.data.candidates.as_os_str().is_empty() {
+    if kind == NegativeKind::None || !config.data.candidates.as_os_str().is_empty() {
         return None;
     }
     let texts = |concept: &ConceptId| catalogue.sequences_of(*concept).len();
+    if domain != Domain::Inside {
+        let trained = catalogue.trained().filter(|_| domain == Domain::Trained);
+        let all = trained.map_or(catalogue.rows().sequences.len(), |members| members.iter().map(texts).sum());
+        let poor = examples.iter().filter(|example| all.saturating_sub(texts(&example.concept)) < count).count();
+        return (poor > 0).then(|| {
+            format!("{poor} examples have fewer than {count} negatives, because they come from {all} texts alone")
+        });
+    }
     let mut poor: BTreeMap<DomainId, (usize, usize)> = BTreeMap::new();
     let mut all: BTreeMap<DomainId, usize> = BTreeMap::new();
     for example in examples {

@@ -4,7 +4,7 @@ use super::config::{Domain, DomainOf};
 use crate::indexing::{Rows, rows};
 use crate::kb_file;
 use pel_shared::bundle::{View, ViewOptions};
-use pel_shared::error::Result;
+use pel_shared::error::{Error, Result};
 use pel_shared::kb::{Concept, ConceptId, KnowledgeBase};
 use pel_shared::tokens::{Encoded, Tokens};
 use rand::Rng;
@@ -177,6 +177,20 @@ impl Catalogue {
     /// The domain of a concept.
     pub fn domain(&self, concept: ConceptId) -> DomainId {
         self.domains.of[concept.index()]
+    }
+
+    /// Refuses a name that no domain has.
+    ///
+    /// # Errors
+    /// If there is one; some that there are are named.
+    pub fn check_domains(&self, wanted: &[String]) -> Result<()> {
+        let Some(unknown) = wanted.iter().find(|name| !self.domains.names.contains(name)) else { return Ok(()) };
+        let (names, most) = (&self.domains.names, 10);
+        let shown = names.iter().take(most).map(String::as_str).collect::<Vec<_>>().join(", ");
+        let more = if names.len() > most { ", ..." } else { "" };
+        Err(Error::input(format!(
+            "the configuration: `data.only_domains`: expected domains that a concept has ({shown}{more}), found {unknown:?}"
+        )))
     }
 
     /// What a domain is called.

@@ -92,7 +92,8 @@ pub fn mentions(
         let candidates = match &lists {
             None => None,
             Some(lists) => {
-                let Some(list) = lists.of(&document.doc_id, placed.mention.start, placed.mention.end) else {
+                let (start, end) = (placed.mention.start, placed.mention.end);
+                let Some(list) = lists.of(&document.doc_id, start, end, Some(id))? else {
                     report.skip(reason::UNLISTED, place);
                     continue;
                 };

@@ -144,6 +144,7 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
     };
     let tables = std::iter::once(&config.data.kb).chain(&config.data.more_kbs).map(PathBuf::as_path);
     let mut catalogue = Catalogue::read(tables, &model.tokens, &view, config.data.domains)?;
+    catalogue.check_domains(&config.data.only_domains)?;
     let (examples, report) = match config.data.task {
         Task::Link | Task::Rank => {
             let (mentions, report) = examples::chosen(config, &catalogue, &model.tokens, &view)?;

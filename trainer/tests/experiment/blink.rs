@@ -61,6 +61,23 @@ fn the_tables_of_blink_share_their_stages() {
     // A graph of forty is searched whole.
     assert_eq!(search[2][1..5], search[3][1..5]);
 
+    // What was measured; K was chosen on the very same mentions.
+    let text = std::fs::read_to_string(bench.path("tables/blink-2.md")).expect("written");
+    assert!(text.contains("Test split: dev; validation split: dev.") && text.contains("ORACLE"), "{text}");
+    let list = bench.path("tables/lists/blink-bi-seed0-dev.jsonl");
+    let whole = std::fs::read_to_string(&list).expect("written");
+    std::fs::write(&list, whole.lines().take(1).map(|line| format!("{line}\n")).collect::<String>()).expect("written");
+    let done = bench.pel(&line("--table blink-figure-2 --folds 5 --own-share 0.25"));
+    assert!(
+        done.code == Some(3) && done.err.contains("expected candidates of 2 mentions, 1 are missing"),
+        "{}",
+        done.err
+    );
+    for flag in ["--folds", "--own-share"] {
+        assert!(done.err.contains(&format!("warning: {flag} changes nothing")), "{}", done.err);
+    }
+    std::fs::write(&list, whole).expect("written");
+
     // Each seed has a cross-encoder of its own, whoever has listed the candidates.
     let done = bench.pel(&line(&format!("--table blink-3 --seeds 0,1 {RANKER}")));
     assert_eq!(done.code, Some(0), "{}", done.err);

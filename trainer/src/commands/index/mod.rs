@@ -3,7 +3,7 @@
 mod source;
 
 use crate::device::{DeviceArgs, Work};
-use crate::indexing::{Built, Recipe, build};
+use crate::indexing::{Built, QUERIES, Recipe, build};
 use crate::outputs::{is_input, is_same};
 use crate::work::WorkFolder;
 use crate::{bundles, kb_file};
@@ -276,7 +276,7 @@ fn report(args: &IndexArgs, built: &Built, json: bool) -> Result<()> {
         println!("{} token vectors for Sum-of-Max: {:.1} MB of these", info.tokens, file.bytes as f64 / 1e6);
     }
     if let Some(kept) = kept {
-        println!("recall@64 against exact f32 search: {kept:.4} (256 of its own vectors as queries)");
+        println!("recall@64 against exact f32 search: {kept:.4} ({} of its own vectors as queries)", all.min(QUERIES));
     }
     if !without_rows.is_empty() {
         println!("{} concepts cannot be found: nothing is left of their names after normalising", without_rows.len());

@@ -37,6 +37,9 @@ impl Config {
         if data.top == 0 {
             return refuse("data.top", "at least 1 candidate", &0);
         }
+        if data.task == Task::Rank && data.top == 1 {
+            return refuse("data.top", "at least 2 candidates, to be put into order", &1);
+        }
         if !share(distillation.own_share) {
             return refuse("distillation.own_share", "a share from 0 to 1", &distillation.own_share);
         }

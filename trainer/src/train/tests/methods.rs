@@ -94,7 +94,7 @@ fn stopped_and_begun_again(
         candidates.iter().map(|list| list.iter().map(|concept| (*concept, 1.0)).collect()).collect();
     split.mentions = split.mentions.iter().cycle().take(400).copied().collect();
     let ranked = lists.iter().cycle().take(400).cloned().collect();
-    let mut found = Found { split, ranked };
+    let mut found = Found { split, ranked, missing: 0 };
     let teacher = Teacher::open(model, Precision::F32, &cpu()).expect("a ranker");
     let whole = teacher.write(&found, kb, 4, &root.join("whole.jsonl")).expect("written");
     let (out, done) = (root.join("taught.jsonl"), root.join(".taught.jsonl.work/done.f32"));
