@@ -1,0 +1,199 @@
+//! Training and measuring the rows of a table, and what stands beside them without training.
+
+use super::measured::{Measured, SplitRecall};
+use super::{Bench, ExperimentArgs, Family, Row, domains, kept, settings};
+use crate::evaluate::{self, EvaluateArgs, NilOf, Retriever, Split, System, TrainingSplit};
+use crate::evaluate::{Within, has_split, says_domains};
+use crate::files::io_error;
+use crate::interrupt;
+use crate::split::HELD_OUT;
+use crate::train::config::Config;
+use crate::train::log::{last_norms, read, seconds};
+use crate::train::{METRICS, Snapshot, train};
+use pel_shared::error::{Context, Error, Result};
+use pel_shared::kb::KnowledgeBase;
+use std::collections::HashSet;
+
+impl Bench<'_> {
+    /// Whether the corpus has mentions of known domains in unknown texts.
+    fn has_held_out(&self) -> bool {
+        has_split(&self.args.corpus, HELD_OUT)
+    }
+
+    /// On which mentions a table is measured, in words.
+    pub(super) fn measured_on(&self) -> Result<String> {
+        let (args, validation) = (self.args, self.config(&[], 0)?.validation.split);
+        let test = &args.split;
+        let every = if args.every > 1 { format!(", every {}. mention", args.every) } else { String::new() };
+        let within = if args.within_domain { ", each searched in its own domain alone" } else { "" };
+        let same = match *test == validation {
+            true => " They are one split: what was chosen on it, such as K or a threshold, was chosen with an ORACLE.",
+            false => "",
+        };
+        Ok(format!("Test split: {test}; validation split: {validation}{every}{within}.{same}"))
+    }
+
+    /// Refuses splits that could not be measured, before anything is trained.
+    pub(super) fn check_splits(&self, kb: &KnowledgeBase) -> Result<()> {
+        let (args, validation) = (self.args, self.config(&[], 0)?.validation.split);
+        let mut splits = vec![args.split.as_str(), &validation];
+        if self.family == Family::TBiencoder && self.has_held_out() {
+            splits.push(HELD_OUT);
+        }
+        for split in splits {
+            let read = Split::read(&args.corpus, split, args.every as usize, kb, None)?.not_empty()?;
+            if args.within_domain {
+                says_domains(&read)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Trains and measures those rows that are asked for; gives all that have been measured.
+    pub(super) fn trained<R: Row>(&self, rows: Vec<R>) -> Result<Vec<(R, Vec<Measured>)>> {
+        let slugs = settings::check_rows(self, &rows)?;
+        let mut all = Vec::new();
+        for row in rows {
+            let measured = self.of_row(&row, &slugs)?;
+            if !measured.is_empty() {
+                all.push((row, measured));
+            }
+        }
+        Ok(all)
+    }
+
+    /// Trains and measures a row with every seed if it is asked for; gives all that have been measured of it.
+    pub(super) fn of_row(&self, row: &impl Row, slugs: &[String]) -> Result<Vec<Measured>> {
+        if settings::asked_for(&row.slug(), slugs, &self.args.only) {
+            self.args.seeds.iter().try_for_each(|seed| self.measured(row, *seed).map(drop))?;
+        }
+        of_every_seed(self.args, row)
+    }
+
+    fn measured(&self, row: &impl Row, seed: u64) -> Result<Measured> {
+        let (args, slug) = (self.args, format!("{}-seed{seed}", row.slug()));
+        kept(&args.out.join("results").join(format!("{slug}.json")), || {
+            interrupt::check()?;
+            eprintln!("\n{}: {slug}", row.name());
+            let config = self.config(&row.settings(), seed)?;
+            let run = args.out.join("runs").join(&slug);
+            let trained = train(&config, &run, self.device).context(|| slug.clone())?;
+            let snapshot = Snapshot::open(&config, Some(&trained.model), &row.name(), self.device)?;
+            // Of all calls that it took, not of this one alone.
+            let events = read(&run.join(METRICS))?;
+            let (in_steps, in_mining) = seconds(&events, config.optimiser.batch);
+            // Unseen domains are about what a row has learned from, which may be a part of the split; the others' baselines are by all of it.
+            let learned = (self.family == Family::TBiencoder).then(|| snapshot.learned(&config)).transpose()?;
+            Ok(Measured {
+                seed: Some(seed),
+                steps: Some(trained.steps),
+                step_seconds: Some(in_steps),
+                mining_seconds: Some(in_mining),
+                epochs: Some((trained.steps * config.optimiser.batch) as f64 / trained.examples.max(1) as f64),
+                transformation: last_norms(&events),
+                ..self.evaluated(&config, &snapshot, row.name(), learned)?
+            })
+        })
+    }
+
+    /// Measures a model on all splits. A concept has been seen if it is one of `learned`, or without these, of the training split.
+    fn evaluated(
+        &self,
+        config: &Config,
+        snapshot: &Snapshot,
+        name: String,
+        learned: Option<HashSet<String>>,
+    ) -> Result<Measured> {
+        let args = self.args;
+        let mut training = TrainingSplit::read(&args.corpus, &config.data.split)?;
+        training.concepts = learned.unwrap_or(training.concepts);
+        let read = |split: &str| Split::read(&args.corpus, split, args.every as usize, snapshot.kb(), Some(&training));
+        let within = args.within_domain.then(|| Within::new(snapshot, snapshot.kb()));
+        let retriever: &dyn Retriever = within.as_ref().map_or(snapshot, |within| within);
+        let measure = |split: &Split, calibration: Option<&Split>| {
+            let domains = domains::primary(split, snapshot.kb(), config.data.domains);
+            evaluate::measure(retriever, split, calibration, &[domains], 64)
+        };
+        let split = read(&args.split)?.not_empty()?;
+        let calibration = read(&config.validation.split)?;
+        let judged = calibration.has_nil(NilOf::All).then_some(&calibration);
+        let figures = measure(&split, judged)?;
+        let mut splits = vec![SplitRecall::new(&args.split, &figures)];
+        if self.family == Family::TBiencoder {
+            splits.push(SplitRecall::new(&config.validation.split, &measure(&calibration.not_empty()?, None)?));
+            if self.has_held_out() {
+                splits.push(SplitRecall::new(HELD_OUT, &measure(&read(HELD_OUT)?.not_empty()?, None)?));
+            }
+        }
+        Ok(Measured { splits, ..Measured::new(name, &figures) })
+    }
+
+    /// What needs no training: string matching, the majority of the training split, and the encoder as it is.
+    pub(super) fn baselines(&self) -> Result<Vec<Measured>> {
+        let (args, folder) = (self.args, self.args.out.join("results"));
+        let config = self.config(&[], 0)?;
+        let (name, systems, splits) = match self.family {
+            Family::Pel => ("baselines.json", vec![System::Tfidf, System::Majority], vec![&args.split]),
+            _ => (
+                "baselines-t-biencoder.json",
+                vec![System::Bm25, System::Bm25Definitions],
+                vec![&args.split, &config.validation.split],
+            ),
+        };
+        let mut all: Vec<Measured> = kept(&folder.join(name), || {
+            let mut all: Vec<Measured> = Vec::new();
+            for split in splits {
+                let args = EvaluateArgs {
+                    corpus: args.corpus.clone(),
+                    split: split.clone(),
+                    train_split: config.data.split.clone(),
+                    calibrate_split: None,
+                    kb: Some(args.kb.clone()),
+                    bundle: None,
+                    systems: Some(systems.clone()),
+                    top: 64,
+                    by: Some(Vec::new()),
+                    within_domain: args.within_domain,
+                    ranker: None,
+                    rerank: Vec::new(),
+                    every: args.every,
+                    out: None,
+                };
+                let found = evaluate::evaluate(&args, |_| Err(Error::input("a bundle was not asked for")), None)?;
+                for figures in &found.systems {
+                    let at = all.iter().position(|one| one.name == figures.system).unwrap_or(all.len());
+                    if at == all.len() {
+                        all.push(Measured::new(figures.system.clone(), figures));
+                    }
+                    all[at].splits.push(SplitRecall::new(split, figures));
+                }
+            }
+            Ok(all)
+        })?;
+        // By the paper's own scores, windows and splits.
+        let untrained = match self.family {
+            Family::Pel => "untrained.json",
+            _ => "untrained-t-biencoder.json",
+        };
+        all.push(kept(&folder.join(untrained), || {
+            let snapshot = Snapshot::open(&config, None, "untrained encoder", self.device)?;
+            self.evaluated(&config, &snapshot, "untrained encoder".into(), None)
+        })?);
+        Ok(all)
+    }
+}
+
+/// What has been measured of a row, by seed.
+pub(super) fn of_every_seed(args: &ExperimentArgs, row: &impl Row) -> Result<Vec<Measured>> {
+    let folder = args.out.join("results");
+    if !folder.exists() {
+        return Ok(Vec::new());
+    }
+    let files = std::fs::read_dir(&folder).map_err(|cause| io_error("listing", &folder, cause))?;
+    let prefix = format!("{}-seed", row.slug());
+    let seed = |name: &str| name.strip_prefix(&prefix)?.strip_suffix(".json")?.parse::<u64>().ok();
+    let mut seeds: Vec<u64> = files.filter_map(|file| seed(&file.ok()?.file_name().to_string_lossy())).collect();
+    seeds.sort_unstable();
+    let read = |seed| kept(&folder.join(format!("{prefix}{seed}.json")), || Err(Error::input("it has gone")));
+    seeds.into_iter().map(read).collect()
+}
