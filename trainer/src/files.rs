@@ -18,6 +18,15 @@ pub fn io_error(doing: &str, path: &Path, cause: io::Error) -> Error {
     Error::io(format!("{doing} {}", path.display())).caused_by(cause)
 }
 
+/// Why a folder, or what lies in it, could not be listed.
+pub fn walk_error(folder: &Path, cause: walkdir::Error) -> Error {
+    let at = cause.path().unwrap_or(folder).to_owned();
+    match cause.into_io_error() {
+        Some(cause) => io_error("listing", &at, cause),
+        None => Error::input(format!("{}: a link that leads back into its own folder", at.display())),
+    }
+}
+
 /// Opens a file, or standard input for `-`; gzip, xz and zstd are unpacked on the way, whatever the name says.
 ///
 /// # Errors

@@ -193,6 +193,7 @@ fn candidates_are_found_ranked_taught_and_linked() {
     ]);
 
     bench.refuses(&[
+        ("link --bundle @bundle @note.txt -k 0", 2, "0 is not in 1..=1000"),
         ("link --bundle @bundle @note.txt --rerank 3", 2, "--ranker"),
         (
             "link --bundle @bundle @note.txt --rerank 3 --ranker @run/model",

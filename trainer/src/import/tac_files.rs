@@ -3,7 +3,7 @@
 use super::annotated::Named;
 use super::counter::Counter;
 use super::xml::{Element, Elements};
-use crate::files::{for_each_line, io_error};
+use crate::files::{for_each_line, walk_error};
 use pel_shared::error::{Error, Result};
 use pel_shared::import::report::Report;
 use pel_shared::kb::Concept;
@@ -218,7 +218,7 @@ fn named(elements: &mut Elements, name: &str) -> Result<Option<Element>> {
 pub fn files(path: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in walkdir::WalkDir::new(path).follow_links(true).sort_by_file_name() {
-        let entry = entry.map_err(|cause| io_error("reading the folder", path, cause.into()))?;
+        let entry = entry.map_err(|cause| walk_error(path, cause))?;
         if entry.file_type().is_file() {
             files.push(entry.into_path());
         }

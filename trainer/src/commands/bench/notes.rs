@@ -2,8 +2,7 @@
 
 use super::encode::EncodeRow;
 use super::{BenchArgs, start};
-use crate::files::io_error;
-use crate::files::read_text;
+use crate::files::{read_text, walk_error};
 use crate::interrupt;
 use pel_shared::bundle::Bundle;
 use pel_shared::detect::DetectOptions;
@@ -86,7 +85,7 @@ fn texts(folder: &Path) -> Result<Vec<PathBuf>> {
     }
     let mut found = Vec::new();
     for entry in walkdir::WalkDir::new(folder).sort_by_file_name() {
-        let entry = entry.map_err(|cause| io_error("listing", folder, cause.into()))?;
+        let entry = entry.map_err(|cause| walk_error(folder, cause))?;
         if entry.file_type().is_file() && entry.path().extension().is_some_and(|extension| extension == "txt") {
             found.push(entry.into_path());
         }

@@ -52,8 +52,8 @@ pub struct LinkArgs {
     #[arg(long)]
     out: Option<PathBuf>,
     /// Candidates to list for each mention
-    #[arg(long, short, default_value_t = 5)]
-    k: usize,
+    #[arg(long, short, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    k: u16,
     /// The lowest score that is linked, instead of the bundle's
     #[arg(long, value_parser = super::finite)]
     threshold: Option<f32>,
@@ -100,7 +100,7 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let linker = linker(&args.bundle, bundle, args.scorer, &opened)?;
     let second = args.second.open(&opened)?;
     let options = LinkOptions {
-        k: args.k.max(second.as_ref().map_or(0, |second| second.count)),
+        k: usize::from(args.k).max(second.as_ref().map_or(0, |second| second.count)),
         threshold: args.threshold,
         detect: DetectOptions { unknown_terms: !args.names_only, ..DetectOptions::default() },
     };
@@ -196,7 +196,7 @@ impl Job<'_> {
                 second.rerank(&self.linker, text, links)?;
             }
         }
-        links.iter_mut().flatten().for_each(|link| link.truncate(self.args.k.max(1)));
+        links.iter_mut().flatten().for_each(|link| link.truncate(usize::from(self.args.k)));
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! The notes that are to be linked: which files they are, what they are called, and where their links go.
 
+use crate::files::walk_error;
 use crate::outputs::{check_file, is_input};
 use crate::render::Format;
 use pel_shared::error::{Error, Result};
@@ -42,7 +43,7 @@ pub(super) fn notes(inputs: &[PathBuf]) -> Result<Vec<Note>> {
         let hidden = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with('.');
         let walk = walkdir::WalkDir::new(input).sort_by_file_name().into_iter();
         for entry in walk.filter_entry(|entry| entry.depth() == 0 || !hidden(entry.file_name())) {
-            let entry = entry.map_err(|cause| Error::io(format!("listing {}", input.display())).caused_by(cause))?;
+            let entry = entry.map_err(|cause| walk_error(input, cause))?;
             if entry.file_type().is_file() && is_note(entry.path()) {
                 push(entry.path(), &unended(entry.path().strip_prefix(input).unwrap_or(entry.path())));
                 found = true;

@@ -1,7 +1,7 @@
 //! What can be asked for: a table of paths, made once, so that no request ever reaches the file system.
 
 use crate::bundles;
-use crate::files::io_error;
+use crate::files::{io_error, walk_error};
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -73,7 +73,7 @@ impl Site {
             _ => entry.file_name().as_encoded_bytes().starts_with(b"."),
         };
         for entry in WalkDir::new(&root).follow_links(true).into_iter().filter_entry(|entry| !left_out(entry)) {
-            let entry = entry.map_err(|cause| Error::io(format!("listing {}", page.display())).caused_by(cause))?;
+            let entry = entry.map_err(|cause| walk_error(page, cause))?;
             let path = entry.path();
             let real = path.canonicalize().map_err(|cause| io_error("opening", path, cause))?;
             if !real.starts_with(&root) {
