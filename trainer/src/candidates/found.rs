@@ -54,10 +54,10 @@ impl Found {
     /// What a file has for the mentions of the split; others are dropped and counted.
     ///
     /// # Errors
-    /// If the file cannot be read, has none of the mentions, or is of another corpus.
+    /// If the file cannot be read, or has none of the mentions.
     pub fn listed(from: &Path, mut split: Split, top: u32, kb: &KnowledgeBase) -> Result<Self> {
         let lists = Lists::read(from, kb)?;
-        let all = lists.of_split(&split, kb)?.into_iter().map(|list| Some(list?.ranked(top)));
+        let all = lists.of_split(&split).into_iter().map(|list| Some(list?.ranked(top)));
         let all: Vec<Option<Ranked>> = all.collect();
         let (mut ranked, mut kept) = (Vec::new(), Vec::new());
         for (gold, list) in split.mentions.iter().zip(all) {

@@ -128,30 +128,27 @@ impl Lists {
     }
 
     /// The lists of a split's mentions, in their order.
-    ///
-    /// # Errors
-    /// As [`Lists::of`].
-    pub fn of_split(&self, split: &Split, kb: &KnowledgeBase) -> Result<Vec<Option<&List>>> {
+    pub fn of_split(&self, split: &Split) -> Vec<Option<&List>> {
         let places = split.code_points();
         let of = |(gold, [start, end]): (&Gold, [usize; 2])| {
-            let id = gold.concept.and_then(|concept| kb.get(concept)).map(|concept| concept.id.as_str());
-            self.of(&split.documents[gold.document].doc_id, start, end, id)
+            self.of.get(&(split.documents.get(gold.document)?.doc_id.clone(), start, end))
         };
         split.mentions.iter().zip(places).map(of).collect()
     }
 
-    /// The list of a mention, by its document and its code points.
+    /// The list of a mention, by its document and its code points. `ids` are all concepts that the corpus has for it.
     ///
     /// # Errors
-    /// If the list says that another concept is right than the corpus does: it is of another corpus.
-    pub fn of(&self, doc_id: &str, start: usize, end: usize, id: Option<&str>) -> Result<Option<&List>> {
+    /// If the list says that others are right: it is of another corpus.
+    pub fn of(&self, doc_id: &str, start: usize, end: usize, ids: &[&str]) -> Result<Option<&List>> {
         let found = self.of.get(&(doc_id.to_owned(), start, end));
-        match found.zip(id) {
-            Some((list, id)) if !list.ids.is_empty() && !list.ids.iter().any(|own| own == id) => {
+        match found {
+            Some(list) if !list.ids.is_empty() && !list.ids.iter().any(|own| ids.contains(&own.as_str())) => {
                 let (path, line, found) = (self.path.display(), list.line, list.ids.join(", "));
                 Err(Error::input(format!(
-                    "{path}: line {line}: expected `id` to be {id}, the concept that the corpus has for this mention, found {found}; the \
-                     lists are of another corpus"
+                    "{path}: line {line}: expected `id` to be {}, which the corpus has for this mention, found {found}; the lists are of \
+                     another corpus",
+                    ids.join(" or ")
                 )))
             }
             _ => Ok(found),

@@ -123,7 +123,7 @@ impl<'a> Stages<'a> {
         }
         let lists = Lists::read(&path, kb)?;
         let found = whole(&path, mentions()?, k, kb)?;
-        let scores = lists.of_split(&found.split, kb)?.into_iter();
+        let scores = lists.of_split(&found.split).into_iter();
         let scores = scores.map(|list| list.map_or_else(Vec::new, |list| list.teacher.clone())).collect();
         Ok((found, scores))
     }

@@ -63,8 +63,14 @@ pub fn mentions(
     };
     let taught = config.data.task == Task::Link && config.distillation.own_share < 1.0;
     let Corpus { documents, mentions, mut report } = Corpus::read(folder, split)?;
+    // A mention may be annotated with several concepts.
+    let mut annotated: HashMap<(usize, usize, usize), Vec<&str>> = HashMap::new();
+    for placed in mentions.iter().filter(|_| lists.is_some()) {
+        let place = (placed.document, placed.mention.start, placed.mention.end);
+        annotated.entry(place).or_default().extend(placed.mention.id.as_deref());
+    }
     let (mut reader, mut examples) = (view.reader(), Vec::new());
-    for placed in mentions {
+    for placed in &mentions {
         let document = &documents[placed.document];
         let place = || {
             format!("{} {}..{} {:?}", document.doc_id, placed.mention.start, placed.mention.end, placed.mention.text)
@@ -93,7 +99,8 @@ pub fn mentions(
             None => None,
             Some(lists) => {
                 let (start, end) = (placed.mention.start, placed.mention.end);
-                let Some(list) = lists.of(&document.doc_id, start, end, Some(id))? else {
+                let Some(list) = lists.of(&document.doc_id, start, end, &annotated[&(placed.document, start, end)])?
+                else {
                     report.skip(reason::UNLISTED, place);
                     continue;
                 };
