@@ -18,6 +18,7 @@ pub mod figures;
 mod held_out;
 pub mod log;
 pub mod model;
+mod numbers;
 pub(crate) mod optimiser;
 mod random;
 mod scale;

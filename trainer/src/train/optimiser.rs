@@ -3,22 +3,16 @@
 //! On the processor the moments are plain vectors and a step changes values where they lie; on a GPU they are tensors.
 
 use super::config::{Optimiser as Options, Schedule};
+use super::numbers::{Numbers, differentiable, floats};
 use super::scale::Scale;
 use crate::tensors::{NamedTensor, to_bytes};
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
-use burn::tensor::{Device, GradientCheckpointingStrategy, Gradients, Tensor, TensorData};
+use burn::tensor::{Device, Gradients, Tensor, TensorData};
 use bytes::Bytes;
 use pel_shared::biencoder::BiEncoder;
 use pel_shared::error::{Error, Result};
 use pel_shared::kernels::{AdamW, Isa, adamw, add_to, sum_of_squares};
 use safetensors::tensor::SafeTensors;
-
-/// A list of numbers where the device has them.
-#[derive(Clone, Debug)]
-enum Numbers {
-    Host(Vec<f32>),
-    Device(Box<Tensor<1>>),
-}
 
 /// What is kept of one parameter.
 #[derive(Clone, Debug)]
@@ -61,37 +55,6 @@ pub fn learning_rate(options: &Options, step: usize, steps: usize) -> f64 {
         Schedule::Linear => (steps.saturating_sub(step)) as f64 / (steps - warmup).max(1) as f64,
     };
     options.learning_rate * share
-}
-
-impl Numbers {
-    fn zeros(count: usize, on_host: bool, device: &Device) -> Self {
-        match on_host {
-            true => Self::Host(vec![0.0; count]),
-            false => Self::Device(Box::new(Tensor::zeros([count], device))),
-        }
-    }
-
-    fn to_vec(&self) -> Result<Vec<f32>> {
-        match self {
-            Self::Host(values) => Ok(values.clone()),
-            Self::Device(tensor) => floats(Tensor::clone(tensor)),
-        }
-    }
-
-    fn from_vec(values: Vec<f32>, on_host: bool, device: &Device) -> Self {
-        let count = values.len();
-        match on_host {
-            true => Self::Host(values),
-            false => Self::Device(Box::new(Tensor::from_data(TensorData::new(values, [count]), device))),
-        }
-    }
-}
-
-fn floats<const D: usize>(tensor: Tensor<D>) -> Result<Vec<f32>> {
-    let data =
-        tensor.try_into_data().map_err(|cause| Error::device("reading a tensor back").caused_by(cause.to_string()))?;
-    data.try_into_vec::<f32>()
-        .map_err(|cause| Error::device("the device gave no 32-bit floats").caused_by(format!("{cause:?}")))
 }
 
 impl Optimiser {
@@ -311,16 +274,6 @@ impl ModuleMapper for Change<'_> {
             _ => tensor,
         };
         Param::from_mapped_value(id, changed.require_grad(), mapper)
-    }
-}
-
-/// A tensor with gradients, which are found like those of the tensors that it will meet: all of an operation must keep, or compute
-/// again on the way back, by the same strategy (`Device::gradient_checkpointing`).
-pub fn differentiable<const D: usize>(tensor: Tensor<D>, strategy: Option<GradientCheckpointingStrategy>) -> Tensor<D> {
-    let tensor = tensor.autodiff();
-    match strategy {
-        Some(strategy) => tensor.with_gradient_checkpointing_strategy(strategy),
-        None => tensor,
     }
 }
 

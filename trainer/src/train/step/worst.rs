@@ -1,7 +1,7 @@
 //! The inner maximum of T-Biencoder (section 3.3, eq. 10): matrices that climb L' within their ball.
 
 use super::super::config::Transformation;
-use super::super::optimiser::differentiable;
+use super::super::numbers::differentiable;
 use super::Step;
 use burn::tensor::{Device, Gradients, Tensor};
 use pel_shared::bert::BertInput;
