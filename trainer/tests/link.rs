@@ -109,6 +109,22 @@ fn a_folder_of_notes_goes_into_a_folder() {
     let read = |name: &str| std::fs::read_to_string(out.join(name)).expect(name);
     assert!(read("a.ann").contains("KB:D3") && read("ward/b.ann").contains("KB:D1"));
     assert_eq!(std::fs::read_dir(&out).expect("listed").count(), 2);
+
+    // Notes that cannot be read are named, and the others are linked.
+    for bad in ["0.txt", "c.txt"] {
+        std::fs::write(folder.path().join("notes").join(bad), b"fever \xff").expect("written");
+    }
+    std::fs::remove_dir_all(&out).expect("removed");
+    let done = said(pel(&["link", "--bundle", bundle(), &input, "--format", "brat", "--out", &out_arg]));
+    assert_eq!(done.code, Some(3), "{}", done.err);
+    let names =
+        ["2 of 4 notes cannot be read, and the others are linked", "0.txt: expected UTF-8", "c.txt: expected UTF-8"];
+    assert!(names.iter().all(|name| done.err.contains(name)), "{}", done.err);
+    assert!(read("a.ann").contains("KB:D3") && read("ward/b.ann").contains("KB:D1"));
+    assert_eq!(std::fs::read_dir(&out).expect("listed").count(), 2);
+    // One head, though the first note is none of the table's.
+    let table = said(pel(&["link", "--bundle", bundle(), &input, "--format", "csv"]));
+    assert_eq!((table.code, table.out.matches("doc,start").count()), (Some(3), 1), "{}", table.out);
 }
 
 #[test]

@@ -105,15 +105,33 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         detect: DetectOptions { unknown_terms: !args.names_only, ..DetectOptions::default() },
     };
     let job = Job { args, linker, second, options, format };
-    let mut progress = Progress::new("linking", notes.len() as u64, "notes");
-    for (at, window) in notes::windows(&notes).into_iter().enumerate() {
+    let mut done =
+        Done { progress: Progress::new("linking", notes.len() as u64, "notes"), headed: false, failed: vec![] };
+    for window in notes::windows(&notes) {
         interrupt::check()?;
-        job.run(window, at == 0, &mut progress)?;
+        job.run(window, &mut done)?;
     }
+    drop(done.progress);
     if let Some(bytes) = memory::peak().filter(|_| args.memory) {
         eprintln!("peak memory {bytes} bytes");
     }
-    Ok(())
+    unread(done.failed, notes.len())
+}
+
+/// Says which notes could not be read.
+///
+/// # Errors
+/// If there is one.
+fn unread(mut failed: Vec<Error>, all: usize) -> Result<()> {
+    if failed.is_empty() {
+        return Ok(());
+    }
+    let (count, first) = (failed.len(), failed.remove(0));
+    failed.iter().for_each(|error| eprintln!("{error}"));
+    if all == 1 {
+        return Err(first);
+    }
+    Err(first).context(|| format!("{count} of {all} notes cannot be read, and the others are linked"))
 }
 
 /// Sequences that are encoded between two looks for Ctrl-C.
@@ -128,36 +146,51 @@ struct Job<'a> {
     format: Format,
 }
 
+/// What has become of the notes so far.
+struct Done {
+    progress: Progress,
+    /// Whether a table has been printed with its head.
+    headed: bool,
+    /// Why some could not be read.
+    failed: Vec<Error>,
+}
+
 impl Job<'_> {
-    /// Links the notes of a window together; what comes before a note that fails is still written.
-    fn run(&self, window: &[Note], first: bool, progress: &mut Progress) -> Result<()> {
-        let (mut texts, mut prepared, mut failed) = (Vec::new(), Vec::new(), None);
-        for read in window.par_iter().map(|note| self.read(note)).collect::<Vec<_>>() {
+    /// Links the notes of a window together, without those that cannot be read.
+    fn run(&self, window: &[Note], done: &mut Done) -> Result<()> {
+        let (mut notes, mut texts, mut prepared) = (Vec::new(), Vec::new(), Vec::new());
+        let read: Vec<_> = window.par_iter().map(|note| self.read(note)).collect();
+        for (note, read) in window.iter().zip(read) {
             match read {
                 Ok((text, mentions)) => {
+                    notes.push(note);
                     texts.push(text);
                     prepared.push(mentions);
                 }
                 Err(error) => {
-                    failed = Some(error);
-                    break;
+                    done.failed.push(error);
+                    done.progress.advance(1);
                 }
             }
         }
-        let mut links = self.link(window, prepared)?;
+        if notes.is_empty() {
+            return Ok(());
+        }
+        let mut links = self.link(&notes, prepared)?;
         self.rerank(&texts, &mut links)?;
-        let write = |((note, text), links): ((&Note, &String), &Vec<Link>)| {
+        let write = |((note, text), links): ((&&Note, &String), &Vec<Link>)| {
             self.write(note, text, links).context(|| note.path.display().to_string())
         };
-        let written: Vec<_> = window.par_iter().zip(&texts).zip(&links).map(write).collect();
-        for (at, printed) in written.into_iter().enumerate() {
+        let written: Vec<_> = notes.par_iter().zip(&texts).zip(&links).map(write).collect();
+        for printed in written {
             let printed = printed?;
             // Of tables that follow each other the first alone has a head.
-            let body = printed.split_once('\n').filter(|_| self.format == Format::Csv && (at > 0 || !first));
+            let body = printed.split_once('\n').filter(|_| self.format == Format::Csv && done.headed);
             files::print(body.map_or(printed.as_str(), |(_, body)| body))?;
-            progress.advance(1);
+            done.headed = true;
+            done.progress.advance(1);
         }
-        failed.map_or(Ok(()), Err)
+        Ok(())
     }
 
     /// Reads a note and prepares its mentions.
@@ -178,10 +211,10 @@ impl Job<'_> {
     }
 
     /// The links of each note.
-    fn link(&self, window: &[Note], prepared: Vec<Prepared>) -> Result<Vec<Vec<Link>>> {
+    fn link(&self, notes: &[&Note], prepared: Vec<Prepared>) -> Result<Vec<Vec<Link>>> {
         let counts: Vec<usize> = prepared.iter().map(Prepared::mentions).collect();
         let joined = Prepared::join(prepared);
-        let queries = encode(&self.linker, &joined).context(|| match window {
+        let queries = encode(&self.linker, &joined).context(|| match notes {
             [note] => note.path.display().to_string(),
             notes => format!("{} and {} more", notes[0].path.display(), notes.len() - 1),
         })?;
