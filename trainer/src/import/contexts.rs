@@ -13,7 +13,7 @@ use pel_shared::import::records::record;
 use pel_shared::import::report::Report;
 use pel_shared::kb::Concept;
 use serde::Deserialize;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 /// An identifier, which some files write as a number.
@@ -108,11 +108,28 @@ struct Writer<'a> {
     has_table: bool,
     /// The identifiers of a table's concepts by its world and their line, from 0: BLINK's ZESHEL files count so.
     by_line: HashMap<(String, usize), String>,
+    /// The worlds that have a table.
+    worlds: HashSet<String>,
+    /// Identifiers that are such numbers of lines, for want of others: they mean nothing in another world.
+    numbered: HashSet<String>,
     report: &'a mut Report,
     counter: &'a mut Counter,
 }
 
-impl Writer<'_> {
+impl<'a> Writer<'a> {
+    fn new(report: &'a mut Report, counter: &'a mut Counter) -> Self {
+        Self {
+            corpus: Annotated::default(),
+            concepts: Named::default(),
+            has_table: false,
+            by_line: HashMap::new(),
+            worlds: HashSet::new(),
+            numbered: HashSet::new(),
+            report,
+            counter,
+        }
+    }
+
     fn file(&mut self, split: &str, path: &Path, read: impl Fn(&str) -> Result<Found>) -> Result<()> {
         self.corpus.split(split);
         for_each_line(path, |number, line| {
@@ -121,19 +138,21 @@ impl Writer<'_> {
                 return Ok(());
             }
             let Found { text: [left, mention, right], concept, world } = read(line)?;
+            let world = world.map(|world| self.stem_of(world));
             let place = || format!("{}:{number}", path.display());
             if mention.trim().is_empty() {
                 self.report.skip(NO_TEXT, place);
                 return Ok(());
             }
             let id = self.resolved(&concept.id, world.as_deref());
+            let named = concept.id.clone();
             if !self.has_table {
                 self.concepts.push(concept, self.report, place);
             }
-            if !self.concepts.has(&id) {
-                self.report.skip(UNKNOWN_CONCEPT, || format!("{} {id}", place()));
+            let Some(id) = id.filter(|id| self.concepts.has(id)) else {
+                self.report.skip(UNKNOWN_CONCEPT, || format!("{} {named}", place()));
                 return Ok(());
-            }
+            };
             let (text, start, end) = around(&left, &mention, &right);
             let doc_id = format!("{split}-{number}");
             let document = Document { doc_id: doc_id.clone(), text, split: Some(split.to_owned()), domain: world };
@@ -145,12 +164,20 @@ impl Writer<'_> {
         })
     }
 
-    /// The identifier that a mention means.
-    fn resolved(&self, id: &str, world: Option<&str>) -> String {
-        let by_line = || Some((world?.replace(' ', "_"), id.parse().ok()?));
-        match self.has_table && !self.concepts.has(id) {
-            true => by_line().and_then(|place| self.by_line.get(&place).cloned()).unwrap_or_else(|| id.to_owned()),
-            false => id.to_owned(),
+    /// A world as its table is called, if it has one: files have no spaces in their names.
+    fn stem_of(&self, world: String) -> String {
+        let stem = world.replace(' ', "_");
+        if self.worlds.contains(&stem) { stem } else { world }
+    }
+
+    /// The identifier that a mention means: that of a concept, or the number of its line in the table of its own world.
+    fn resolved(&self, id: &str, world: Option<&str>) -> Option<String> {
+        if !self.has_table || (self.concepts.has(id) && !self.numbered.contains(id)) {
+            return Some(id.to_owned());
+        }
+        match world {
+            Some(world) => self.by_line.get(&(world.to_owned(), id.parse().ok()?)).cloned(),
+            None => Some(id.to_owned()),
         }
     }
 
@@ -182,14 +209,7 @@ fn tables(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
 /// If a file cannot be read, a line is no mention or no entity, or the output cannot be written.
 pub fn blink(args: &BlinkArgs, output: &mut Output, report: &mut Report, counter: &mut Counter) -> Result<()> {
     let BlinkArgs { entities, mentions, .. } = args;
-    let mut writer = Writer {
-        corpus: Annotated::default(),
-        concepts: Named::default(),
-        has_table: !entities.is_empty(),
-        by_line: HashMap::new(),
-        report,
-        counter,
-    };
+    let mut writer = Writer { has_table: !entities.is_empty(), ..Writer::new(report, counter) };
     let tables = tables(entities)?;
     for path in &tables {
         let world = path.file_name().unwrap_or_default().to_string_lossy();
@@ -205,14 +225,24 @@ pub fn blink(args: &BlinkArgs, output: &mut Output, report: &mut Report, counter
                 1 => (number - 1).to_string(),
                 _ => format!("{world}:{}", number - 1),
             };
-            let id = idx.or(document_id).map_or_else(by_line, Id::into_text);
+            let given = idx.or(document_id);
+            let is_numbered = given.is_none();
+            let id = given.map_or_else(by_line, Id::into_text);
             let id = id.rsplit_once("curid=").map_or(id.clone(), |(_, number)| number.to_owned());
             writer.by_line.insert((world.clone(), number - 1), id.clone());
+            writer.numbered.extend(is_numbered.then(|| id.clone()));
             let (definition, sources) = (Some(text), vec![world.clone()]);
             let concept = Concept { id, name: title, definition, sources, ..Concept::default() };
             writer.concepts.push(concept, writer.report, || format!("{}:{number}", path.display()));
             Ok(())
         })?;
+        if !writer.by_line.keys().any(|(of, _)| *of == world) {
+            return Err(Error::input(format!(
+                "{}: expected the entities of the world {world}, found none",
+                path.display()
+            )));
+        }
+        writer.worlds.insert(world);
     }
     for (split, path) in mentions.given() {
         writer.file(split, path, |line| {
@@ -240,8 +270,7 @@ pub fn blink(args: &BlinkArgs, output: &mut Output, report: &mut Report, counter
 /// # Errors
 /// If a file cannot be read, a line is no mention, or the output cannot be written.
 pub fn wikilinks(args: &WikilinksArgs, output: &mut Output, report: &mut Report, counter: &mut Counter) -> Result<()> {
-    let (corpus, concepts) = (Annotated::default(), Named::default());
-    let mut writer = Writer { corpus, concepts, has_table: false, by_line: HashMap::new(), report, counter };
+    let mut writer = Writer::new(report, counter);
     for (split, path) in args.mentions.given() {
         writer.file(split, path, |line| {
             let row: WikilinksRow = record(line)?;

@@ -151,6 +151,22 @@ fn blink_brings_contexts_and_maybe_a_table() {
         let found: Vec<_> = corpus.mentions.iter().filter_map(|placed| placed.mention.id.clone()).collect();
         assert_eq!(found, ["lego:0", "yugioh:0"]);
     }
+    // A number of a line means nothing in a world without a table.
+    let report = bench.import("blink --entities @yugioh.jsonl --train @train.jsonl").expect("readable");
+    let corpus = Corpus::read(&bench.path("out"), "train").expect("readable");
+    let found: Vec<_> = corpus.mentions.iter().filter_map(|placed| placed.mention.id.clone()).collect();
+    assert_eq!((found, report.skipped(UNKNOWN_CONCEPT)), (vec!["0".to_owned()], 1));
+    std::fs::write(bench.path("lego.jsonl"), "\n").expect("written");
+    let error = bench.refusal("blink --entities @lego.jsonl --entities @yugioh.jsonl --train @train.jsonl").to_string();
+    assert!(error.contains("lego.jsonl: expected the entities of the world lego, found none"), "{error}");
+    // Files have no spaces in their names; a mention's domain is then called as its table, which is the source of its concepts.
+    let spaced = of_worlds("final fantasy", "Moogle");
+    let moogle = entity("Moogle");
+    let bench = Bench::new(&[("train.jsonl", spaced.as_bytes()), ("final_fantasy.jsonl", moogle.as_bytes())]);
+    bench.import("blink --entities @final_fantasy.jsonl --train @train.jsonl").expect("readable");
+    let corpus = Corpus::read(&bench.path("out"), "train").expect("readable");
+    assert_eq!(corpus.documents[0].domain.as_deref(), Some("final_fantasy"));
+    assert_eq!(bench.concepts()[0].sources, ["final_fantasy"]);
     let bench =
         Bench::new(&[("bad.jsonl", br#"{"context_left": "", "mention": 7, "context_right": "", "label_id": 0}"#)]);
     let error = bench.refusal("blink --train @bad.jsonl").to_string();
