@@ -1,11 +1,12 @@
 //! `pel train` and `pel pretrain`: from the command line to a run and back.
 
 use crate::device::{DeviceArgs, Work};
-use crate::train::config::{Config, idle};
+use crate::train::config::{Config, Transformation, idle};
 use crate::train::{self, Trained};
 use clap::{Args, ValueEnum};
+use pel_shared::bert::BertConfig;
 use pel_shared::error::{Error, Result};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Train on annotated mentions: a bi-encoder (proxy-based loss or cross-entropy, FGSM, random or hard negatives, distillation, a
 /// learned transformation), or a cross-encoder that ranks its candidates
@@ -170,7 +171,14 @@ pub fn train(args: &TrainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         ("data.candidates", path(&args.candidates).or(path(&args.distil))),
         ("validation.candidates", path(&args.dev_candidates)),
     ];
-    let config = args.run.config(defaults, flags)?;
+    let mut config = args.run.config(defaults.clone(), flags.clone())?;
+    if args.paper == Paper::TBiencoder {
+        // Table 3 has other bounds for other scorers and negatives, and its layers are those of an encoder of twelve.
+        let epsilon = Transformation::best_epsilon(config.model.scorer, config.negatives.kind);
+        let layer = depth(&config.model.encoder).map_or(1, |depth| Transformation::scaled_layer(1, depth));
+        defaults.transformation = Transformation { epsilon, layer, ..defaults.transformation };
+        config = args.run.config(defaults, flags)?;
+    }
     if args.distil.is_some() && config.distillation.own_share >= 1.0 {
         return Err(Error::input(
             "--distil: `distillation.own_share`: expected less than 1, for the teacher has what is left, found 1",
@@ -192,6 +200,13 @@ pub fn train(args: &TrainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         }
     }
     args.run.run(&config, device, json)
+}
+
+/// How many layers an encoder has; nothing if it cannot be read, which training will say.
+fn depth(encoder: &Path) -> Option<usize> {
+    let files = [encoder.join("config.json"), encoder.join("mention/config.json")];
+    let config = std::fs::read(files.iter().find(|file| file.is_file())?).ok()?;
+    Some(BertConfig::from_bytes(&config).ok()?.num_hidden_layers)
 }
 
 /// Runs `pel pretrain`.

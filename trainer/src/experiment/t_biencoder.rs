@@ -1,16 +1,10 @@
 //! The rows of T-Biencoder's tables, as settings over one configuration.
 
 use super::{Row, TableId};
-use crate::train::config::{Config, Transformation};
+use crate::train::config::{Config, NegativeKind, Transformation};
 use pel_shared::score::Scorer;
 
-/// The depth of the paper's encoder; its K counts layers of that one.
-const DEPTH: usize = 12;
-
-/// The paper's bounds of the transformation by scorer, under random negatives of the domain and hard ones (table 3), and those
-/// that it chose among.
-const EPSILON: [(Scorer, f64); 2] = [(Scorer::Dual, 32.0), (Scorer::SumOfMax, 20.0)];
-const EPSILON_HARD: [(Scorer, f64); 2] = [(Scorer::Dual, 42.0), (Scorer::SumOfMax, 40.0)];
+/// The bounds of the transformation that the paper chose among (figure 3), and the layers of its encoder.
 const EPSILONS: [f64; 14] = [1e-3, 1e-2, 1e-1, 1.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 100.0];
 const LAYERS: [usize; 4] = [0, 1, 4, 8];
 
@@ -45,13 +39,10 @@ pub fn base() -> Config {
 
 /// The trainings of a table, for an encoder with so many layers.
 pub fn rows(table: TableId, depth: usize) -> Vec<TRow> {
-    let scaled = |layer: usize| match layer {
-        0 => 0,
-        layer => (layer * depth / DEPTH).max(1),
-    };
+    let scaled = |layer: usize| Transformation::scaled_layer(layer, depth);
     let of = |scorer: Scorer, hard: bool| {
-        let table = if hard { EPSILON_HARD } else { EPSILON };
-        let epsilon = table.iter().find(|(of, _)| *of == scorer).map_or(1.0, |(_, epsilon)| *epsilon);
+        let negatives = if hard { NegativeKind::Hard } else { NegativeKind::Random };
+        let epsilon = Transformation::best_epsilon(scorer, negatives);
         Transformed { plain: true, layer: scaled(1), epsilon }
     };
     let plain = |scorer, hard, inside| TRow { scorer, hard, inside, transformed: None };
@@ -172,7 +163,7 @@ impl Row for TRow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::train::config::{Domain, NegativeKind};
+    use crate::train::config::Domain;
 
     #[test]
     fn the_rows_are_the_papers() {

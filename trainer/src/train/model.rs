@@ -202,21 +202,22 @@ impl Model {
     /// The transformation at the start of a run, if it has one.
     ///
     /// # Errors
-    /// If the encoder has no layer K.
+    /// If one of the encoders has no layer K.
     pub fn worst(&self, config: &Config, device: &Device) -> Result<Option<Worst>> {
         let options = &config.transformation;
         if options.weight == 0.0 {
             return Ok(None);
         }
-        let bert = self.towers.tower(Side::Mention).bert();
-        if options.layer > bert.depth() {
-            let (found, depth) = (options.layer, bert.depth());
+        let berts = [Side::Mention, Side::Entity].map(|side| self.towers.tower(side).bert());
+        let depth = berts.map(|bert| bert.depth()).into_iter().fold(usize::MAX, usize::min);
+        if options.layer > depth {
+            let found = options.layer;
             let expected = format!("a layer from 0 to {depth}, which is how deep the encoder is");
             return Err(Error::input(format!(
                 "the configuration: `transformation.layer`: expected {expected}, found {found}"
             )));
         }
-        Ok(Some(Worst::new(options, bert.hidden(), device)))
+        Ok(Some(Worst::new(options, berts.map(|bert| bert.hidden()), device)))
     }
 
     /// The folders that the towers go to, with their side.

@@ -190,6 +190,26 @@ impl Default for Distillation {
     }
 }
 
+impl Transformation {
+    /// The bound that the paper found best for a scorer, under random negatives of the domain or hard ones (T-Biencoder, table 3).
+    pub fn best_epsilon(scorer: Scorer, negatives: NegativeKind) -> f64 {
+        match (scorer, negatives == NegativeKind::Hard) {
+            (Scorer::Dual, false) => 32.0,
+            (Scorer::Dual, true) => 42.0,
+            (Scorer::SumOfMax, false) => 20.0,
+            (Scorer::SumOfMax, true) => 40.0,
+        }
+    }
+
+    /// A layer of the paper's encoder, which has twelve, in one that has `depth`.
+    pub fn scaled_layer(layer: usize, depth: usize) -> usize {
+        match layer {
+            0 => 0,
+            layer => (layer * depth / 12).max(1),
+        }
+    }
+}
+
 impl Default for Transformation {
     /// T-Biencoder, table 3: dual scores and random negatives of the domain. The paper does not say how fast the matrices learn; at a
     /// tenth of ε the weights could not answer (RESULTS.md).

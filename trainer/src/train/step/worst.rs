@@ -22,13 +22,13 @@ pub struct Worst {
 }
 
 impl Worst {
-    /// No transformation yet.
+    /// No transformation yet; `hidden` are the widths of both encoders.
     ///
     /// # Shapes
     /// matrices `[hidden, hidden]`
-    pub fn new(options: &Transformation, hidden: usize, device: &Device) -> Self {
+    pub fn new(options: &Transformation, hidden: [usize; 2], device: &Device) -> Self {
         let inner = device.clone().inner();
-        Self::from_matrices(options, [none(hidden, &inner), none(hidden, &inner)], device)
+        Self::from_matrices(options, hidden.map(|hidden| none(hidden, &inner)), device)
     }
 
     /// Goes on with the matrices of a checkpoint.

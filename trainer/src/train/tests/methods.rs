@@ -128,6 +128,7 @@ fn runs_of_every_kind_go_on_after_being_killed() {
     let rank = ranking(root.path());
     let mut transformed = world(root.path());
     (transformed.transformation.weight, transformed.transformation.epsilon) = (1.0, 2.0);
+    transformed.transformation.rate = 0.6;
     transformed.negatives.domain = Domain::Inside;
     transformed.model.freeze_embeddings = true;
     (transformed.model.scorer, transformed.fgsm.lambda) = (Scorer::SumOfMax, 0.5);
@@ -157,6 +158,13 @@ fn runs_of_every_kind_go_on_after_being_killed() {
         }
         let events = log::read(&whole.join("metrics.jsonl")).expect("whole");
         assert!(events.len() >= 5, "{name}: {events:?}");
+        let norms = events.iter().filter_map(|event| match event {
+            log::Event::Step { transformation, .. } => *transformation,
+            _ => None,
+        });
+        let (norms, bound) = (norms.flatten().collect::<Vec<f64>>(), config.transformation.epsilon * (1.0 + 1e-5));
+        assert_eq!(norms.is_empty(), config.transformation.weight == 0.0, "{name}");
+        assert!(norms.iter().all(|norm| (0.0..=bound).contains(norm)), "{name}: {norms:?}");
         // Only frozen embeddings stay what they were.
         let words = |file: &Path| {
             let bytes = std::fs::read(file).expect("written");
@@ -221,6 +229,22 @@ fn what_cannot_be_ranked_or_taught_is_said() {
         (config.transformation.weight, config.transformation.layer) = (1.0, 9);
     };
     refused(&deep, &["`transformation.layer`", "how deep the encoder is", "found 9"]);
+    // The shallower of two towers counts.
+    let shallow = root.path().join("shallow");
+    std::fs::create_dir(&shallow).expect("a folder");
+    for entry in std::fs::read_dir(super::tiny()).expect("there") {
+        let entry = entry.expect("there");
+        std::fs::copy(entry.path(), shallow.join(entry.file_name())).expect("copied");
+    }
+    let text = std::fs::read_to_string(shallow.join("config.json")).expect("there");
+    let text = text.replace("\"num_hidden_layers\": 3", "\"num_hidden_layers\": 1");
+    std::fs::write(shallow.join("config.json"), text).expect("written");
+    let uneven = |config: &mut Config| {
+        *config = world(root.path());
+        config.model.entity_encoder = Some(shallow.clone());
+        (config.transformation.weight, config.transformation.layer) = (1.0, 2);
+    };
+    refused(&uneven, &["`transformation.layer`: expected a layer from 0 to 1", "found 2"]);
     // A ranker is no encoder, and an encoder no ranker.
     let out = root.path().join("run");
     let trained = run(&config, &out).expect("it trains");

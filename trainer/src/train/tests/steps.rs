@@ -104,6 +104,7 @@ fn the_found_transformation_is_worse_than_random_ones_and_stays_in_its_ball() {
     let root = tempfile::tempdir().expect("a folder");
     for kind in [Norm::Frobenius, Norm::Spectral] {
         let mut start = Start::new(transformed(root.path(), kind));
+        start.config.transformation.rate = Config::default().transformation.rate;
         let options = start.config.transformation.clone();
         let mut worst = start.model.worst(&start.config, &start.device).expect("a layer").expect("asked for");
         let within = |worst: &Worst| {
@@ -111,7 +112,8 @@ fn the_found_transformation_is_worse_than_random_ones_and_stays_in_its_ball() {
             assert!(found.iter().all(|norm| *norm <= options.epsilon * (1.0 + 1e-5)), "{kind:?}: {found:?}");
         };
         start.config.transformation.plain = false;
-        for _ in 0..30 {
+        // At the default rate, until the bound is reached.
+        for _ in 0..(1.2 / options.rate) as usize {
             start.loss(Some(&mut worst));
             worst.climb();
             within(&worst);
