@@ -89,7 +89,7 @@ impl Link {
     /// How far the best candidate is before the second, by whoever put them into order.
     pub fn margin(&self) -> Option<f32> {
         match (&self.ranker_scores[..], &self.candidates[..]) {
-            ([best, second, ..], _) => Some(best - second),
+            ([best, second, ..], _) => Some(best - second).filter(|margin| margin.is_finite()),
             (_, [best, second, ..]) => Some(best.score - second.score),
             _ => None,
         }

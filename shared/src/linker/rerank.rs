@@ -10,8 +10,8 @@ use crate::tokens::Encoded;
 /// The pairs of a text's mentions with their candidates, to be scored.
 pub struct Pairs {
     rows: Vec<Encoded>,
-    /// Of each link, its candidates that have a pair.
-    counts: Vec<usize>,
+    /// Of each link, where the pairs of its first candidates stand; one without a readable name has none.
+    places: Vec<Vec<Option<usize>>>,
 }
 
 impl Pairs {
@@ -22,25 +22,30 @@ impl Pairs {
 }
 
 impl Linker {
-    /// Pairs the mentions of a text with their first `k` candidates each; a mention with a single one needs no ranker.
+    /// Pairs the mentions of a text with their first `k` candidates each; a mention with a single one needs no ranker. A candidate
+    /// without a readable name comes after the others.
     ///
     /// # Errors
     /// If a concept is damaged, or a text cannot be tokenized.
     pub fn pairs(&self, ranker: &Ranker, text: &str, links: &[Link], k: usize) -> Result<Pairs> {
         let (mut reader, mut rows) = (ranker.view().reader(), Vec::new());
-        let mut counts = Vec::with_capacity(links.len());
+        let mut places = Vec::with_capacity(links.len());
         for link in links {
-            let before = rows.len();
+            let mut own = Vec::new();
             if link.candidates.len() > 1
                 && let Some(mention) = ranker.mention(&reader.mention(text, link.span)?)?
             {
                 for candidate in link.candidates.iter().take(k) {
-                    rows.push(Encoded::pair(&mention, &ranker.entity(&self.concept(candidate.concept)?)?));
+                    let entity = ranker.entity(&self.concept(candidate.concept)?).ok();
+                    own.push(entity.map(|entity| {
+                        rows.push(Encoded::pair(&mention, &entity));
+                        rows.len() - 1
+                    }));
                 }
             }
-            counts.push(rows.len() - before);
+            places.push(own);
         }
-        Ok(Pairs { rows, counts })
+        Ok(Pairs { rows, places })
     }
 
     /// Puts the candidates of links into the order of the pairs' scores; a linked mention is then linked to the first of them.
@@ -50,19 +55,17 @@ impl Linker {
     pub fn rerank(&self, text: &str, links: &mut [Link], pairs: &Pairs, scores: &[f32]) {
         assert_eq!(
             (links.len(), scores.len()),
-            (pairs.counts.len(), pairs.rows.len()),
+            (pairs.places.len(), pairs.rows.len()),
             "links and scores of these pairs"
         );
-        let mut rest = scores;
-        for (link, count) in links.iter_mut().zip(&pairs.counts) {
-            let (own, others) = rest.split_at(*count);
-            rest = others;
-            if own.is_empty() {
+        for (link, places) in links.iter_mut().zip(&pairs.places) {
+            if places.is_empty() {
                 continue;
             }
-            reorder(&mut link.candidates, own);
-            link.ranker_scores = own.to_vec();
-            reorder(&mut link.ranker_scores, own);
+            let own: Vec<f32> = places.iter().map(|place| place.map_or(f32::NEG_INFINITY, |at| scores[at])).collect();
+            reorder(&mut link.candidates, &own);
+            link.ranker_scores.clone_from(&own);
+            reorder(&mut link.ranker_scores, &own);
             let first = link.candidates[0];
             match &mut link.decision {
                 Decision::Linked { best } => *best = first,

@@ -122,7 +122,7 @@ impl Linker {
         let mut candidates =
             link.candidates.iter().map(|candidate| self.named(candidate)).collect::<Result<Vec<_>>>()?;
         let scored = candidates.iter_mut().zip(&link.ranker_scores);
-        scored.for_each(|(candidate, score)| candidate.ranker_score = Some(*score));
+        scored.for_each(|(candidate, score)| candidate.ranker_score = Some(*score).filter(|score| score.is_finite()));
         let decision = match link.decision {
             // The best is the first candidate, unless none is listed.
             Decision::Linked { best } => Ok(candidates.first().cloned().map_or_else(|| self.named(&best), Ok)?),

@@ -128,7 +128,7 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         let place = |at: usize| Some(*first_stage.as_ref()?.places.get(at)?);
         let shown = met.into_iter().enumerate().map(|(at, met)| Shown {
             met,
-            ranker_score: link.ranker_scores.get(at).copied(),
+            ranker_score: link.ranker_scores.get(at).copied().filter(|score| score.is_finite()),
             first_stage_rank: place(at),
             spelling: spelling.as_ref().and_then(|parts| parts.get(at)).copied(),
         });
@@ -174,7 +174,8 @@ fn print_candidates(met: &[Met], link: &Link, first_stage: Option<&FirstStage>, 
         let (score, exact) = (format!("{:.4}", met.score), format!("{:.4}", met.best_text_score));
         let own = [(rank + 1).to_string(), met.name.clone(), met.id.clone(), score, met.best_text.clone(), exact];
         let second = first_stage.map(|before| {
-            let score = link.ranker_scores.get(rank).map_or("-".to_owned(), |score| format!("{score:.4}"));
+            let score = link.ranker_scores.get(rank).filter(|score| score.is_finite());
+            let score = score.map_or("-".to_owned(), |score| format!("{score:.4}"));
             [score, before.places[rank].to_string()]
         });
         let added = spelling.map(|parts| parts.get(rank).map_or("-".to_owned(), |part| format!("{part:.4}")));
