@@ -79,6 +79,9 @@ pub struct DomainFigures {
     pub by: By,
     /// Recall averaged over domains: each counts once, however many mentions it has.
     pub macro_average: Vec<MacroAt>,
+    /// For a ranker: normalised accuracy averaged over domains (BLINK, table 3).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub normalised: Option<MacroAt>,
     /// Recall in each domain, the one with the most mentions first. A mention counts in each of its domains.
     pub each: Vec<Recall>,
     /// Mentions that have no domain.
@@ -156,7 +159,8 @@ impl Figures {
                 normalised: At::new(1, found.map(|outcome| (outcome.gold.document, outcome.within(1)))),
             }
         });
-        let domains = domains.iter().map(|domains| DomainFigures::new(domains, &outcomes, &ks)).collect();
+        let ranked = retriever.first_stage().map(|(_, k)| k);
+        let domains = domains.iter().map(|domains| DomainFigures::new(domains, &outcomes, &ks, ranked)).collect();
         let [build_seconds, search_seconds] = seconds;
         Self {
             system: retriever.name().to_owned(),
@@ -195,7 +199,8 @@ impl At {
 }
 
 impl DomainFigures {
-    fn new(domains: &Domains, outcomes: &[Outcome<'_>], ks: &[usize]) -> Self {
+    /// `ranked` is how many candidates a ranker has put into order, if one has.
+    fn new(domains: &Domains, outcomes: &[Outcome<'_>], ks: &[usize], ranked: Option<usize>) -> Self {
         let mut members: Vec<Vec<&Outcome<'_>>> = vec![Vec::new(); domains.names.len()];
         let mut without = 0;
         for (outcome, places) in outcomes.iter().zip(&domains.of_mention) {
@@ -206,7 +211,12 @@ impl DomainFigures {
             domains.names.iter().zip(&members).map(|(name, members)| Recall::new(name, members, ks)).collect();
         each.sort_by_key(|recall| std::cmp::Reverse(recall.at.first().map_or(0, |at| at.share.of)));
         let macro_average = ks.iter().map(|k| MacroAt::new(*k, &members)).collect();
-        Self { by: domains.by, macro_average, each, without }
+        let normalised = ranked.map(|k| {
+            let mut found = members.clone();
+            found.iter_mut().for_each(|of| of.retain(|outcome| outcome.within(k)));
+            MacroAt::new(1, &found)
+        });
+        Self { by: domains.by, macro_average, normalised, each, without }
     }
 }
 

@@ -183,20 +183,28 @@ impl Evaluation {
 
     /// The second stage; nothing without a ranker.
     fn ranking_table(&self) -> Option<String> {
-        let head = ["System", "Candidates", "Among them", "Normalised accuracy", "Unnormalised accuracy", "Macro"];
-        let mut table = table(head.map(str::to_owned).to_vec());
+        let head = ["System", "Candidates", "Among them", "Normalised accuracy", "Unnormalised accuracy"];
+        let mut head = head.map(str::to_owned).to_vec();
+        let by = self.systems.iter().find_map(|system| Some(system.domains.first()?.by.plural()));
+        if let Some(by) = by {
+            head.extend(["Normalised", "Unnormalised"].map(|which| format!("{which}, mean over {by}")));
+        }
+        let mut table = table(head);
         for system in &self.systems {
             let Some(Ranking { found, normalised }) = &system.ranking else { continue };
             let first = system.recall.first().and_then(|recall| recall.at.first());
-            let by_domain = system.domains.first().and_then(|domains| domains.macro_average.first());
-            table.add_row([
+            let mut row = vec![
                 system.system.clone(),
                 found.k.to_string(),
                 with_interval(found.recall, found.interval),
                 with_interval(normalised.recall, normalised.interval),
                 first.map_or(String::new(), |at| with_interval(at.recall, at.interval)),
-                by_domain.map_or(String::new(), |at| percent(at.recall)),
-            ]);
+            ];
+            if let Some(domains) = system.domains.first() {
+                let means = [domains.normalised.as_ref(), domains.macro_average.first()];
+                row.extend(means.map(|mean| mean.map_or(String::new(), |at| with_interval(at.recall, at.interval))));
+            }
+            table.add_row(row);
         }
         (table.row_count() > 0).then(|| table.to_string())
     }
