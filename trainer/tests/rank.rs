@@ -158,6 +158,8 @@ fn candidates_are_found_ranked_taught_and_linked() {
     // Lists of another corpus, and some of the mentions.
     let lists = std::fs::read_to_string(bench.path("of-run")).expect("written");
     std::fs::write(bench.path("foreign"), lists.replace("\"id\":\"D1\"", "\"id\":\"D2\"")).expect("written");
+    let strange = lists.replace("\"id\":\"D1\"", "\"id\":\"D3\"").replace("\"id\":\"D2\"", "\"id\":\"D3\"");
+    std::fs::write(bench.path("strange"), strange).expect("written");
     let some: String = lists.lines().take(1).map(|line| format!("{line}\n")).collect();
     std::fs::write(bench.path("some"), some).expect("written");
     let few = done(
@@ -168,6 +170,11 @@ fn candidates_are_found_ranked_taught_and_linked() {
     let foreign = "expected `id` to be D1, which the corpus has for this mention, found D2";
     bench.refuses(&[
         (&format!("train {train} --encoder {tiny} --stage rank --candidates @foreign --out @y"), 3, foreign),
+        (
+            "candidates --from @strange --ranker @rank/model --kb @kb.jsonl --corpus @ --split dev --device cpu --out @z",
+            3,
+            "and so for 2 of 2; the lists are of another corpus",
+        ),
         (
             &format!("train {train} --encoder {tiny} --stage rank --candidates @of-run --set data.top=1 --out @y"),
             3,

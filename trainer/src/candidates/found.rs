@@ -1,7 +1,7 @@
 //! What a retriever finds for the mentions of a split, written as lists.
 
 use super::{Line, Lists};
-use crate::evaluate::{self, Retriever, Split, Within, says_domains};
+use crate::evaluate::{self, OwnDomain, Retriever, Split, Within};
 use crate::files::{io_error, write_whole};
 use crate::rerank::rerank;
 use pel_shared::error::{Error, Result};
@@ -41,11 +41,17 @@ impl Found {
     ///
     /// # Errors
     /// If a mention cannot be encoded, no document says its domain or one has no concept, or the user stops the work.
-    pub fn search(retriever: &dyn Retriever, split: Split, top: usize, within: Option<&KnowledgeBase>) -> Result<Self> {
-        let within = match within {
-            Some(kb) => says_domains(&split).map(|()| Some(Within::new(retriever, kb)))?,
-            None => None,
+    pub fn search(
+        retriever: &dyn Retriever,
+        split: Split,
+        top: usize,
+        within: Option<(OwnDomain, &KnowledgeBase)>,
+    ) -> Result<Self> {
+        let split = match within {
+            Some((own, kb)) => own.given(split, kb)?,
+            None => split,
         };
+        let within = within.map(|(own, kb)| Within::new(retriever, kb, own));
         let retriever = within.as_ref().map_or(retriever, |within| within);
         let ranked = evaluate::search(retriever, &split, top, "searching")?;
         Ok(Self { split, ranked, missing: 0 })
@@ -54,10 +60,10 @@ impl Found {
     /// What a file has for the mentions of the split; others are dropped and counted.
     ///
     /// # Errors
-    /// If the file cannot be read, or has none of the mentions.
+    /// If the file cannot be read, has none of the mentions, or says for most that others are right: it is of another corpus.
     pub fn listed(from: &Path, mut split: Split, top: u32, kb: &KnowledgeBase) -> Result<Self> {
         let lists = Lists::read(from, kb)?;
-        let all = lists.of_split(&split).into_iter().map(|list| Some(list?.ranked(top)));
+        let all = lists.of_split(&split, kb)?.into_iter().map(|list| Some(list?.ranked(top)));
         let all: Vec<Option<Ranked>> = all.collect();
         let (mut ranked, mut kept) = (Vec::new(), Vec::new());
         for (gold, list) in split.mentions.iter().zip(all) {

@@ -128,12 +128,33 @@ impl Lists {
     }
 
     /// The lists of a split's mentions, in their order.
-    pub fn of_split(&self, split: &Split) -> Vec<Option<&List>> {
+    ///
+    /// # Errors
+    /// If most lists say that other concepts are right: they are of another corpus.
+    pub fn of_split(&self, split: &Split, kb: &KnowledgeBase) -> Result<Vec<Option<&List>>> {
         let places = split.code_points();
         let of = |(gold, [start, end]): (&Gold, [usize; 2])| {
             self.of.get(&(split.documents.get(gold.document)?.doc_id.clone(), start, end))
         };
-        split.mentions.iter().zip(places).map(of).collect()
+        let lists: Vec<Option<&List>> = split.mentions.iter().zip(places).map(of).collect();
+        self.check(split, &lists, kb)?;
+        Ok(lists)
+    }
+
+    /// Looks whether the lists are of this split's corpus. Of several concepts of a mention `--every` may have left one, so that single
+    /// mentions may differ.
+    fn check(&self, split: &Split, lists: &[Option<&List>], kb: &KnowledgeBase) -> Result<()> {
+        let id = |gold: &Gold| kb.get(gold.concept?).map(|concept| concept.id.as_str());
+        let listed = split.mentions.iter().zip(lists).filter_map(|(gold, list)| Some((id(gold)?, (*list)?)));
+        let listed: Vec<(&str, &List)> = listed.filter(|(_, list)| !list.ids.is_empty()).collect();
+        let differ = |(id, list): &&(&str, &List)| list.ids.iter().all(|own| own != id);
+        let others = listed.iter().filter(differ).count();
+        let Some((id, list)) = listed.iter().find(differ).filter(|_| 2 * others > listed.len()) else { return Ok(()) };
+        let (path, line, found, all) = (self.path.display(), list.line, list.ids.join(", "), listed.len());
+        Err(Error::input(format!(
+            "{path}: line {line}: expected `id` to be {id}, which the corpus has for this mention, found {found}, and so for {others} of {all}; \
+             the lists are of another corpus"
+        )))
     }
 
     /// The list of a mention, by its document and its code points. `ids` are all concepts that the corpus has for it.

@@ -2,7 +2,7 @@
 
 use crate::candidates::{Found, Teacher};
 use crate::device::{DeviceArgs, OpenDevice, Work};
-use crate::evaluate::{self, Gold, Retriever, Split, System, TrainingSplit, dense};
+use crate::evaluate::{self, Gold, OwnDomain, Retriever, Split, System, TrainingSplit, dense};
 use crate::outputs::{check_file, files_of};
 use crate::rerank::rerank;
 use crate::train::config::Config;
@@ -52,9 +52,9 @@ pub struct CandidatesArgs {
     /// Compute the ranker in bfloat16: much faster on a processor with AMX or AVX-512 BF16
     #[arg(long, requires = "ranker")]
     bf16: bool,
-    /// Search each mention among the concepts of its document's domain alone (ZESHEL's protocol)
-    #[arg(long, conflicts_with = "from")]
-    within_domain: bool,
+    /// Search each mention among the concepts of its own domain alone (ZESHEL's protocol): that of its document, or of its right concept
+    #[arg(long, value_enum, value_name = "OF", num_args = 0..=1, require_equals = true, default_missing_value = "document", conflicts_with = "from")]
+    within_domain: Option<OwnDomain>,
     /// Candidates of a mention [default: 16, with --from all that it has]
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
     top: Option<u32>,
@@ -132,7 +132,7 @@ fn mentions(args: &CandidatesArgs, kb: &KnowledgeBase) -> Result<Split> {
 }
 
 fn search(args: &CandidatesArgs, retriever: &dyn Retriever, kb: &KnowledgeBase) -> Result<Found> {
-    Found::search(retriever, mentions(args, kb)?, args.top() as usize, args.within_domain.then_some(kb))
+    Found::search(retriever, mentions(args, kb)?, args.top() as usize, args.within_domain.map(|own| (own, kb)))
 }
 
 fn finish(args: &CandidatesArgs, kb: &KnowledgeBase, found: Found, device: &OpenDevice, json: bool) -> Result<()> {

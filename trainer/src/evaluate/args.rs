@@ -1,6 +1,6 @@
 //! The command line of `pel evaluate`.
 
-use super::{By, System};
+use super::{By, OwnDomain, System};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -36,9 +36,9 @@ pub struct EvaluateArgs {
     /// What to measure [default: exact,tfidf,bm25, majority if there is a training split, dense if there is a bundle]
     #[arg(long, value_enum, value_delimiter = ',')]
     pub systems: Option<Vec<System>>,
-    /// Search each mention among the concepts of its document's domain alone (ZESHEL's protocol): those that have it as a source
-    #[arg(long)]
-    pub within_domain: bool,
+    /// Search each mention among the concepts of its own domain alone (ZESHEL's protocol): that of its document, or of its right concept
+    #[arg(long, value_enum, value_name = "OF", num_args = 0..=1, require_equals = true, default_missing_value = "document")]
+    pub within_domain: Option<OwnDomain>,
     /// A ranker (the model of `pel train --stage rank`), which puts the first candidates of every system into order
     #[arg(long, value_name = "MODEL")]
     pub ranker: Option<PathBuf>,

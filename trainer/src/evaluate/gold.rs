@@ -1,6 +1,6 @@
 //! The annotated mentions of a split, placed in a knowledge base: which concept is right, and whether training had it.
 
-use super::Query;
+use super::{OwnDomain, Query};
 use crate::corpus::{Corpus, Document};
 use crate::split::held_out;
 use clap::ValueEnum;
@@ -9,7 +9,7 @@ use pel_shared::import::report::Report;
 use pel_shared::kb::{ConceptId, KnowledgeBase};
 use pel_shared::text::{Offsets, Span};
 use serde::Serialize;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 /// What the training split says: which concepts it has, and what its surfaces stood for.
@@ -111,6 +111,8 @@ pub struct Split {
     pub mentions: Vec<Gold>,
     /// What they are.
     pub counts: SplitCounts,
+    /// The domains of right concepts, where mentions are searched in these instead of their documents' ([`OwnDomain`]).
+    pub own_domains: Option<HashMap<ConceptId, String>>,
 }
 
 /// What the mentions of a split are.
@@ -235,7 +237,18 @@ impl Split {
         }
         counts.mentions = mentions.len();
         counts.blake3 = hash.finalize().to_hex().to_string();
-        Ok(Self { documents, mentions, counts })
+        Ok(Self { documents, mentions, counts, own_domains: None })
+    }
+
+    /// The split with the domains that its mentions are searched in, if these are to be ([`OwnDomain::given`]).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn in_own_domain(self, own: Option<OwnDomain>, kb: &KnowledgeBase) -> Result<Self> {
+        match own {
+            Some(own) => own.given(self, kb),
+            None => Ok(self),
+        }
     }
 
     /// The split itself, if there is anything to measure on.
@@ -265,7 +278,11 @@ impl Split {
     pub fn query(&self, gold: &Gold) -> Query<'_> {
         let document = self.documents.get(gold.document);
         let text = document.map_or("", |document| document.text.as_str());
-        Query { text, span: gold.span, domain: document.and_then(|document| document.domain.as_deref()) }
+        let domain = match &self.own_domains {
+            Some(own) => gold.concept.and_then(|concept| own.get(&concept)),
+            None => document.and_then(|document| document.domain.as_ref()),
+        };
+        Query { text, span: gold.span, domain: domain.map(String::as_str) }
     }
 }
 

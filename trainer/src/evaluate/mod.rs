@@ -39,7 +39,7 @@ use pel_shared::text::Span;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-pub use within::{Within, says_domains};
+pub use within::{OwnDomain, Within};
 
 /// The split that thresholds are chosen on if nobody says otherwise.
 const DEV: &str = "dev";
@@ -51,7 +51,7 @@ pub struct Query<'a> {
     pub text: &'a str,
     /// Where the mention stands in it, in bytes.
     pub span: Span,
-    /// The document's domain, if it has one.
+    /// The domain that is its own: the document's, unless the split was given others.
     pub domain: Option<&'a str>,
 }
 
@@ -93,6 +93,17 @@ pub trait Retriever {
     /// If a mention cannot be encoded, or `done` fails.
     fn search(&self, queries: &[Query<'_>], k: usize, done: &mut dyn FnMut(usize) -> Result<()>)
     -> Result<Vec<Ranked>>;
+
+    /// As [`Retriever::search`], among some concepts alone; nothing where a retriever can only search all.
+    fn search_among(
+        &self,
+        _concepts: &HashSet<u32>,
+        _queries: &[Query<'_>],
+        _k: usize,
+        _done: &mut dyn FnMut(usize) -> Result<()>,
+    ) -> Option<Result<Vec<Ranked>>> {
+        None
+    }
 }
 
 /// The concepts that a retriever compares with a mention by its scores.
@@ -185,7 +196,10 @@ pub fn evaluate(
         true => Some(TrainingSplit::read(&args.corpus, &args.train_split).context(|| "the training split".into())?),
         false => None,
     };
-    let read = |split: &str| Split::read(&args.corpus, split, args.every as usize, &concepts.kb, training.as_ref());
+    let read = |split: &str| {
+        Split::read(&args.corpus, split, args.every as usize, &concepts.kb, training.as_ref())?
+            .in_own_domain(args.within_domain, &concepts.kb)
+    };
     let measured = read(&args.split)?.not_empty()?;
     let calibration = match &args.calibrate_split {
         Some(split) if *split == args.split => None,
@@ -198,9 +212,6 @@ pub fn evaluate(
         None if has(DEV) && args.split != DEV => Some(read(DEV)?).filter(|read| read.counts.nil > 0),
         None => None,
     };
-    if args.within_domain {
-        says_domains(&measured)?;
-    }
     let domains = domains(args, &measured, &concepts)?;
     let mut rows = Vec::new();
     for system in systems {
@@ -212,7 +223,7 @@ pub fn evaluate(
             lexical => Box::new(systems::lexical(lexical, &concepts.kb, training.as_ref())?),
         };
         let build_seconds = began.elapsed().as_secs_f64();
-        let within = args.within_domain.then(|| Within::new(retriever.as_ref(), &concepts.kb));
+        let within = args.within_domain.map(|own| Within::new(retriever.as_ref(), &concepts.kb, own));
         let retriever: &dyn Retriever = within.as_ref().map_or(retriever.as_ref(), |within| within);
         let figures = measure(retriever, &measured, calibration.as_ref(), &domains, args.top as usize)?;
         rows.push(Figures { build_seconds, ..figures });
@@ -276,7 +287,11 @@ pub fn measure(
 
 /// The domains that are asked for; semantic types if nobody asks and the knowledge base has any.
 fn domains(args: &EvaluateArgs, measured: &Split, concepts: &KbFile) -> Result<Vec<Domains>> {
-    let mut asked = args.by.clone().unwrap_or_else(|| vec![By::Type]);
+    let says_domain = measured.documents.iter().any(|document| document.domain.is_some());
+    // Where nobody asks, and concepts have no types, a corpus of worlds is told apart by these.
+    let has_types = concepts.kb.iter().any(|(_, concept)| !concept.types.is_empty() || !concept.type_ids.is_empty());
+    let by = if !has_types && says_domain { By::Domain } else { By::Type };
+    let mut asked = args.by.clone().unwrap_or_else(|| vec![by]);
     asked.dedup();
     let of_document = match asked.contains(&By::Domain) {
         true => of_documents(&args.corpus)?,

@@ -2,57 +2,113 @@
 
 use super::{Compared, Query, Retriever, Split};
 use crate::interrupt;
+use crate::train::config::DomainOf;
+use crate::train::domain_of;
+use clap::ValueEnum;
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::KnowledgeBase;
 use pel_shared::lexical::Ranked;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// A retriever that keeps to the domain of a mention's document; its concepts are those that name the domain as a source. A mention
-/// without a domain is searched everywhere.
-pub struct Within<'a> {
-    retriever: &'a dyn Retriever,
-    concepts: usize,
-    /// The concepts of each domain.
-    members: HashMap<String, HashSet<u32>>,
+/// Which domain is a mention's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OwnDomain {
+    /// That of its document (the field `domain`); its concepts have it as a source
+    Document,
+    /// The first source of its right concept, which is so known beforehand (an oracle)
+    Source,
+    /// The first semantic type of its right concept, which is so known beforehand (an oracle)
+    Type,
 }
 
-/// Refuses a split none of whose documents says its domain, and warns of mentions without one.
-///
-/// # Errors
-/// If it is such a one.
-pub fn says_domains(split: &Split) -> Result<()> {
-    let (all, name) = (split.mentions.len(), &split.counts.split);
-    let without = split.mentions.iter().filter(|gold| split.documents[gold.document].domain.is_none()).count();
-    if split.documents.iter().any(|document| document.domain.is_some()) {
+impl OwnDomain {
+    /// What makes the domain, where it is the right concept's.
+    pub fn of_concept(self) -> Option<DomainOf> {
+        match self {
+            Self::Document => None,
+            Self::Source => Some(DomainOf::Source),
+            Self::Type => Some(DomainOf::Type),
+        }
+    }
+
+    /// Where mentions are searched, in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Document => "among the concepts of the mention's domain alone",
+            Self::Source => "among the concepts of the right concept's source alone (ORACLE)",
+            Self::Type => "among the concepts of the right concept's type alone (ORACLE)",
+        }
+    }
+
+    /// The concepts of each domain.
+    fn members(self, kb: &KnowledgeBase) -> HashMap<&str, HashSet<u32>> {
+        let mut members: HashMap<&str, HashSet<u32>> = HashMap::new();
+        for (id, concept) in kb.iter() {
+            match self.of_concept() {
+                Some(by) => drop(members.entry(domain_of(concept, by)).or_default().insert(id.0)),
+                None => concept.sources.iter().for_each(|source| {
+                    members.entry(source).or_default().insert(id.0);
+                }),
+            }
+        }
+        members
+    }
+
+    /// The split with the domains that its mentions are searched in. Warns of mentions without one.
+    ///
+    /// # Errors
+    /// If no document says its domain, or a domain has no concept.
+    pub fn given(self, mut split: Split, kb: &KnowledgeBase) -> Result<Split> {
+        let name = &split.counts.split;
+        if let Some(by) = self.of_concept() {
+            let own = |concept| Some((concept, domain_of(kb.get(concept)?, by).to_owned()));
+            split.own_domains = Some(split.mentions.iter().filter_map(|gold| own(gold.concept?)).collect());
+            return Ok(split);
+        }
+        if split.documents.iter().all(|document| document.domain.is_none()) {
+            return Err(Error::input(format!(
+                "--within-domain: no document of the split {name} says its domain (the field `domain`); expected that, or \
+                 --within-domain=type or =source, by which the domain is that of the right concept"
+            )));
+        }
+        let domains: BTreeSet<Option<&str>> = split.queries().map(|query| query.domain).collect();
+        let members = self.members(kb);
+        if let Some(domain) = domains.iter().flatten().find(|domain| !members.contains_key(**domain)) {
+            return Err(without_concept(domain));
+        }
+        let (all, without) = (split.mentions.len(), split.queries().filter(|query| query.domain.is_none()).count());
         if without > 0 {
             eprintln!(
                 "warning: {without} of the {all} mentions of {name} are in documents that say no domain; they are searched everywhere"
             );
         }
-        return Ok(());
+        Ok(split)
     }
-    let split = name;
-    Err(Error::input(format!("--within-domain: no document of the split {split} says its domain (the field `domain`)")))
+}
+
+fn without_concept(domain: &str) -> Error {
+    Error::input(format!("the domain {domain} of a document has no concept: no source is called so"))
+}
+
+/// A retriever that keeps to a mention's own domain. A mention without one is searched everywhere.
+pub struct Within<'a> {
+    retriever: &'a dyn Retriever,
+    own: OwnDomain,
+    concepts: usize,
+    /// The concepts of each domain.
+    members: HashMap<&'a str, HashSet<u32>>,
 }
 
 impl<'a> Within<'a> {
-    /// Sorts concepts by their sources.
-    pub fn new(retriever: &'a dyn Retriever, kb: &KnowledgeBase) -> Self {
-        let mut members: HashMap<String, HashSet<u32>> = HashMap::new();
-        for (id, concept) in kb.iter() {
-            for source in &concept.sources {
-                members.entry(source.clone()).or_default().insert(id.0);
-            }
-        }
-        Self { retriever, concepts: kb.len(), members }
+    /// Sorts concepts by their domains.
+    pub fn new(retriever: &'a dyn Retriever, kb: &'a KnowledgeBase, own: OwnDomain) -> Self {
+        Self { retriever, own, concepts: kb.len(), members: own.members(kb) }
     }
 
     /// The concepts of a mention's domain; nothing if it has none.
     fn of(&self, query: &Query<'_>) -> Result<Option<&HashSet<u32>>> {
         let Some(domain) = query.domain else { return Ok(None) };
-        let missing =
-            || Error::input(format!("the domain {domain} of a document has no concept: no source is called so"));
-        self.members.get(domain).map(Some).ok_or_else(missing)
+        self.members.get(domain).map(Some).ok_or_else(|| without_concept(domain))
     }
 }
 
@@ -62,7 +118,7 @@ impl Retriever for Within<'_> {
     }
 
     fn protocol(&self) -> String {
-        format!("{}; among the concepts of the mention's domain alone", self.retriever.protocol())
+        format!("{}; {}", self.retriever.protocol(), self.own.words())
     }
 
     fn threshold(&self) -> Option<f32> {
@@ -85,7 +141,18 @@ impl Retriever for Within<'_> {
                 ));
             }
         };
-        let (mut found, mut open) = (vec![Ranked::new(); queries.len()], (0..queries.len()).collect::<Vec<_>>());
+        let (mut found, mut open) = (vec![Ranked::new(); queries.len()], Vec::new());
+        let mut of_domain: BTreeMap<Option<&str>, Vec<usize>> = BTreeMap::new();
+        queries.iter().enumerate().for_each(|(at, query)| of_domain.entry(query.domain).or_default().push(at));
+        for places in of_domain.into_values() {
+            let asked: Vec<Query<'_>> = places.iter().map(|at| queries[*at]).collect();
+            let among = members[places[0]].map(|own| self.retriever.search_among(own, &asked, k, done));
+            match among.flatten() {
+                Some(ranked) => places.into_iter().zip(ranked?).for_each(|(at, ranked)| found[at] = ranked),
+                None => open.extend(places),
+            }
+        }
+        open.sort_unstable();
         // More are asked for until the domain gives enough: that is as exact as the search behind it. Where that has a first pass, the
         // domain is to give as many to the second as all concepts would.
         let mut wanted = first_pass;
@@ -183,7 +250,8 @@ mod tests {
                 .expect("new");
         }
         let query = Query { text: "x", span: Span::new(0, 1), domain: Some("even") };
-        let search = |compared| Within::new(&Second(compared), &kb).search(&[query], 2, &mut |_| Ok(()));
+        let search =
+            |compared| Within::new(&Second(compared), &kb, OwnDomain::Document).search(&[query], 2, &mut |_| Ok(()));
         // Six of the domain are compared at least, 0 to 10.
         let found = search(Compared::Best(6)).expect("a known domain").remove(0);
         assert!(found.len() == 2 && found[0].0.0 >= 10 && found[0].0.0 % 2 == 0, "{found:?}");
@@ -192,6 +260,34 @@ mod tests {
         assert_eq!(found.iter().map(|(concept, _)| concept.0).collect::<Vec<_>>(), [38, 36]);
         let error = search(Compared::Graph).expect_err("a graph").to_string();
         assert!(error.contains("expected one without --hnsw"), "{error}");
+    }
+
+    #[test]
+    fn a_right_concept_can_give_its_domain_away() {
+        let mut kb = KnowledgeBase::new();
+        for (id, kind) in [("C0", "Sign"), ("C1", "Drug"), ("C2", "Sign"), ("C3", "Drug")] {
+            let types = vec![kind.to_owned()];
+            kb.push(Concept { id: id.into(), name: id.into(), types, ..Concept::default() }).expect("new");
+        }
+        let folder = tempfile::tempdir().expect("a folder");
+        let write = |name: &str, lines: Vec<serde_json::Value>| {
+            crate::files::write_jsonl(&folder.path().join(name), lines).expect("written");
+        };
+        let mention = |id: &str| serde_json::json!({"doc_id": "d", "start": 0, "end": 1, "text": "a", "id": id});
+        write("documents.jsonl", vec![serde_json::json!({"doc_id": "d", "text": "a b"})]);
+        write("mentions.test.jsonl", vec![mention("C0"), mention("C1"), mention("C9")]);
+        let read = || Split::read(folder.path(), "test", 1, &kb, None).expect("readable");
+        let error = OwnDomain::Document.given(read(), &kb).map(drop).expect_err("no document says it").to_string();
+        assert!(error.contains("--within-domain=type"), "{error}");
+        let split = OwnDomain::Type.given(read(), &kb).expect("types");
+        let backwards = Backwards(4);
+        let within = Within::new(&backwards, &kb, OwnDomain::Type);
+        let queries: Vec<Query<'_>> = split.queries().collect();
+        let found = within.search(&queries, 4, &mut |_| Ok(())).expect("found");
+        let ids: Vec<Vec<u32>> = found.iter().map(|ranked| ranked.iter().map(|(id, _)| id.0).collect()).collect();
+        // A mention without a concept is searched everywhere.
+        assert_eq!(ids, [vec![2, 0], vec![3, 1], vec![3, 2, 1, 0]]);
+        assert!(within.protocol().contains("ORACLE"));
     }
 
     #[test]
@@ -204,7 +300,7 @@ mod tests {
             kb.push(Concept { id, name, sources, ..Concept::default() }).expect("new");
         }
         let (backwards, span) = (Backwards(40), Span::new(0, 1));
-        let within = Within::new(&backwards, &kb);
+        let within = Within::new(&backwards, &kb, OwnDomain::Document);
         let query = |domain| Query { text: "x", span, domain };
         let mut dealt = 0;
         let mut done = |mentions| {

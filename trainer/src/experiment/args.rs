@@ -1,5 +1,6 @@
 //! The command line of `pel experiment`, and the tables that it knows.
 
+use crate::evaluate::OwnDomain;
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -48,9 +49,9 @@ pub struct ExperimentArgs {
     /// The split to measure on; thresholds of NIL are chosen on the validation split
     #[arg(long, default_value = "test")]
     pub split: String,
-    /// Search each mention among the concepts of its document's domain alone (ZESHEL's protocol)
-    #[arg(long)]
-    pub within_domain: bool,
+    /// Search each mention among the concepts of its own domain alone (ZESHEL's protocol): that of its document, or of its right concept
+    #[arg(long, value_enum, value_name = "OF", num_args = 0..=1, require_equals = true, default_missing_value = "document")]
+    pub within_domain: Option<OwnDomain>,
     /// Measure only every N-th mention
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub every: u32,

@@ -90,6 +90,7 @@ impl<'a> Blink<'a> {
                 };
                 row("BM25", [first(dev)?, first(test)?]);
                 row("Cross-encoder", [second(dev)?, second(test)?]);
+                text.note("The cross-encoder has learned from the bi-encoder's candidates, not from BM25's.");
                 text
             }
             TableId::Blink5 => {

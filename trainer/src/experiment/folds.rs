@@ -150,6 +150,9 @@ fn written(table: TableId, args: &ExperimentArgs, points: &[Point<'_>]) -> Strin
     let words = best.map_or("none yet".to_owned(), |(_, point)| point.settings.join(", "));
     let by = if ranks { "accuracy" } else { "recall@1" };
     text.note(&format!("Best at {by}: {words}. Values in percent: mean and standard deviation over the folds."));
+    if !ranks {
+        text.note("Each is one training with mined negatives; in the other tables it is the second, after one with the batch's.");
+    }
     if let Some(words) = took(points.iter().flat_map(|point| &point.measured)).filter(|_| !ranks) {
         text.note(&words);
     }

@@ -3,7 +3,7 @@
 use super::measured::{Measured, SplitRecall};
 use super::{Bench, ExperimentArgs, Family, Row, domains, kept, settings};
 use crate::evaluate::{self, EvaluateArgs, NilOf, Retriever, Split, System, TrainingSplit};
-use crate::evaluate::{Within, has_split, says_domains};
+use crate::evaluate::{Within, has_split};
 use crate::files::io_error;
 use crate::interrupt;
 use crate::split::HELD_OUT;
@@ -25,7 +25,7 @@ impl Bench<'_> {
         let (args, validation) = (self.args, self.config(&[], 0)?.validation.split);
         let test = &args.split;
         let every = if args.every > 1 { format!(", every {}. mention", args.every) } else { String::new() };
-        let within = if args.within_domain { ", each searched in its own domain alone" } else { "" };
+        let within = args.within_domain.map_or(String::new(), |own| format!(", each searched {}", own.words()));
         let same = match *test == validation {
             true => " They are one split: what was chosen on it, such as K or a threshold, was chosen with an ORACLE.",
             false => "",
@@ -42,9 +42,7 @@ impl Bench<'_> {
         }
         for split in splits {
             let read = Split::read(&args.corpus, split, args.every as usize, kb, None)?.not_empty()?;
-            if args.within_domain {
-                says_domains(&read)?;
-            }
+            read.in_own_domain(args.within_domain, kb)?;
         }
         Ok(())
     }
@@ -107,8 +105,11 @@ impl Bench<'_> {
         let args = self.args;
         let mut training = TrainingSplit::read(&args.corpus, &config.data.split)?;
         training.concepts = learned.unwrap_or(training.concepts);
-        let read = |split: &str| Split::read(&args.corpus, split, args.every as usize, snapshot.kb(), Some(&training));
-        let within = args.within_domain.then(|| Within::new(snapshot, snapshot.kb()));
+        let read = |split: &str| {
+            Split::read(&args.corpus, split, args.every as usize, snapshot.kb(), Some(&training))?
+                .in_own_domain(args.within_domain, snapshot.kb())
+        };
+        let within = args.within_domain.map(|own| Within::new(snapshot, snapshot.kb(), own));
         let retriever: &dyn Retriever = within.as_ref().map_or(snapshot, |within| within);
         let measure = |split: &Split, calibration: Option<&Split>| {
             let domains = domains::primary(split, snapshot.kb(), config.data.domains);

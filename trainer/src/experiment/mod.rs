@@ -64,7 +64,7 @@ pub fn run(args: &ExperimentArgs, device: &DeviceArgs, json: bool) -> Result<()>
     let device = device.open(Work::Long)?;
     let data = settings::digest(args)?;
     let kb = kb_file::read(&args.kb)?.kb;
-    if args.within_domain && args.table.contains(&TableId::Blink7) {
+    if args.within_domain.is_some() && args.table.contains(&TableId::Blink7) {
         return Err(Error::input("--within-domain: blink-7 searches all vectors at once; ask for it without"));
     }
     let mut tables = args.table.clone();

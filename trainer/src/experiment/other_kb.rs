@@ -58,7 +58,7 @@ mod tests {
             held_out: false,
         };
         let mentions = vec![gold(0), gold(1)];
-        let mut split = Split { documents: Vec::new(), mentions, counts: SplitCounts::default() };
+        let mut split = Split { documents: Vec::new(), mentions, counts: SplitCounts::default(), own_domains: None };
         place(&mut split, &own, &other);
         assert_eq!([split.mentions[0].concept, split.mentions[1].concept], [Some(ConceptId(1)), None]);
         // The second has the candidate at the place of its concept in its own knowledge base, where another concept is.

@@ -2,9 +2,10 @@
 
 use super::{Bench, ExperimentArgs, Family, Row, TableId, keep, kept, pretrained, stages};
 use crate::corpus;
+use crate::evaluate::OwnDomain;
 use crate::files::io_error;
 use crate::outputs::{entries, files_of};
-use crate::train::config::Config;
+use crate::train::config::{Config, DomainOf};
 use crate::train::model::check_windows;
 use crate::train::{CHECKPOINTS, METRICS};
 use pel_shared::error::{Context, Error, Result};
@@ -19,6 +20,9 @@ struct Settings {
     every: u32,
     #[serde(default)]
     within_domain: bool,
+    /// What makes that domain where it is the right concept's.
+    #[serde(default)]
+    own_domain: Option<DomainOf>,
     /// [`digest`]; an earlier version did not keep it.
     #[serde(default)]
     data: Option<String>,
@@ -159,9 +163,10 @@ pub fn check(bench: &Bench<'_>, data: &str) -> Result<()> {
     if let Some(ranker) = &ranker {
         check_windows(ranker).context(|| "--ranker-set view".into())?;
     }
-    let (split, every, within_domain) = (args.split.clone(), args.every, args.within_domain);
+    let (split, every, within_domain) = (args.split.clone(), args.every, args.within_domain.is_some());
+    let own_domain = args.within_domain.and_then(OwnDomain::of_concept);
     let (data, encoder_hash) = (Some(data.to_owned()), Some(hash_of(&args.encoder)?));
-    let settings = Settings { config, split, every, within_domain, data, encoder_hash };
+    let settings = Settings { config, split, every, within_domain, own_domain, data, encoder_hash };
     same(&out.join(name), settings, |kept, new| {
         kept.data = kept.data.take().or_else(|| new.data.clone());
         kept.encoder_hash = kept.encoder_hash.take().or_else(|| new.encoder_hash.clone());

@@ -123,7 +123,7 @@ impl<'a> Stages<'a> {
         }
         let lists = Lists::read(&path, kb)?;
         let found = whole(&path, mentions()?, k, kb)?;
-        let scores = lists.of_split(&found.split).into_iter();
+        let scores = lists.of_split(&found.split, kb)?.into_iter();
         let scores = scores.map(|list| list.map_or_else(Vec::new, |list| list.teacher.clone())).collect();
         Ok((found, scores))
     }
@@ -190,7 +190,8 @@ impl<'a> Stages<'a> {
         let top = if self.is_training(split) { self.top()? } else { LISTED_TO_MEASURE };
         let mentions = self.mentions(finder, split, self.every(split))?;
         let kb = self.kb_of(finder)?;
-        Found::search(retriever, mentions, top, self.bench.args.within_domain.then_some(kb))?.write(&path, kb, None)
+        Found::search(retriever, mentions, top, self.bench.args.within_domain.map(|own| (own, kb)))?
+            .write(&path, kb, None)
     }
 
     /// A bi-encoder with all concepts encoded by it.

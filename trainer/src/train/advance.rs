@@ -95,7 +95,7 @@ impl Run<'_> {
                     let examples: Vec<&Example> = places.iter().map(|(_, at)| &all[*at]).collect();
                     let batch = rank_batch(&self.catalogue, &examples)?;
                     let named = batch.mentions.iter().map(|example| example.place.clone()).collect::<Vec<_>>();
-                    (stepper.rank(&batch)?, 0, named)
+                    (stepper.rank(&batch)?, batch.without_negatives(), named)
                 }
                 Examples::Mentions(all) => {
                     let examples: Vec<_> = places.iter().map(|(position, at)| (*position, *at, &all[*at])).collect();

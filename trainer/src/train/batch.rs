@@ -65,11 +65,22 @@ pub struct AlignBatch {
     pub names: Vec<(ConceptId, SequenceId)>,
 }
 
+/// Rows of a pairing that have no negative.
+fn without_negatives(pairing: &[Pairing], width: usize) -> usize {
+    pairing.chunks_exact(width.max(1)).filter(|row| !row.contains(&Pairing::Negative)).count()
+}
+
+impl RankBatch<'_> {
+    /// Mentions whose right entity is the only candidate: the ranker learns nothing from them.
+    pub fn without_negatives(&self) -> usize {
+        without_negatives(&self.pairing, self.width)
+    }
+}
+
 impl LinkBatch<'_> {
     /// Mentions that are compared with their right entity alone: cross-entropy learns nothing from them.
     pub fn without_negatives(&self) -> usize {
-        let rows = self.pairing.chunks_exact(self.entities.len().max(1));
-        rows.filter(|row| !row.contains(&Pairing::Negative)).count()
+        without_negatives(&self.pairing, self.entities.len())
     }
 
     /// The pairs that are compared, mention by mention.

@@ -82,7 +82,7 @@ impl HeldOut {
         let without = || format!("validation on the split {split} (`--set validation.mentions=0` trains without)");
         let read = Split::read(folder, split, 1, &catalogue.kb, Some(&training)).context(without)?;
         let listed_of = match &lists {
-            Some(lists) => lists.of_split(&read),
+            Some(lists) => lists.of_split(&read, &catalogue.kb)?,
             None => vec![None; read.mentions.len()],
         };
         let known = read.mentions.iter().zip(listed_of).filter(|(_, list)| !ranks || list.is_some());

@@ -80,6 +80,8 @@ pub struct Log {
     terminal: bool,
     steps: usize,
     said: Instant,
+    /// Whether negatives are those of lists.
+    listed: bool,
     /// Whether examples without negatives have been spoken of.
     alone: bool,
 }
@@ -88,11 +90,12 @@ pub struct Log {
 const QUIET: Duration = Duration::from_secs(30);
 
 impl Log {
-    /// Opens the metrics of a run that has done `step` of `steps`; what an earlier run wrote after that step is dropped.
+    /// Opens the metrics of a run that has done `step` of `steps`; what an earlier run wrote after that step is dropped. `listed` says
+    /// whether its negatives are those of lists.
     ///
     /// # Errors
     /// If the file cannot be read or written.
-    pub fn open(path: &Path, step: usize, steps: usize) -> Result<Self> {
+    pub fn open(path: &Path, step: usize, steps: usize, listed: bool) -> Result<Self> {
         if path.exists() {
             // Mining stands before the step that it is for, and is done again.
             let kept = read(path)?.into_iter().filter(|event| match event {
@@ -112,7 +115,8 @@ impl Log {
         bar.set_position(step as u64);
         bar.reset_eta();
         let said = Instant::now().checked_sub(QUIET).unwrap_or_else(Instant::now);
-        Ok(Self { path: path.into(), file, bar, terminal: std::io::stderr().is_terminal(), steps, said, alone: false })
+        let terminal = std::io::stderr().is_terminal();
+        Ok(Self { path: path.into(), file, bar, terminal, steps, said, listed, alone: false })
     }
 
     /// What the validation after so many steps found, if there was one.
@@ -139,10 +143,14 @@ impl Log {
             Event::Step { step, without_negatives, .. } => {
                 if *without_negatives > 0 && !self.alone {
                     self.alone = true;
+                    let (why, more) = match self.listed {
+                        true => ("their lists have the right concept alone", "longer lists"),
+                        false => ("the others of their batch mean the same", "`negatives.count`"),
+                    };
                     self.bar.suspend(|| {
                         eprintln!(
-                            "step {step}: {without_negatives} examples met no negative, for the others of their batch mean the same; \
-                             cross-entropy learns nothing from such (`metrics.jsonl` counts them; more: `negatives.count`)"
+                            "step {step}: {without_negatives} examples met no negative, for {why}; cross-entropy learns nothing from \
+                             such (`metrics.jsonl` counts them; more: {more})"
                         );
                     });
                 }

@@ -171,7 +171,7 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
     let mut run = Run {
         config,
         order: Order::new(config.seed, examples.len()),
-        log: Log::open(&out.join(METRICS), step, steps)?,
+        log: Log::open(&out.join(METRICS), step, steps, !config.data.candidates.as_os_str().is_empty())?,
         catalogue,
         examples,
         held_out,

@@ -123,6 +123,29 @@ impl Retriever for Snapshot {
         k: usize,
         done: &mut dyn FnMut(usize) -> Result<()>,
     ) -> Result<Vec<Ranked>> {
+        self.search_in(&self.index, queries, k, done)
+    }
+
+    fn search_among(
+        &self,
+        concepts: &HashSet<u32>,
+        queries: &[Query<'_>],
+        k: usize,
+        done: &mut dyn FnMut(usize) -> Result<()>,
+    ) -> Option<Result<Vec<Ranked>>> {
+        let index = self.survey.by_some_concepts(&self.model, &self.catalogue, concepts);
+        Some(index.and_then(|index| self.search_in(&index, queries, k, done)))
+    }
+}
+
+impl Snapshot {
+    fn search_in(
+        &self,
+        index: &Index,
+        queries: &[Query<'_>],
+        k: usize,
+        done: &mut dyn FnMut(usize) -> Result<()>,
+    ) -> Result<Vec<Ranked>> {
         let (mut reader, mut all) = (self.view.reader(), vec![Ranked::new(); queries.len()]);
         for (chunk, found) in queries.chunks(AT_ONCE).zip(all.chunks_mut(AT_ONCE)) {
             let mut encoded: Vec<Option<Encoded>> = Vec::with_capacity(chunk.len());
@@ -135,7 +158,7 @@ impl Retriever for Snapshot {
             let rows: Vec<&Encoded> = encoded.iter().flatten().collect();
             let (vectors, catalogue) = (self.survey.mentions(&rows)?, &self.catalogue);
             let of_concept = |concept| catalogue.sequences_of(concept);
-            let candidates = self.survey.search(&self.index, &rows, &vectors, k, of_concept)?;
+            let candidates = self.survey.search(index, &rows, &vectors, k, of_concept)?;
             for (at, candidates) in places.into_iter().zip(candidates) {
                 found[at] = candidates.iter().map(|candidate| (candidate.concept, candidate.score)).collect();
             }

@@ -20,7 +20,7 @@ use pel_shared::kb::ConceptId;
 use pel_shared::score::{Candidate, Scorer};
 use pel_shared::tokens::{Encoded, by_length};
 use rayon::prelude::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 /// Tokens of one encoder batch, padding included.
 const BATCH_TOKENS: usize = 2048;
@@ -132,6 +132,18 @@ impl Survey {
     pub fn by_concept(&self, model: &Model, catalogue: &Catalogue) -> Result<Index> {
         let rows = catalogue.rows();
         self.index(&rows.spread(&self.vectors), &rows.concepts, model)
+    }
+
+    /// An index of some of the concepts.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn by_some_concepts(&self, model: &Model, catalogue: &Catalogue, some: &HashSet<u32>) -> Result<Index> {
+        let rows = catalogue.rows();
+        let vectors = rows.spread(&self.vectors);
+        let kept = rows.concepts.iter().zip(vectors.chunks(self.dim)).filter(|(concept, _)| some.contains(&concept.0));
+        let (concepts, vectors): (Vec<ConceptId>, Vec<&[f32]>) = kept.unzip();
+        self.index(&vectors.concat(), &concepts, model)
     }
 
     /// The vectors of all sequences, and their width.
