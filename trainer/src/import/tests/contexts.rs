@@ -156,7 +156,8 @@ fn blink_brings_contexts_and_maybe_a_table() {
     let corpus = Corpus::read(&bench.path("out"), "train").expect("readable");
     let found: Vec<_> = corpus.mentions.iter().filter_map(|placed| placed.mention.id.clone()).collect();
     assert_eq!((found, report.skipped(UNKNOWN_CONCEPT)), (vec!["0".to_owned()], 1));
-    std::fs::write(bench.path("lego.jsonl"), "\n").expect("written");
+    let bench =
+        Bench::new(&[("train.jsonl", train.as_bytes()), ("lego.jsonl", b"\n"), ("yugioh.jsonl", yugioh.as_bytes())]);
     let error = bench.refusal("blink --entities @lego.jsonl --entities @yugioh.jsonl --train @train.jsonl").to_string();
     assert!(error.contains("lego.jsonl: expected the entities of the world lego, found none"), "{error}");
     // Files have no spaces in their names; a mention's domain is then called as its table, which is the source of its concepts.

@@ -239,6 +239,12 @@ fn what_cannot_be_ranked_or_taught_is_said() {
     let text = std::fs::read_to_string(shallow.join("config.json")).expect("there");
     let text = text.replace("\"num_hidden_layers\": 3", "\"num_hidden_layers\": 1");
     std::fs::write(shallow.join("config.json"), text).expect("written");
+    let weights = std::fs::read(shallow.join("model.safetensors")).expect("there");
+    let weights = safetensors::SafeTensors::deserialize(&weights).expect("whole");
+    let deeper = |name: &String| ["encoder.layer.1.", "encoder.layer.2."].iter().any(|layer| name.contains(layer));
+    let kept = weights.tensors().into_iter().filter(|(name, _)| !deeper(name));
+    let kept = safetensors::serialize(kept, None).expect("tensors");
+    std::fs::write(shallow.join("model.safetensors"), kept).expect("written");
     let uneven = |config: &mut Config| {
         *config = world(root.path());
         config.model.entity_encoder = Some(shallow.clone());
