@@ -52,7 +52,7 @@ pub struct CandidatesArgs {
     /// Compute the ranker in bfloat16: much faster on a processor with AMX or AVX-512 BF16
     #[arg(long, requires = "ranker")]
     bf16: bool,
-    /// Search each mention among the concepts of its own domain alone (ZESHEL's protocol): that of its document, or of its right concept
+    /// Search each mention among the concepts of its own domain alone (ZESHEL's protocol): that of its document, or, as an oracle, of its right concept [without OF: document]
     #[arg(long, value_enum, value_name = "OF", num_args = 0..=1, require_equals = true, default_missing_value = "document", conflicts_with = "from")]
     within_domain: Option<OwnDomain>,
     /// Candidates of a mention [default: 16, with --from all that it has]

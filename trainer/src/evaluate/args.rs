@@ -36,7 +36,7 @@ pub struct EvaluateArgs {
     /// What to measure [default: exact,tfidf,bm25, majority if there is a training split, dense if there is a bundle]
     #[arg(long, value_enum, value_delimiter = ',')]
     pub systems: Option<Vec<System>>,
-    /// Search each mention among the concepts of its own domain alone (ZESHEL's protocol): that of its document, or of its right concept
+    /// Search each mention among the concepts of its own domain alone (ZESHEL's protocol): that of its document, or, as an oracle, of its right concept [without OF: document]
     #[arg(long, value_enum, value_name = "OF", num_args = 0..=1, require_equals = true, default_missing_value = "document")]
     pub within_domain: Option<OwnDomain>,
     /// A ranker (the model of `pel train --stage rank`), which puts the first candidates of every system into order

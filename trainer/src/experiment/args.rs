@@ -49,7 +49,7 @@ pub struct ExperimentArgs {
     /// The split to measure on; thresholds of NIL are chosen on the validation split
     #[arg(long, default_value = "test")]
     pub split: String,
-    /// Search each mention among the concepts of its own domain alone (ZESHEL's protocol): that of its document, or of its right concept
+    /// Search each mention among the concepts of its own domain alone (ZESHEL's protocol): that of its document, or, as an oracle, of its right concept [without OF: document]
     #[arg(long, value_enum, value_name = "OF", num_args = 0..=1, require_equals = true, default_missing_value = "document")]
     pub within_domain: Option<OwnDomain>,
     /// Measure only every N-th mention
