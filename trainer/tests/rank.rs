@@ -154,6 +154,32 @@ fn candidates_are_found_ranked_taught_and_linked() {
         "evaluate --bundle @bundle --corpus @ --split dev --train-split none --systems link --ranker @rank/model --rerank 2 --device cpu",
     );
     assert!(shown.contains("Normalised accuracy") && shown.contains("link + ranker@2"), "{shown}");
+    assert_eq!(
+        systems[2]["domains"][0]["normalised"]["recall"],
+        systems[2]["domains"][0]["macro_average"][0]["recall"]
+    );
+    // T-Biencoder's table 3 has a bound for each scorer and kind of negatives.
+    let bound = |settings: &str| {
+        let printed = done(&bench, &format!("train --print --json --paper t-biencoder --encoder {tiny} {settings}"));
+        let transformation = json(&printed)["transformation"].clone();
+        (transformation["epsilon"].as_f64(), transformation["layer"].as_u64())
+    };
+    assert_eq!(bound("--seed 1"), (Some(32.0), Some(1)));
+    assert_eq!(bound("--set model.scorer=sum-of-max --set negatives.kind=hard"), (Some(40.0), Some(1)));
+    assert_eq!(bound("--set negatives.kind=hard --set transformation.epsilon=7"), (Some(7.0), Some(1)));
+
+    // A concept without a readable name comes last, and stops nothing.
+    let odd =
+        "{\"id\": \"O1\", \"name\": \"\\u0007\", \"synonyms\": [\"fever\"]}\n{\"id\": \"O2\", \"name\": \"cough\"}\n";
+    std::fs::write(bench.path("odd.jsonl"), odd).expect("written");
+    std::fs::write(bench.path("odd.txt"), "fever").expect("written");
+    done(&bench, &format!("index --encoder {tiny} --kb @odd.jsonl --out @odd --device cpu"));
+    let linked =
+        done(&bench, "link --bundle @odd @odd.txt --ranker @rank/model --rerank 2 --format jsonl --device cpu");
+    let candidates = json(linked.trim())["candidates"].clone();
+    let ids: Vec<&str> = (0..2).filter_map(|at| candidates[at]["id"].as_str()).collect();
+    assert_eq!(ids, ["O2", "O1"], "{linked}");
+    assert!(candidates[0]["ranker_score"].is_number() && !candidates[1]["ranker_score"].is_number(), "{linked}");
 
     // Lists of another corpus, and some of the mentions.
     let lists = std::fs::read_to_string(bench.path("of-run")).expect("written");
