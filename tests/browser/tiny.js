@@ -22,20 +22,22 @@ export async function table() {
 }
 
 /**
- * A folder that is removed at the end of the test, with the bundle in `bundle` (`options` of `pel index` may be added).
+ * A folder that is removed at the end of the test, with the bundle in `bundle`.
  *
  * @param {import("node:test").TestContext} t
+ * @param {{ concepts?: object[] }} changes other concepts than those of the table
  */
-export async function tinyBundle(t, ...options) {
+export async function tinyBundle(t, { concepts: others } = {}) {
   const folder = await mkdtemp(join(tmpdir(), "pel-browser-"));
   t.after(() => rm(folder, { recursive: true, force: true }));
-  const { concepts, threshold } = await table();
+  const { concepts: own, threshold } = await table();
+  const concepts = others ?? own;
   const kb = join(folder, "table.jsonl");
   await writeFile(kb, concepts.map((concept) => `${JSON.stringify(concept)}\n`).join(""));
   const bundle = join(folder, "bundle");
   await run(built().pel, [
     ...["index", "--device", "cpu", "--kb", kb, "--encoder", here("../fixtures/tiny"), "--out", bundle],
-    ...["--nil-threshold", String(threshold), ...options],
+    ...["--nil-threshold", String(threshold)],
   ]);
   return { folder, bundle };
 }

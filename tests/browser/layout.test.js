@@ -1,0 +1,100 @@
+// Every panel at the widths people have, with contents that are longer than anyone planned for.
+
+import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { openReady, pelServe, write } from "./serving.js";
+import { table, tinyBundle } from "./tiny.js";
+
+const VIEWPORTS = [
+  { width: 1024, height: 768 },
+  { width: 1280, height: 860 },
+  { width: 1440, height: 900 },
+  { width: 390, height: 844 },
+];
+
+const LONG_WORD = "hydroxyethylmethylaminobenzimidazolecarboxamide".repeat(4);
+const LONG_SENTENCE = "An unusually long sentence that somebody wrote into a definition. ".repeat(12);
+const NOTE = `No fever, no chest pain. ${LONG_WORD}. Her diabetes is well.\n${"fever ".repeat(40)}`;
+
+/** The knowledge base of the pipeline table with long names, identifiers, types, definitions and cross-references. */
+async function longConcepts() {
+  const { concepts } = await table();
+  return concepts.map((concept, at) => ({
+    ...concept,
+    id: `${concept.id}:${"0123456789".repeat(6)}`,
+    synonyms: [...(concept.synonyms ?? []), LONG_WORD + at],
+    types: [`${concept.types?.[0] ?? "Type"} ${LONG_WORD}`],
+    definition: `${LONG_SENTENCE}${LONG_WORD}`,
+    sources: [LONG_WORD],
+  }));
+}
+
+/**
+ * What leaves its container: elements wider than their pane, panes wider than the window, text cut by its own box.
+ * What scrolls sideways by design (the tabs of the notes, tables) is left out, and so is what nobody sees.
+ */
+function overflowing() {
+  const name = (element) => element.id || `${element.tagName.toLowerCase()}.${element.className}`;
+  const shown = (element) => element.checkVisibility({ visibilityProperty: true, contentVisibilityAuto: true });
+  const scrolls = (element, container) => {
+    for (let at = element.parentElement; at && at !== container; at = at.parentElement) {
+      if (["auto", "scroll"].includes(getComputedStyle(at).overflowX)) return true;
+    }
+    return false;
+  };
+  const found = [];
+  for (const container of document.querySelectorAll(".pane, .sheet, dialog[open], header, footer, #problem, #loading")) {
+    if (!shown(container)) continue;
+    const box = container.getBoundingClientRect();
+    if (box.right > innerWidth + 0.5 || box.left < -0.5) found.push(`${name(container)} leaves the window`);
+    for (const element of container.querySelectorAll("*")) {
+      if (!shown(element) || element.closest(".visually-hidden") || scrolls(element, container)) continue;
+      // A sheet hangs over its pane; it is a container of its own.
+      if (element.closest(".sheet") && !container.closest(".sheet")) continue;
+      const inner = element.getBoundingClientRect();
+      if (inner.width > 0 && (inner.right > box.right + 0.5 || inner.left < box.left - 0.5)) {
+        found.push(`${name(element)} leaves ${name(container)} by ${Math.round(inner.right - box.right)} px`);
+      }
+    }
+  }
+  for (const scroller of document.querySelectorAll("html, .side, #mention-table")) {
+    if (shown(scroller) && scroller.scrollWidth > scroller.clientWidth + 1) found.push(`${name(scroller)} scrolls sideways`);
+  }
+  return found;
+}
+
+test("panels hold long contents at every width", { timeout: 240_000 }, async (t) => {
+  const { folder, bundle } = await tinyBundle(t, { concepts: await longConcepts() });
+  const { address } = await pelServe(t, bundle);
+  const conceptFile = join(folder, "own.csv");
+  await writeFile(conceptFile, `id,name,synonyms,type\nOWN:1,${LONG_WORD},own name,${LONG_WORD}\n`);
+  for (const viewport of VIEWPORTS) {
+    const at = `${viewport.width} pixels`;
+    const { page, close } = await openReady(t, address, { options: { viewport } });
+    await write(page, NOTE);
+    await page.locator("#concepts summary").click();
+    await page.locator("#concept-file").setInputFiles(conceptFile);
+    await page.locator("#concept-list li").first().waitFor();
+    // A calibrated bundle says on what it was calibrated, in words of whoever did it, and shows its curve.
+    await page.evaluate(([word, sentence]) => {
+      document.getElementById("calibrated").textContent = `Measured on ${word}/mentions.dev.jsonl.`;
+      document.getElementById("threshold-words").textContent = sentence;
+      document.getElementById("curve").removeAttribute("hidden");
+    }, [LONG_WORD, LONG_SENTENCE]);
+    assert.deepEqual(await page.evaluate(overflowing), [], at);
+
+    await page.locator("#mention-rows button").first().click();
+    await page.locator("#details").waitFor();
+    assert.deepEqual(await page.evaluate(overflowing), [], `${at}, details`);
+    await page.locator("#details-close").click();
+
+    for (const menu of ["#privacy", "#examples", "#export"]) {
+      await page.locator(`${menu} > summary`).click();
+      assert.deepEqual(await page.evaluate(overflowing), [], `${at}, ${menu}`);
+      await page.locator(`${menu} > summary`).click();
+    }
+    await close();
+  }
+});
