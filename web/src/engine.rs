@@ -95,7 +95,7 @@ impl Engine {
         options.k = k.unwrap_or(options.k);
         let given = spans.iter().map(|place| {
             let span = place.span(&text, &offsets)?;
-            Ok(Detected { span, origin: Origin::Given })
+            Ok(Detected::new(span, Origin::Given))
         });
         let mut given: Vec<Detected> = given.collect::<Result<_, Error>>()?;
         given.sort_unstable();
@@ -180,7 +180,7 @@ impl Engine {
         let work = self.work.as_ref().ok_or_else(nothing_linked)?;
         let place: Place = serde_json::from_str(start_and_end)?;
         let span = place.span(&work.text, &Offsets::new(&work.text))?;
-        let given = Detected { span, origin: Origin::Given };
+        let given = Detected::new(span, Origin::Given);
         let prepared = self.linker.prepare(&work.text, vec![given])?;
         let rows: Vec<&Encoded> = prepared.sequences().iter().collect();
         let mention = self.vectors(Side::Mention, &rows).await?;
@@ -317,7 +317,7 @@ impl Engine {
     /// Words as a mention without context.
     pub(crate) fn words(&self, words: &str) -> Outcome<Prepared> {
         let words = words.trim();
-        let whole = Detected { span: Span::new(0, words.len()), origin: Origin::Given };
+        let whole = Detected::new(Span::new(0, words.len()), Origin::Given);
         Ok(self.linker.prepare(words, if words.is_empty() { Vec::new() } else { vec![whole] })?)
     }
 
