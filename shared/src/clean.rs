@@ -4,6 +4,7 @@
 //! their characters instead of showing them; a tab or a line end begins another field or line; a spreadsheet runs what
 //! begins like a formula. Every output passes through one of these functions at its edge.
 
+use crate::error::{Error, Result};
 use std::borrow::Cow;
 use std::fmt::Write;
 
@@ -16,6 +17,21 @@ pub fn is_control(c: char) -> bool {
 /// Whether a character cannot stand in a field of a line: a control character, or a Unicode line or paragraph end.
 pub fn breaks_line(c: char) -> bool {
     is_control(c) || matches!(c, '\u{2028}' | '\u{2029}')
+}
+
+/// Refuses an identifier with a character that [breaks a line](breaks_line): it would forge a line of BRAT or PubTator, or be
+/// a command to a terminal.
+///
+/// # Errors
+/// If it has one; the error names the character.
+pub fn check_id(id: &str) -> Result<()> {
+    match id.chars().find(|c| breaks_line(*c)) {
+        Some(c) => Err(Error::input(format!(
+            "expected an id without control characters, found U+{:04X} in {id:?}",
+            u32::from(c)
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Text for a terminal: control characters are written as `\u001b`. Tabs and line ends (`\n`, `\r\n`) stay.
@@ -64,8 +80,12 @@ pub fn cell(text: &str) -> Cow<'_, str> {
 
 /// Text for a page: [`escaped`], where a lone `\r` is a line end, as browsers read it.
 pub fn page(text: &str) -> Cow<'_, str> {
-    let text = escaped(text);
-    if text.contains("\\u000d") { Cow::Owned(text.replace("\\u000d", "\n")) } else { text }
+    if !text.contains('\r') {
+        return escaped(text);
+    }
+    // What has its line end already is not given a second one.
+    let lines = text.replace("\r\n", "\n").replace('\r', "\n");
+    Cow::Owned(escaped(&lines).into_owned())
 }
 
 #[cfg(test)]
@@ -103,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_page_breaks_lines_where_a_browser_does() {
-        assert_eq!(page("one\rtwo\r\nthree\u{1b}[0m"), "one\ntwo\r\nthree\\u001b[0m");
+        assert_eq!(page("one\rtwo\r\nthree\u{1b}[0m"), "one\ntwo\nthree\\u001b[0m");
     }
 
     proptest! {
