@@ -34,8 +34,7 @@ fn check(table: &Table, device: &OpenDevice, precision: Precision) {
     let linker = Linker::new(bundle, &device.device).expect("the encoder fits");
     let options = LinkOptions::default();
     for row in &table.rows {
-        let given =
-            row.spans.iter().map(|(start, end)| Detected::new(Span::new(*start, *end), Origin::Given));
+        let given = row.spans.iter().map(|(start, end)| Detected::new(Span::new(*start, *end), Origin::Given));
         let mentions = join(given.collect(), linker.detect(&row.text, &options));
         let links = link(&linker, &row.text, mentions, &options).expect("the spans fit");
         let found: Vec<_> = links

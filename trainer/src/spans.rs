@@ -168,9 +168,7 @@ fn pieces(row: &Row, text: &str, offsets: &Offsets<'_>) -> Result<Vec<Span>> {
     let mut given = Vec::with_capacity(row.pieces.len());
     for (start, end) in &row.pieces {
         let (Some(first), Some(last)) = (byte(*start), byte(*end)) else {
-            return Err(Error::input(format!(
-                "the span {start}..{end} lies outside the text or inside a character"
-            )));
+            return Err(Error::input(format!("the span {start}..{end} lies outside the text or inside a character")));
         };
         let span = Span::new(first, last);
         span.of(text)?;

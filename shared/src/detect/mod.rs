@@ -360,4 +360,17 @@ mod tests {
         let spans: Vec<_> = joined.iter().map(|detected| (detected.span.start, detected.span.end)).collect();
         assert_eq!(spans, [(0, 2), (2, 20), (4, 6), (20, 25)]);
     }
+    #[test]
+    fn a_found_mention_in_the_gap_of_a_given_one_stays() {
+        let at = |start, end| Detected::new(Span::new(start, end), Origin::Name);
+        let given = Detected::of_pieces(vec![Span::new(27, 35), Span::new(7, 11)], Origin::Given).expect("two pieces");
+        assert_eq!((given.span, given.pieces()), (Span::new(7, 35), &[Span::new(7, 11), Span::new(27, 35)][..]));
+        let joined = join(vec![given], vec![at(0, 6), at(11, 20), at(21, 35), at(10, 12)]);
+        let spans: Vec<_> = joined.iter().map(|detected| (detected.span.start, detected.span.end)).collect();
+        assert_eq!(spans, [(0, 6), (7, 35), (11, 20)]);
+        assert_eq!(Detected::of_pieces(vec![Span::new(3, 5), Span::new(0, 3)], Origin::Given), {
+            Some(Detected::new(Span::new(0, 5), Origin::Given))
+        });
+        assert_eq!(Detected::of_pieces(Vec::new(), Origin::Given), None);
+    }
 }

@@ -16,9 +16,8 @@ pub(super) fn write(note: &Note<'_>) -> String {
         let kind = kind.replace(|c: char| !c.is_alphanumeric(), "_");
         let kind = if kind.is_empty() { "Concept" } else { &kind };
         let fragments = in_lines(note.text, record.pieces());
-        let place = |fragment: &Span| {
-            format!("{} {}", offsets.code_point(fragment.start), offsets.code_point(fragment.end))
-        };
+        let place =
+            |fragment: &Span| format!("{} {}", offsets.code_point(fragment.start), offsets.code_point(fragment.end));
         let places: Vec<String> = fragments.iter().map(place).collect();
         let words: Vec<&str> = fragments.iter().filter_map(|fragment| fragment.of(note.text).ok()).collect();
         // Writing to a String cannot fail.
@@ -49,7 +48,8 @@ fn in_lines(text: &str, pieces: &[Span]) -> Vec<Span> {
         for line in words.split_inclusive(breaks_line) {
             let kept = line.trim_matches(|c: char| breaks_line(c) || c.is_whitespace());
             if !kept.is_empty() {
-                let begins = at + (line.len() - line.trim_start_matches(|c: char| breaks_line(c) || c.is_whitespace()).len());
+                let begins =
+                    at + (line.len() - line.trim_start_matches(|c: char| breaks_line(c) || c.is_whitespace()).len());
                 fragments.push(Span::new(begins, begins + kept.len()));
             }
             at += line.len();
@@ -70,7 +70,8 @@ mod tests {
             fragments.iter().map(|fragment| text[fragment.start..fragment.end].to_owned()).collect::<Vec<_>>()
         };
         assert_eq!(cut("heart failure"), ["heart failure"]);
-        for parted in ["heart\nfailure", "heart \r\n  failure", "heart\rfailure", "heart\t\u{b}failure", "heart\u{2028}failure"]
+        for parted in
+            ["heart\nfailure", "heart \r\n  failure", "heart\rfailure", "heart\t\u{b}failure", "heart\u{2028}failure"]
         {
             assert_eq!(cut(parted), ["heart", "failure"], "{parted:?}");
         }

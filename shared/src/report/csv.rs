@@ -6,7 +6,19 @@ use crate::error::{Error, Result};
 use crate::text::Span;
 
 const HEAD: [&str; 13] = [
-    "doc", "start", "end", "text", "read_as", "decision", "id", "name", "type", "score", "found", "fragments", "xrefs",
+    "doc",
+    "start",
+    "end",
+    "text",
+    "read_as",
+    "decision",
+    "id",
+    "name",
+    "type",
+    "score",
+    "found",
+    "fragments",
+    "xrefs",
 ];
 
 /// Offsets are code points; a mention in fragments has them as in BRAT (`7 11;27 35`), a concept its cross-references with `|`
@@ -24,9 +36,8 @@ pub(super) fn write(note: &Note<'_>) -> Result<String> {
             Ok(_) => "linked".to_owned(),
             Err(reason) => format!("NIL: {}", reason.words()),
         };
-        let place = |fragment: &Span| {
-            format!("{} {}", offsets.code_point(fragment.start), offsets.code_point(fragment.end))
-        };
+        let place =
+            |fragment: &Span| format!("{} {}", offsets.code_point(fragment.start), offsets.code_point(fragment.end));
         let fragments: Vec<String> = record.fragments.iter().map(place).collect();
         let xrefs = concept.map_or(String::new(), |concept| concept.xrefs.join("|"));
         let score = concept.map(|concept| concept.score.to_string()).unwrap_or_default();

@@ -34,7 +34,8 @@ struct Row {
 pub(super) fn write(note: &Note<'_>) -> Result<String> {
     let rows = note.records.iter().map(|record| row(note, record)).collect::<Result<Vec<_>>>()?;
     // A mention is marked at each of its pieces; another may stand between these.
-    let marked = note.records.iter().enumerate().flat_map(|(at, record)| record.pieces().iter().map(move |span| (*span, at)));
+    let marked =
+        note.records.iter().enumerate().flat_map(|(at, record)| record.pieces().iter().map(move |span| (*span, at)));
     let mut marked: Vec<(Span, usize)> = marked.collect();
     marked.sort_by_key(|(span, at)| (span.start, *at));
     let (mut pieces, mut at) = (Vec::new(), 0);

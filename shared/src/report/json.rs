@@ -68,7 +68,8 @@ fn none(lift: &f32) -> bool {
 }
 
 fn line<'a>(note: &'a Note<'_>, offsets: &Offsets<'_>, record: &'a Record, doc: Option<&'a str>) -> Line<'a> {
-    let Place { start, end, start_code_point, end_code_point, start_utf16, end_utf16 } = Place::new(record.span, offsets);
+    let Place { start, end, start_code_point, end_code_point, start_utf16, end_utf16 } =
+        Place::new(record.span, offsets);
     Line {
         doc,
         start,

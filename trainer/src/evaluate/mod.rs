@@ -273,7 +273,8 @@ pub fn measure(
     top: usize,
 ) -> Result<Figures> {
     let began = Instant::now();
-    let ranked = search(retriever, split, top, "searching")?;
+    let mut ranked = search(retriever, split, top, "searching")?;
+    split.settle(&mut ranked);
     let seconds = began.elapsed().as_secs_f64();
     let thresholds = match calibration {
         Some(other) => {

@@ -43,7 +43,8 @@ pub fn render(note: &Note<'_>) -> String {
                 vec![cell(&nearest).fg(Color::Yellow), Cell::new(""), Cell::new(""), value, how]
             }
         };
-        let mut cells = vec![Cell::new(line).set_alignment(CellAlignment::Right), cell(&mention).add_attribute(Attribute::Bold)];
+        let mut cells =
+            vec![Cell::new(line).set_alignment(CellAlignment::Right), cell(&mention).add_attribute(Attribute::Bold)];
         cells.extend(row);
         table.add_row(cells);
     }

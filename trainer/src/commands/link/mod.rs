@@ -116,13 +116,12 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         warn_of_unknown(&linker, prefixes)?;
     }
     let job = Job { args, linker, second, options, format };
-    let mut done =
-        Done {
-            progress: Progress::new("linking", notes.len() as u64, "notes"),
-            headed: false,
-            failed: vec![],
-            noted: Report::default(),
-        };
+    let mut done = Done {
+        progress: Progress::new("linking", notes.len() as u64, "notes"),
+        headed: false,
+        failed: vec![],
+        noted: Report::default(),
+    };
     for window in notes::windows(&notes) {
         interrupt::check()?;
         job.run(window, &mut done)?;
