@@ -257,6 +257,12 @@ impl Split {
         Ok(Self { documents, mentions, counts, other_concepts, own_domains: None })
     }
 
+    /// The concepts that are right for a mention beside [`Gold::concept`].
+    pub fn other_concepts_of(&self, gold: &Gold) -> &[ConceptId] {
+        let key = gold.concept.map(|concept| (gold.document, gold.span, concept));
+        key.and_then(|key| self.other_concepts.get(&key)).map_or(&[], Vec::as_slice)
+    }
+
     /// Puts the concept that stands for all right ones of a mention in the place of the first of them that was found, and leaves the
     /// others out: whichever came first is then the right answer, once. `ranked` are the answers to the mentions.
     pub fn settle(&self, ranked: &mut [Ranked]) {
@@ -264,8 +270,8 @@ impl Split {
             return;
         }
         for (gold, ranked) in self.mentions.iter().zip(ranked) {
-            let Some(concept) = gold.concept else { continue };
-            let Some(others) = self.other_concepts.get(&(gold.document, gold.span, concept)) else { continue };
+            let others = self.other_concepts_of(gold);
+            let Some(concept) = gold.concept.filter(|_| !others.is_empty()) else { continue };
             let mut is_found = false;
             ranked.retain_mut(|(found, _)| {
                 if *found != concept && !others.contains(found) {
