@@ -48,8 +48,10 @@ pub fn escaped(text: &str) -> Cow<'_, str> {
     while let Some(c) = chars.next() {
         match c {
             '\r' if chars.peek() == Some(&'\n') => out.push(c),
-            // Writing to a String cannot fail; all of these characters have four hexadecimal digits at most.
-            _ if is_obeyed(c) => drop(write!(out, "\\u{:04x}", u32::from(c))),
+            _ if is_obeyed(c) => {
+                // Writing to a String cannot fail; all of these characters have four hexadecimal digits at most.
+                let _ = write!(out, "\\u{:04x}", u32::from(c));
+            }
             _ => out.push(c),
         }
     }

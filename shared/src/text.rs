@@ -118,7 +118,6 @@ impl<'a> Mention<'a> {
             return Err(Error::input("a mention needs a piece of the text"));
         };
         let span = Span::new(first.start, last.end);
-        span.of(text)?;
         Ok(Self { text: text_of(text, pieces)?, ..Self::cut(text, span)? })
     }
 }

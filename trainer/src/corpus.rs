@@ -192,11 +192,10 @@ impl Corpus {
             }
             Ok(())
         })?;
-        let of = |(_, placed): &(usize, PlacedMention)| (placed.document, &placed.mention);
         let place = |(number, placed): &(usize, PlacedMention)| {
             format!("{}:{number} document {}", mentions_file.display(), placed.mention.doc_id)
         };
-        let kept = without_doubles(placed, of, report, place);
+        let kept = without_doubles(placed, |(_, placed)| (placed.document, &placed.mention), report, place);
         report.keep("mentions", kept.len());
         mentions.extend(kept.into_iter().map(|(_, placed)| placed));
         Ok(corpus)

@@ -111,7 +111,7 @@ fn a_discontinuous_mention_is_linked_by_its_fragments() {
     let found = rows(&done);
     assert_eq!(found.len(), 2, "{found:?}");
     assert_eq!((&found[0]["text"], &found[0]["concept"]["id"]), (&"Chest pain".into(), &"D2".into()));
-    assert_eq!(found[0]["concept"]["score"], 1.0);
+    assert!(found[0]["concept"]["score"].as_f64().is_some_and(|score| score > 0.999), "{found:?}");
     assert_eq!((&found[0]["fragments"][1]["start"], &found[0]["fragments"][1]["end"]), (&20.into(), &24.into()));
     assert_eq!(found[1]["concept"]["id"], "D1");
     // What was left out is said.

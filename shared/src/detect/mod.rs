@@ -159,8 +159,8 @@ pub fn join(mut given: Vec<Detected>, found: Vec<Detected>) -> Vec<Detected> {
                 at += 1;
             }
             // Given spans may overlap each other: look at all that begin before this one ends.
-            let beside = given[at..].iter().take_while(|given| given.span.start < detected.span.end);
-            !beside.into_iter().any(|given| given.overlaps(detected))
+            let mut beside = given[at..].iter().take_while(|given| given.span.start < detected.span.end);
+            !beside.any(|given| given.overlaps(detected))
         })
         .collect();
     given.extend(free);

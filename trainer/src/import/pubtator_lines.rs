@@ -113,6 +113,11 @@ fn one<'a>(field: &'a str, prefix: &str) -> Option<&'a str> {
 
 /// Whether a field names a variant: its type says so, or it begins as tmVar's identifiers do (`c|SUB|`, `p|DEL|`, `|Allele|`).
 fn is_variant(field: &str, types: &str, prefix: &str) -> bool {
+    // Numbers of dbSNP hold no `|`; several of them are several variants.
+    let is_rs = |part: &str| part.trim().strip_prefix("rs").is_some_and(|digits| digits.parse::<u64>().is_ok());
+    if field.split(['|', ';', ',']).all(is_rs) {
+        return false;
+    }
     let types = types.to_lowercase();
     if ["mutation", "variant", "variation", "allele", "snp", "acidchange", "copynumber"]
         .iter()
@@ -240,6 +245,7 @@ mod tests {
             assert_eq!(Gold::read(field, types, "UMLS:"), Gold { ids: vec![id], annex }, "{field}");
         }
         assert_eq!(Gold::read("-", "SNP", "").ids, [""; 0]);
+        assert_eq!(Gold::read("rs1800562;rs1799945", "SNP", "").ids, ["rs1800562", "rs1799945"]);
         assert_eq!(Gold::read("c|d", "Disease", "").ids, ["c", "d"]);
     }
 
