@@ -188,7 +188,7 @@ fn write_into(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> 
     file.flush().map_err(failed)
 }
 
-/// Prints to standard output; a reader that has gone away (`| head`) ends the command quietly.
+/// Prints to standard output what is clean already ([`pel_shared::clean`]); a reader that has gone away (`| head`) ends the command quietly.
 ///
 /// # Errors
 /// If it cannot be written, as on a full disk.

@@ -229,12 +229,23 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// As [`Span::of`].
     pub fn mention(&mut self, text: &'a str, span: Span) -> Result<Mention<'a>> {
-        let mut mention = Mention::cut(text, span)?;
+        self.mention_in(text, &[span])
+    }
+
+    /// The mention that stands in some pieces of a text, in its order; short forms are written out in each.
+    ///
+    /// # Errors
+    /// As [`Mention::cut_pieces`].
+    pub fn mention_in(&mut self, text: &'a str, pieces: &[Span]) -> Result<Mention<'a>> {
+        let mut mention = Mention::cut_pieces(text, pieces)?;
         if self.expand {
             let found = self.last.take().filter(|last| std::ptr::eq(last.text, text));
             let found = found.unwrap_or_else(|| Abbreviations::of(text));
-            if let Some(expanded) = found.expand(span) {
-                mention.text = Cow::Owned(expanded);
+            let read: Vec<Option<String>> = pieces.iter().map(|piece| found.expand(*piece)).collect();
+            if read.iter().any(Option::is_some) {
+                let words = read.iter().zip(pieces);
+                let words = words.map(|(read, piece)| read.as_deref().unwrap_or(&text[piece.start..piece.end]));
+                mention.text = Cow::Owned(words.collect::<Vec<_>>().join(" "));
             }
             self.last = Some(found);
         }

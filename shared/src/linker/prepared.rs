@@ -119,7 +119,7 @@ mod tests {
     }
 
     fn mention(start: usize, sequence: Option<usize>) -> PreparedMention {
-        let detected = Detected { span: Span::new(start, start + 1), origin: Origin::Given };
+        let detected = Detected::new(Span::new(start, start + 1), Origin::Given);
         PreparedMention { detected, sequence, named: Vec::new(), text: String::new(), rewritten: false }
     }
 

@@ -1,12 +1,14 @@
 //! JSON: one mention a line, or a note as one object.
 
 use super::{Named, Note, Record};
+use crate::clean::escaped;
 use crate::detect::Origin;
 use crate::error::{Error, Result};
 use crate::nil::NilReason;
-use crate::text::Offsets;
+use crate::text::{Offsets, Span};
 use crate::tokens::Cut;
 use serde::Serialize;
+use std::borrow::Cow;
 
 /// A record as JSON.
 #[derive(Serialize)]
@@ -20,7 +22,9 @@ pub struct Line<'a> {
     end_code_point: usize,
     start_utf16: usize,
     end_utf16: usize,
-    text: &'a str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    fragments: Vec<Place>,
+    text: Cow<'a, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     read_as: Option<&'a str>,
     origin: Origin,
@@ -34,21 +38,47 @@ pub struct Line<'a> {
     cut: Cut,
 }
 
+/// A piece of a mention, in each unit.
+#[derive(Serialize)]
+struct Place {
+    start: usize,
+    end: usize,
+    start_code_point: usize,
+    end_code_point: usize,
+    start_utf16: usize,
+    end_utf16: usize,
+}
+
+impl Place {
+    fn new(Span { start, end }: Span, offsets: &Offsets<'_>) -> Self {
+        Self {
+            start,
+            end,
+            start_code_point: offsets.code_point(start),
+            end_code_point: offsets.code_point(end),
+            start_utf16: offsets.utf16(start),
+            end_utf16: offsets.utf16(end),
+        }
+    }
+}
+
 /// Whether scores stand alone.
 fn none(lift: &f32) -> bool {
     *lift == 0.0
 }
 
 fn line<'a>(note: &'a Note<'_>, offsets: &Offsets<'_>, record: &'a Record, doc: Option<&'a str>) -> Line<'a> {
-    let (start, end) = (record.span.start, record.span.end);
+    let Place { start, end, start_code_point, end_code_point, start_utf16, end_utf16 } =
+        Place::new(record.span, offsets);
     Line {
         doc,
         start,
         end,
-        start_code_point: offsets.code_point(start),
-        end_code_point: offsets.code_point(end),
-        start_utf16: offsets.utf16(start),
-        end_utf16: offsets.utf16(end),
+        start_code_point,
+        end_code_point,
+        start_utf16,
+        end_utf16,
+        fragments: record.fragments.iter().map(|fragment| Place::new(*fragment, offsets)).collect(),
         text: note.mention(record),
         read_as: record.read_as.as_deref(),
         origin: record.origin,
@@ -66,7 +96,8 @@ pub(super) fn lines(note: &Note<'_>) -> Result<String> {
     let mut out = String::new();
     for record in note.records {
         let line = line(note, &offsets, record, Some(note.name));
-        out += &serde_json::to_string(&line).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
+        let json = serde_json::to_string(&line).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
+        out += &escaped(&json);
         out.push('\n');
     }
     Ok(out)
@@ -94,5 +125,5 @@ pub(super) fn object(note: &Note<'_>) -> Result<String> {
         mentions: note.records.iter().map(|record| line(note, &offsets, record, None)).collect(),
     };
     let text = serde_json::to_string_pretty(&whole).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
-    Ok(text + "\n")
+    Ok(escaped(&text).into_owned() + "\n")
 }

@@ -158,8 +158,7 @@ impl<'a> Writer<'a> {
             let document = Document { doc_id: doc_id.clone(), text, split: Some(split.to_owned()), domain: world };
             self.corpus.document(document, self.report, place);
             let (text, id) = (mention.trim().to_owned(), Some(id));
-            let (types, type_ids, seen_in_train) = (Vec::new(), Vec::new(), None);
-            self.corpus.mention(split, CorpusMention { doc_id, start, end, text, id, types, type_ids, seen_in_train });
+            self.corpus.mention(split, CorpusMention { doc_id, start, end, text, id, ..CorpusMention::default() });
             Ok(())
         })
     }

@@ -177,9 +177,7 @@ fn found(
                 end: offsets.code_point(start + found.len()),
                 text: found.to_owned(),
                 id: Some(row.label_document_id),
-                types: Vec::new(),
-                type_ids: Vec::new(),
-                seen_in_train: None,
+                ..CorpusMention::default()
             };
             Some((split, place, mention))
         }

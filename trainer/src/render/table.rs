@@ -3,19 +3,19 @@
 use crate::tables;
 use comfy_table::{Attribute, Cell, CellAlignment, Color};
 use pel_shared::bundle::cut_words;
+use pel_shared::clean::escaped;
 use pel_shared::report::{Note, origin_words};
 use pel_shared::tokens::Cut;
 
 /// See [`super::render`].
 pub fn render(note: &Note<'_>) -> String {
-    let mut table = tables::table(["Line", "Mention", "Concept", "Id", "Type", "Score", "How"]);
-    let bold = |text: &str| Cell::new(text).add_attribute(Attribute::Bold);
+    let mut table = tables::coloured(["Line", "Mention", "Concept", "Id", "Type", "Score", "How"]);
+    let cell = |text: &str| Cell::new(escaped(text));
     let (mut nil, mut line, mut seen) = (0, 1, 0);
     for record in note.records {
         line += note.text.get(seen..record.span.start).unwrap_or_default().matches('\n').count();
         seen = seen.max(record.span.start);
-        let mention = note.text.get(record.span.start..record.span.end).unwrap_or_default();
-        let mention = mention.split_whitespace().collect::<Vec<_>>().join(" ");
+        let mention = note.mention(record).split_whitespace().collect::<Vec<_>>().join(" ");
         let mut how = origin_words(record.origin).to_owned();
         if let Some(read_as) = &record.read_as {
             how = format!("{how}; read as {read_as}");
@@ -31,19 +31,20 @@ pub fn render(note: &Note<'_>) -> String {
                 if best.ranker_score.is_some() {
                     how.push_str("; chosen by the ranker");
                 }
-                let kind = Cell::new(best.kind()).fg(colour(best.kind()));
-                vec![Cell::new(&best.name), Cell::new(&best.id), kind, score(best.score), Cell::new(how)]
+                let kind = cell(best.kind()).fg(colour(best.kind()));
+                vec![cell(&best.name), cell(&best.id), kind, score(best.score), cell(&how)]
             }
             Err(reason) => {
                 nil += 1;
                 let best = record.candidates.first();
                 let nearest = best.map_or("NIL".to_owned(), |best| format!("NIL (nearest: {})", best.name));
                 let value = best.map_or(Cell::new(""), |best| score(best.score));
-                let how = Cell::new(format!("{how}; {}", reason.words()));
-                vec![Cell::new(nearest).fg(Color::Yellow), Cell::new(""), Cell::new(""), value, how]
+                let how = cell(&format!("{how}; {}", reason.words()));
+                vec![cell(&nearest).fg(Color::Yellow), Cell::new(""), Cell::new(""), value, how]
             }
         };
-        let mut cells = vec![Cell::new(line).set_alignment(CellAlignment::Right), bold(&mention)];
+        let mut cells =
+            vec![Cell::new(line).set_alignment(CellAlignment::Right), cell(&mention).add_attribute(Attribute::Bold)];
         cells.extend(row);
         table.add_row(cells);
     }
@@ -54,7 +55,8 @@ pub fn render(note: &Note<'_>) -> String {
         true => "",
         false => "; it knows too few words for unknown ones to be looked for",
     };
-    format!("{table}\n{name}: {total} mentions, {} linked, {nil} NIL; knowledge base {kb}{few}\n", total - nil)
+    let sum = format!("{name}: {total} mentions, {} linked, {nil} NIL; knowledge base {kb}{few}", total - nil);
+    format!("{table}\n{}\n", escaped(&sum))
 }
 
 /// One colour a type; the same type always has the same.

@@ -10,10 +10,13 @@ use crate::progress::Progress;
 use crate::render::{self, Format};
 use crate::{bundles, interrupt, memory, spans};
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use notes::Note;
 use pel_shared::bundle::Bundle;
 use pel_shared::detect::{DetectOptions, Detected, join};
 use pel_shared::error::{Context, Error, Result};
+use pel_shared::import::report::Report;
+use pel_shared::kb::ConceptId;
 use pel_shared::linker::{Link, LinkOptions, Linker, Prepared, Queries};
 use pel_shared::report::{self, Record};
 use rayon::prelude::*;
@@ -26,6 +29,7 @@ use std::path::{Path, PathBuf};
     pel link --bundle bundle note.txt\n  \
     pel link --bundle bundle notes/ --format brat --out linked/\n  \
     pel link --bundle bundle note.txt --spans note.ann --spans-only --format jsonl\n  \
+    pel link --bundle bundle note.txt --format csv --xrefs ICD10CM,SNOMED\n  \
     pel link --bundle bundle note.txt --ranker rank/model --rerank 16\n  \
     cat note.txt | pel link --bundle bundle --format html > note.html\n\n\
     Nothing leaves this machine, and texts are written to no log.")]
@@ -36,7 +40,7 @@ pub struct LinkArgs {
     /// Notes: text files (UTF-8), folders of .txt or .text files, or - for standard input
     #[arg(default_value = "-")]
     inputs: Vec<PathBuf>,
-    /// Mentions that you bring: BRAT standoff (.ann) or JSONL; with several notes a folder with NAME.ann or NAME.jsonl for each
+    /// Mentions that you bring: BRAT standoff (.ann) or JSONL, fragments of discontinuous ones too; with several notes a folder with NAME.ann or NAME.jsonl for each
     #[arg(long, value_name = "PATH")]
     spans: Option<PathBuf>,
     /// Link only the mentions that you bring; find no others
@@ -57,6 +61,10 @@ pub struct LinkArgs {
     /// The lowest score that is linked, instead of the bundle's
     #[arg(long, value_parser = super::finite)]
     threshold: Option<f32>,
+    /// Write the cross-references (codes of other vocabularies) that begin with one of these, with commas between them, in any
+    /// case: ICD10CM,SNOMED,MESH; with a colon, as ICD10:, that vocabulary alone. JSON, JSONL and CSV have them [default: all]
+    #[arg(long, value_name = "PREFIX,...", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
+    xrefs: Option<Vec<String>>,
     /// How mentions are compared with concepts: by whole vectors, or by Sum-of-Max over the vectors of all tokens, for which the
     /// bundle needs to hold them; another way than the bundle's own links without its threshold [default: what the bundle holds]
     #[arg(long, value_enum)]
@@ -104,18 +112,49 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         threshold: args.threshold,
         detect: DetectOptions { unknown_terms: !args.names_only, ..DetectOptions::default() },
     };
+    if let Some(prefixes) = &args.xrefs {
+        warn_of_unknown(&linker, prefixes)?;
+    }
     let job = Job { args, linker, second, options, format };
-    let mut done =
-        Done { progress: Progress::new("linking", notes.len() as u64, "notes"), headed: false, failed: vec![] };
+    let mut done = Done {
+        progress: Progress::new("linking", notes.len() as u64, "notes"),
+        headed: false,
+        failed: vec![],
+        noted: Report::default(),
+    };
     for window in notes::windows(&notes) {
         interrupt::check()?;
         job.run(window, &mut done)?;
     }
     drop(done.progress);
+    for (what, count) in &done.noted.noted {
+        let example = done.noted.examples.get(what).and_then(|examples| examples.first());
+        eprintln!("--spans: {count} x {what}, the first at {}", example.map_or("", String::as_str));
+    }
     if let Some(bytes) = memory::peak().filter(|_| args.memory) {
         eprintln!("peak memory {bytes} bytes");
     }
     unread(done.failed, notes.len())
+}
+
+/// Says which prefixes no cross-reference of the bundle begins with.
+///
+/// # Errors
+/// If a concept is damaged.
+fn warn_of_unknown(linker: &Linker, prefixes: &[String]) -> Result<()> {
+    let mut unknown: Vec<&String> = prefixes.iter().collect();
+    let concepts = &linker.bundle().concepts;
+    for at in 0..concepts.len() as u32 {
+        if unknown.is_empty() {
+            break;
+        }
+        let xrefs = concepts.get(ConceptId(at))?.xrefs;
+        unknown.retain(|prefix| !xrefs.iter().any(|xref| report::has_prefix(xref, prefix)));
+    }
+    for prefix in unknown {
+        eprintln!("warning: --xrefs {prefix}: no concept of the bundle has a cross-reference that begins so");
+    }
+    Ok(())
 }
 
 /// Says which notes could not be read.
@@ -153,6 +192,8 @@ struct Done {
     headed: bool,
     /// Why some could not be read.
     failed: Vec<Error>,
+    /// What was noted of the spans that were brought.
+    noted: Report,
 }
 
 impl Job<'_> {
@@ -162,7 +203,8 @@ impl Job<'_> {
         let read: Vec<_> = window.par_iter().map(|note| self.read(note)).collect();
         for (note, read) in window.iter().zip(read) {
             match read {
-                Ok((text, mentions)) => {
+                Ok((text, mentions, noted)) => {
+                    done.noted.merge(noted);
                     notes.push(note);
                     texts.push(text);
                     prepared.push(mentions);
@@ -194,20 +236,13 @@ impl Job<'_> {
     }
 
     /// Reads a note and prepares its mentions.
-    fn read(&self, note: &Note) -> Result<(String, Prepared)> {
+    fn read(&self, note: &Note) -> Result<(String, Prepared, Report)> {
         let text = files::read_text(&note.path)?;
-        let mentions = self.mentions(note, &text)?;
+        let given = note.spans.as_ref().map(|path| spans::read(path, &text)).transpose()?.unwrap_or_default();
+        let found = if self.args.spans_only { Vec::new() } else { self.linker.detect(&text, &self.options) };
+        let mentions = join(given.mentions, found);
         let prepared = self.linker.prepare(&text, mentions).context(|| note.path.display().to_string())?;
-        Ok((text, prepared))
-    }
-
-    fn mentions(&self, note: &Note, text: &str) -> Result<Vec<Detected>> {
-        let given = match &note.spans {
-            None => Vec::new(),
-            Some(path) => spans::read(path, text)?,
-        };
-        let found = if self.args.spans_only { Vec::new() } else { self.linker.detect(text, &self.options) };
-        Ok(join(given, found))
+        Ok((text, prepared, given.report))
     }
 
     /// The links of each note.
@@ -235,7 +270,10 @@ impl Job<'_> {
 
     /// Writes the links of a note into its file; gives what is to be printed if there is none.
     fn write(&self, note: &Note, text: &str, links: &[Link]) -> Result<String> {
-        let records: Vec<Record> = links.iter().map(|link| self.linker.record(link)).collect::<Result<_>>()?;
+        let mut records: Vec<Record> = links.iter().map(|link| self.linker.record(link)).collect::<Result<_>>()?;
+        if let Some(prefixes) = &self.args.xrefs {
+            records.iter_mut().for_each(|record| record.keep_xrefs(prefixes));
+        }
         let linked = report::Note { name: &note.name, text, records: &records, linker: &self.linker };
         let rendered = render::render(self.format, &linked)?;
         let Some(path) = &note.out else { return Ok(rendered) };
