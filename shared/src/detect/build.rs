@@ -1,7 +1,7 @@
 //! Building the dictionary: every name in normalised form, the forms derived from it, and the words that are known.
 
 use super::dictionary::{FORMAT, Fields, MAX_TOKENS, MAX_WORD};
-use super::normalise::{Gap, Kind, STOPS, Token, Tokens, needs_blank};
+use super::normalise::{Gap, Kind, STOPS, Source, Token, Tokens, needs_blank};
 use super::posting::{self, Posting, Rule};
 use super::words::Words;
 use crate::container;
@@ -50,7 +50,7 @@ struct Parsed {
 
 impl Parsed {
     fn new(name: &str) -> Option<Self> {
-        let (mut reader, mut tokens, mut keys) = (Tokens::new(name, MAX_WORD), Vec::new(), String::new());
+        let (mut reader, mut tokens, mut keys) = (Tokens::new(name, MAX_WORD, Source::Name), Vec::new(), String::new());
         while let Some(token) = reader.next(&mut keys) {
             if token.kind == Kind::TooLong || tokens.len() == MAX_TOKENS {
                 return None;
@@ -121,7 +121,7 @@ impl Builder {
     }
 
     fn words(&mut self, text: &str, definition: bool) {
-        let (mut reader, mut key) = (Tokens::new(text, MAX_WORD), String::new());
+        let (mut reader, mut key) = (Tokens::new(text, MAX_WORD, Source::Name), String::new());
         while let Some(token) = reader.next(&mut key) {
             if token.kind == Kind::Word && key.len() > 1 && key.bytes().all(|b| b.is_ascii_lowercase()) {
                 if definition && token.upper == 0 && !self.lower.contains(&key) {

@@ -1,7 +1,7 @@
 //! The dictionary: names, what is known of each, and known words, used straight from bytes.
 
 use super::build;
-use super::normalise::normalise_name;
+use super::normalise::{Source, normalise_name};
 use super::posting::Postings;
 use super::scan::Scan;
 use crate::container::{Check, Container, Format};
@@ -97,7 +97,7 @@ impl Dictionary {
         if !stated.is_empty() {
             return stated;
         }
-        let mut scan = Scan::new(self, mention);
+        let mut scan = Scan::new(self, mention, Source::Name);
         let names = scan.names_at(0);
         let whole = names.into_iter().filter(|found| scan.token(found.last + 1).is_none());
         let mut concepts: Vec<ConceptId> = whole

@@ -20,10 +20,13 @@
 //! as an [`Origin::UnknownTerm`].
 
 mod build;
+mod deidentified;
 mod dictionary;
 mod fold;
 mod inflect;
+mod lexicon;
 mod normalise;
+mod persons;
 mod posting;
 mod scan;
 mod terms;
@@ -34,8 +37,9 @@ pub use normalise::normalise_name;
 pub(crate) use words::is_ordinary;
 
 use crate::text::{self, Span};
-use normalise::Gap;
-use scan::Scan;
+use normalise::{Gap, Source};
+use persons::{Person, person_at};
+use scan::{Found, Scan};
 use serde::{Deserialize, Serialize};
 
 /// A mention found in a text.
@@ -108,16 +112,24 @@ impl Dictionary {
     /// The mentions in a text, by start, then end. Takes time linear in the text, and memory for what it finds alone.
     pub fn detect(&self, text: &str, options: &DetectOptions) -> Vec<Detected> {
         let unknown_terms = options.unknown_terms && self.knows_enough_words();
-        let mut scan = Scan::new(self, text);
+        let mut scan = Scan::new(self, text, Source::Text);
         let mut detected: Vec<Detected> = Vec::new();
         // Tokens; `covered` is one past the last that is part of a name, `after_term` one past the last unknown term.
         let (mut at, mut covered, mut after_term) = (0, 0, None);
+        let mut person = Person::default();
         while let Some(token) = scan.token(at) {
             let mut next = at + 1;
+            if at >= person.end {
+                person = person_at(&mut scan, at).unwrap_or(person);
+            }
+            let surname = person.first <= at && at < person.end;
             if token.gap != Gap::Glued {
                 let names = scan.names_at(at);
-                let accepted =
-                    names.iter().filter(|found| scan.accepts(at, **found)).map(|found| (found.last, found.end));
+                let is_mention = |found: &&Found| {
+                    let whole = !surname || person.after_initial && found.last >= person.end;
+                    whole && scan.accepts(at, **found)
+                };
+                let accepted = names.iter().filter(is_mention).map(|found| (found.last, found.end));
                 let first_new = detected.len();
                 for (last, end) in accepted {
                     if !options.overlapping {
@@ -132,7 +144,7 @@ impl Dictionary {
                 }
                 scan.recycle(names);
             }
-            if unknown_terms && at >= covered && self.is_unknown_term(&mut scan, at) {
+            if unknown_terms && at >= covered && !surname && self.is_unknown_term(&mut scan, at) {
                 let joined = after_term == Some(at) && token.gap == Gap::Hyphen;
                 match detected.last_mut().filter(|_| joined) {
                     Some(term) => term.span.end = token.end,

@@ -1,5 +1,6 @@
 //! Words of a text in normalised form, each with the bytes of the original that it came from.
 
+use super::deidentified;
 use super::fold::{Class, fold, greek_name, is_greek};
 
 /// What a token is.
@@ -11,6 +12,8 @@ pub(super) enum Kind {
     Mark,
     /// A word longer than the limit; its form was not kept and no name can match it.
     TooLong,
+    /// A de-identification mark or a tag, as one token: it stands in a name's place and is no part of any.
+    Hidden,
 }
 
 /// What stands before a token.
@@ -22,8 +25,26 @@ pub(super) enum Gap {
     Hyphen,
     /// White space, dashes, slashes, or a mark.
     Space,
+    /// The border between two cells of a line: no mention runs across.
+    Cell,
     /// The start of the text, an empty line or a list bullet: no mention runs across.
     Break,
+}
+
+impl Gap {
+    /// Whether no mention runs across.
+    pub fn parts(self) -> bool {
+        matches!(self, Gap::Cell | Gap::Break)
+    }
+}
+
+/// What the characters are: a name by itself, or running text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    /// One name: however many blanks it has, they are blanks between its words.
+    Name,
+    /// A note: it has columns and de-identification marks.
+    Text,
 }
 
 /// A word or mark.
@@ -47,11 +68,16 @@ pub(super) struct Token {
 pub(super) struct Tokens<'t> {
     text: &'t str,
     at: usize,
+    source: Source,
     /// Most bytes of a word's normalised form.
     limit: usize,
     folded: String,
     after_word: bool,
     after_greek: bool,
+    /// Whether the last token is a mark that ends a clause: writers put more than one blank after it.
+    after_stop: bool,
+    /// Whether the line has cells so far.
+    in_row: bool,
     started: bool,
 }
 
@@ -62,6 +88,15 @@ struct Piece {
     c: char,
 }
 
+/// Blanks that part cells.
+const MIN_CELL: usize = 2;
+/// Blanks that make a line a row of a table: two may be a slip of the thumb.
+const MIN_ROW: usize = 3;
+/// Underscores that are a blank to be filled in.
+const MIN_RULE: usize = 2;
+/// Dashes that are a rule or a border.
+const MIN_DASH_RULE: usize = 3;
+
 /// What was seen between two tokens.
 #[derive(Default)]
 struct Between {
@@ -70,20 +105,37 @@ struct Between {
     dashes: usize,
     dash_first: bool,
     dash_after_newline: bool,
+    /// White space after the last line end.
+    indented: bool,
+    /// The white space since the last other sign, and the longest such run of the line.
+    run: usize,
+    longest_run: usize,
+    tab: bool,
+    underscores: usize,
+    longest_underscores: usize,
 }
 
 impl Between {
-    fn add(&mut self, class: Class) {
+    fn add(&mut self, class: Class, c: char) {
         match class {
-            Class::Newline => self.newlines += 1,
+            Class::Accent | Class::Invisible => return,
+            Class::Newline => {
+                self.newlines += 1;
+                self.indented = false;
+            }
             Class::Dash => {
                 self.dash_first |= self.dashes == 0 && !self.spaces && self.newlines == 0;
                 self.dash_after_newline |= self.newlines > 0;
                 self.dashes += 1;
             }
-            Class::Accent | Class::Invisible => {}
             _ => self.spaces = true,
         }
+        self.run = if class == Class::Space { self.run + 1 } else { 0 };
+        self.longest_run = self.longest_run.max(self.run);
+        self.indented |= class == Class::Space;
+        self.tab |= c == '\t';
+        self.underscores = if c == '_' { self.underscores + 1 } else { 0 };
+        self.longest_underscores = self.longest_underscores.max(self.underscores);
     }
 
     fn gap(&self, meets_word: bool) -> Gap {
@@ -97,39 +149,90 @@ impl Between {
             _ => Gap::Space,
         }
     }
+
+    /// Whether the signs part cells of one line, or are a rule or a blank to be filled in.
+    fn has_border(&self) -> bool {
+        self.newlines == 0 && (self.tab || self.longest_run >= MIN_CELL)
+            || self.longest_underscores >= MIN_RULE
+            || self.dashes >= MIN_DASH_RULE
+    }
+
+    /// Whether what stands on both sides is in different cells of a table.
+    fn is_row(&self) -> bool {
+        self.newlines == 0 && (self.tab || self.longest_run >= MIN_ROW)
+    }
 }
 
 impl<'t> Tokens<'t> {
     /// A reader whose words have at most `limit` bytes.
-    pub fn new(text: &'t str, limit: usize) -> Self {
-        Self { text, at: 0, limit, folded: String::new(), after_word: false, after_greek: false, started: false }
+    pub fn new(text: &'t str, limit: usize, source: Source) -> Self {
+        let folded = String::new();
+        let (after_word, after_greek, after_stop, in_row, started) = (false, false, false, false, false);
+        Self { text, at: 0, source, limit, folded, after_word, after_greek, after_stop, in_row, started }
+    }
+
+    /// The text that is read.
+    pub fn text(&self) -> &'t str {
+        self.text
     }
 
     /// The next token; its normalised form is appended to `keys`.
     pub fn next(&mut self, keys: &mut String) -> Option<Token> {
         let mut between = Between::default();
-        let piece = loop {
+        let (piece, hidden) = loop {
             let piece = self.piece()?;
-            if matches!(piece.class, Class::Letter | Class::Mark) {
-                break piece;
+            if self.source == Source::Text
+                && let Some(end) = deidentified::mark_at(self.text, self.at)
+            {
+                break (piece, Some(end));
             }
-            between.add(piece.class);
+            if matches!(piece.class, Class::Letter | Class::Mark) {
+                break (piece, None);
+            }
+            between.add(piece.class, piece.c);
             self.at += piece.bytes;
             self.after_greek &= matches!(piece.class, Class::Accent | Class::Invisible);
         };
         let meets_word = self.after_word && piece.class == Class::Letter;
-        let gap = if self.started { between.gap(meets_word) } else { Gap::Break };
+        let gap = self.gap(&between, meets_word);
         self.started = true;
         self.after_greek &= gap == Gap::Glued;
-        let token = if piece.class == Class::Mark { self.mark(piece, keys) } else { self.word(piece, keys) };
-        self.after_word = token.kind != Kind::Mark;
+        let token = match hidden {
+            Some(end) => self.hidden(end, keys),
+            None if piece.class == Class::Mark => self.mark(piece, keys),
+            None => self.word(piece, keys),
+        };
+        self.after_word = matches!(token.kind, Kind::Word | Kind::TooLong);
         Some(Token { gap, ..token })
+    }
+
+    fn gap(&mut self, between: &Between, meets_word: bool) -> Gap {
+        let gap = between.gap(meets_word);
+        if !self.started {
+            return Gap::Break;
+        }
+        if self.source == Source::Name || gap == Gap::Break {
+            self.in_row &= between.newlines == 0;
+            return gap;
+        }
+        // A cell may go on in the next line, indented; what begins at the margin is another row.
+        let next_row = self.in_row && between.newlines > 0 && !between.indented;
+        self.in_row = between.newlines == 0 && (self.in_row || between.is_row() && !self.after_stop);
+        if between.has_border() || next_row { Gap::Cell } else { gap }
+    }
+
+    fn hidden(&mut self, end: usize, keys: &str) -> Token {
+        let (start, key) = (self.at, (keys.len(), keys.len()));
+        self.at = end;
+        self.after_stop = false;
+        Token { start, end, key, kind: Kind::Hidden, gap: Gap::Space, upper: 0, possessive: false }
     }
 
     fn mark(&mut self, piece: Piece, keys: &mut String) -> Token {
         let (start, from) = (self.at, keys.len());
         keys.push_str(&self.folded);
         self.at += piece.bytes;
+        self.after_stop = matches!(piece.c, '.' | ',' | ';' | ':' | '!' | '?');
         let key = (from, keys.len());
         Token { start, end: self.at, key, kind: Kind::Mark, gap: Gap::Space, upper: 0, possessive: false }
     }
@@ -138,6 +241,7 @@ impl<'t> Tokens<'t> {
         let (start, from) = (self.at, keys.len());
         let (mut end, mut upper, mut chars) = (start, 0, 0);
         let (mut kind, mut possessive, mut complete) = (Kind::Word, false, false);
+        self.after_stop = false;
         let mut next = Some(first);
         while let Some(piece) = next {
             match piece.class {
@@ -189,7 +293,14 @@ impl<'t> Tokens<'t> {
     fn piece(&mut self) -> Option<Piece> {
         let c = self.text.get(self.at..)?.chars().next()?;
         self.folded.clear();
-        Some(Piece { class: fold(c, &mut self.folded), bytes: c.len_utf8(), c })
+        let class = if c == '\r' { self.carriage_return() } else { fold(c, &mut self.folded) };
+        Some(Piece { class, bytes: c.len_utf8(), c })
+    }
+
+    /// What the carriage return at the position is: part of a line end, or one by itself.
+    fn carriage_return(&self) -> Class {
+        let after = self.text.as_bytes().get(self.at + 1..).unwrap_or_default();
+        if after.starts_with(b"\n") || after.starts_with(b"\r\n") { Class::Space } else { Class::Newline }
     }
 
     /// The name of the Greek letter at the position if no Greek letter stands beside it: "β" is "beta", but words of
@@ -232,7 +343,7 @@ pub(super) fn needs_blank(before: Kind, after: Kind) -> bool {
 /// assert_eq!(normalise_name("TNF-α  Blocker"), "tnf alpha blocker");
 /// ```
 pub fn normalise_name(name: &str) -> String {
-    let mut tokens = Tokens::new(name, usize::MAX);
+    let mut tokens = Tokens::new(name, usize::MAX, Source::Name);
     let (mut normalised, mut key, mut before) = (String::with_capacity(name.len()), String::new(), Kind::Mark);
     while let Some(token) = tokens.next(&mut key) {
         if needs_blank(before, token.kind) {

@@ -2,7 +2,8 @@
 
 use super::dictionary::{Dictionary, MAX_WORD};
 use super::inflect::other_numbers;
-use super::normalise::{Gap, Kind, Token, Tokens, needs_blank};
+use super::deidentified::is_placeholder_word;
+use super::normalise::{Gap, Kind, Source, Token, Tokens, needs_blank};
 use super::posting::{Postings, Rule};
 use fst::raw::{CompiledAddr, Output};
 
@@ -60,8 +61,8 @@ pub(super) struct Scan<'d, 't> {
 }
 
 impl<'d, 't> Scan<'d, 't> {
-    pub fn new(dictionary: &'d Dictionary, text: &'t str) -> Self {
-        let reader = Tokens::new(text, MAX_WORD);
+    pub fn new(dictionary: &'d Dictionary, text: &'t str, source: Source) -> Self {
+        let reader = Tokens::new(text, MAX_WORD, source);
         let (states, entries, found) = (Vec::new(), Vec::new(), Vec::new());
         Self { dictionary, reader, keys: String::new(), tokens: Vec::new(), dropped: 0, states, entries, found }
     }
@@ -74,6 +75,11 @@ impl<'d, 't> Scan<'d, 't> {
             self.tokens.push(token);
         }
         self.tokens.get(index).copied()
+    }
+
+    /// The text that is walked over.
+    pub fn text(&self) -> &'t str {
+        self.reader.text()
     }
 
     /// The normalised form of a token that is held.
@@ -124,7 +130,8 @@ impl<'d, 't> Scan<'d, 't> {
         let mut before: Option<Token> = None;
         for last in first..first.saturating_add(self.dictionary.longest_name) {
             let Some(token) = self.token(last) else { return };
-            if token.kind == Kind::TooLong || before.is_some() && token.gap == Gap::Break {
+            let unreadable = matches!(token.kind, Kind::TooLong | Kind::Hidden);
+            if unreadable || before.is_some() && token.gap.parts() {
                 return;
             }
             let closed = self.token(last + 1).is_none_or(|after| after.gap != Gap::Glued);
@@ -194,8 +201,11 @@ impl<'d, 't> Scan<'d, 't> {
         }
     }
 
-    /// Whether a name found here may be a mention, as its case tells.
+    /// Whether a name found here may be a mention, as its case tells, and whether it says anything at all.
     pub fn accepts(&self, first: usize, found: Found) -> bool {
+        if self.around(first, found.last).1.iter().all(|token| is_placeholder_word(self.key(token))) {
+            return false;
+        }
         let mut postings = Postings::at(&self.dictionary.postings, found.postings);
         postings.any(|posting| match posting.rule {
             Rule::AnyCase => true,
@@ -225,7 +235,7 @@ impl<'d, 't> Scan<'d, 't> {
         let longer = |token: &&Token| token.kind == Kind::Word && (5..64).contains(&(token.key.1 - token.key.0));
         let capitals = |token: &Token| token.upper.count_ones() as usize == token.key.1 - token.key.0;
         let (before, mention, after) = self.around(first, last);
-        let heading = mention.first().is_some_and(|token| token.gap == Gap::Break)
+        let heading = mention.first().is_some_and(|token| token.gap.parts())
             && after.first().is_some_and(|token| self.key(token) == ":");
         heading
             || before.iter().rev().take(HISTORY).find(longer).is_some_and(capitals)

@@ -1,9 +1,12 @@
 //! Words that the knowledge base does not know: misspelt names, new drugs.
 
 use super::dictionary::Dictionary;
+use super::deidentified::is_placeholder_word;
 use super::inflect::other_numbers;
-use super::normalise::{Gap, Kind};
+use super::lexicon::Lexicon;
+use super::normalise::{Gap, Kind, Token};
 use super::scan::Scan;
+use bytes::Bytes;
 
 /// Fewest and most letters of an unknown term.
 const LETTERS: std::ops::RangeInclusive<usize> = 6..=40;
@@ -44,26 +47,30 @@ const SUFFIXES: [(&str, &[&str]); 27] = [
 
 const PREFIXES: [&str; 12] = ["un", "non", "re", "pre", "post", "over", "under", "out", "mis", "dis", "in", "sub"];
 
-const TITLES: [&str; 6] = ["dr", "miss", "mr", "mrs", "ms", "prof"];
+/// Words after a person's name that make it the name of something else: "McMurray test".
+const EPONYMS: &[&str] = &[
+    "anomaly", "classification", "criteria", "deformity", "disease", "disorder", "fracture", "grade", "index", "maneuver", "manoeuvre",
+    "operation", "phenomenon", "procedure", "reflex", "repair", "scale", "score", "sign", "signs", "stage", "syndrome", "test",
+    "tests", "triad", "ulcer",
+];
 
-impl Dictionary {
-    /// Whether unknown terms can be reported: the names and definitions must hold enough words (8,000, with the built-in
-    /// list) to know plain English when they see it.
-    pub fn knows_enough_words(&self) -> bool {
-        self.words.len() >= MIN_KNOWN
-    }
+/// Words after the name of a place.
+const PLACES: &[&str] = &[
+    "avenue", "ave", "boulevard", "building", "center", "centre", "church", "city", "clinic", "college", "county", "drive",
+    "elementary", "high", "hospital", "lane", "medical", "park", "road", "school", "state", "street", "university", "valley",
+];
 
-    /// Whether the token at a position is a word that neither the knowledge base nor plain English knows.
-    pub(super) fn is_unknown_term(&self, scan: &mut Scan, at: usize) -> bool {
-        let Some(token) = scan.token(at) else { return false };
-        let word = scan.key(&token);
-        token.kind == Kind::Word
-            && token.gap != Gap::Glued
-            && LETTERS.contains(&word.len())
-            && word.bytes().all(|b| b.is_ascii_lowercase())
-            && !self.knows(word)
-            && !is_in_address(scan, at)
-            && !is_surname(scan, at)
+/// Words that are known, and those that are like them.
+struct Known<'d> {
+    words: &'d fst::Set<Bytes>,
+    lexicon: &'static Lexicon,
+    /// Whether rare English words are among them.
+    rare: bool,
+}
+
+impl Known<'_> {
+    fn contains(&self, word: &str) -> bool {
+        self.words.contains(word) || self.lexicon.common.contains(word) || self.rare && self.lexicon.rare.contains(word)
     }
 
     /// Whether a normalised word of a-z is known, with or without a usual prefix.
@@ -79,19 +86,90 @@ impl Dictionary {
             let mut letters = stem.chars();
             let doubled = letters.next_back().is_some_and(|last| letters.next_back() == Some(last));
             let single = stem.get(..stem.len() - 1).filter(|_| doubled);
-            single.is_some_and(|single| self.words.contains(single))
+            single.is_some_and(|single| self.contains(single))
                 || replaced.iter().any(|end| self.knows_number(&format!("{stem}{end}")))
         };
         self.knows_number(word) || SUFFIXES.iter().any(|(suffix, replaced)| known_before(suffix, replaced))
     }
 
     fn knows_number(&self, word: &str) -> bool {
-        let mut known = self.words.contains(word);
+        let mut known = self.contains(word);
         if !known {
-            other_numbers(word, |stem, ending| known = known || self.words.contains(format!("{stem}{ending}")));
+            other_numbers(word, |stem, ending| known = known || self.contains(&format!("{stem}{ending}")));
         }
         known
     }
+}
+
+impl Dictionary {
+    /// Whether unknown terms can be reported: the names and definitions must hold enough words (8,000, with the built-in
+    /// list) to know plain English when they see it.
+    pub fn knows_enough_words(&self) -> bool {
+        self.words.len() >= MIN_KNOWN
+    }
+
+    /// Whether the token at a position is a word that neither the knowledge base nor plain English knows, and no person's
+    /// name.
+    pub(super) fn is_unknown_term(&self, scan: &mut Scan, at: usize) -> bool {
+        let Some(token) = scan.token(at) else { return false };
+        let word = scan.key(&token);
+        let readable = token.kind == Kind::Word
+            && token.gap != Gap::Glued
+            && LETTERS.contains(&word.len())
+            && word.bytes().all(|b| b.is_ascii_lowercase());
+        if !readable || self.words.contains(word) {
+            return false;
+        }
+        let (word, lexicon) = (word.to_owned(), Lexicon::get());
+        let mut known = Known { words: &self.words, lexicon, rare: true };
+        if known.knows(&word) {
+            // "Tylenol" is a brand, "housekeeper" is none.
+            known.rare = false;
+            if lexicon.is_name(&word) || !is_proper(scan, at, &token) || known.knows(&word) {
+                return false;
+            }
+        }
+        !is_placeholder_word(&word) && !is_in_address(scan, at) && !is_person(scan, at, &token, &word) && !is_place(scan, at)
+    }
+}
+
+/// Whether a word has a capital inside a sentence, where the word before has none.
+fn is_proper(scan: &mut Scan, at: usize, token: &Token) -> bool {
+    let Some(before) = at.checked_sub(1).and_then(|before| scan.token(before)) else { return false };
+    let between = scan.text().get(before.end..token.start).unwrap_or_default();
+    let goes_on = match before.kind {
+        Kind::Word => before.upper == 0,
+        Kind::Mark => matches!(scan.key(&before), "," | "("),
+        Kind::TooLong | Kind::Hidden => false,
+    };
+    token.upper == 1 && goes_on && !token.gap.parts() && !between.contains(['\n', '\r'])
+}
+
+/// Whether a word is a surname, or stands after a given name or an initial.
+fn is_person(scan: &mut Scan, at: usize, token: &Token, word: &str) -> bool {
+    if token.upper & 1 == 0 {
+        return false;
+    }
+    let mut near = |at: Option<usize>| {
+        let token = at.and_then(|at| scan.token(at))?;
+        Some((token, scan.key(&token).to_owned()))
+    };
+    let is_eponym = near(Some(at + 1)).is_some_and(|(_, key)| EPONYMS.contains(&key.as_str()));
+    let (before, earlier) = (near(at.checked_sub(1)), near(at.checked_sub(2)));
+    let after_given = before.as_ref().is_some_and(|(before, key)| {
+        before.upper & 1 == 1 && !token.gap.parts() && Lexicon::get().given.contains(key)
+    });
+    let after_initial = before.is_some_and(|(before, key)| {
+        let initial = earlier.is_some_and(|(earlier, key)| earlier.upper == 1 && key.len() == 1 && earlier.end == before.start);
+        key == "." && initial
+    });
+    !is_eponym && (after_given || after_initial || Lexicon::get().is_name(word))
+}
+
+/// Whether a word with a capital stands before "Hospital", "Street" and the like.
+fn is_place(scan: &mut Scan, at: usize) -> bool {
+    let (Some(token), Some(after)) = (scan.token(at), scan.token(at + 1)) else { return false };
+    token.upper & 1 == 1 && after.upper & 1 == 1 && after.gap == Gap::Space && PLACES.contains(&scan.key(&after))
 }
 
 /// Whether a word is a piece of "example.org" or "someone@example.org".
@@ -103,16 +181,6 @@ fn is_in_address(scan: &mut Scan, at: usize) -> bool {
         matches!(scan.key(&mark), "." | "@") && left.end == mark.start && mark.end == right.start
     };
     joins(at + 1, at, at + 2) || at >= 2 && joins(at - 1, at - 2, at)
-}
-
-/// Whether a word follows "Dr" or "Mr.".
-fn is_surname(scan: &mut Scan, at: usize) -> bool {
-    let mut before = |steps: usize| {
-        let token = scan.token(at.checked_sub(steps)?)?;
-        Some(scan.key(&token).to_owned())
-    };
-    let title = if before(1).as_deref() == Some(".") { before(2) } else { before(1) };
-    title.is_some_and(|title| TITLES.contains(&title.as_str()))
 }
 
 #[cfg(test)]
