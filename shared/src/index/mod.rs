@@ -22,12 +22,15 @@ use crate::kb::ConceptId;
 use crate::numbers::Numbers;
 use crate::score::{Candidate, Score};
 use bytes::Bytes;
-use hnsw::Graph;
+use hnsw::{Graph, Nodes};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use vectors::Vectors;
 
 const FORMAT: Format = Format { magic: b"PELINDEX", version: 3, name: "index" };
+
+/// An index with a graph in which equal rows share a node, which a build that knows no such graph must not read.
+const FORMAT_SHARED: Format = Format { version: 4, ..FORMAT };
 
 /// How a value is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,17 +95,16 @@ impl Index {
         let mut sections: Vec<(&str, &[u8])> = vec![("concepts", bytemuck::cast_slice(&concepts))];
         sections.extend(bodies.iter().map(|(name, body)| (*name, body.as_slice())));
         let graph = match info.hnsw {
-            None => None,
+            None => Vec::new(),
             Some(options) => {
                 let plain = container::write(FORMAT, info, &sections)?;
                 let vectors = read_vectors(&Container::read(FORMAT, &Bytes::from(plain), Check::Trusted)?, info)?;
-                Some(hnsw::sections(&vectors, dim, options)?)
+                hnsw::sections(&vectors, dim, rows.len(), options)?
             }
         };
-        if let Some(graph) = &graph {
-            sections.extend(hnsw::SECTIONS.into_iter().zip(graph.iter().map(Vec::as_slice)));
-        }
-        container::write(FORMAT, info, &sections)
+        sections.extend(graph.iter().map(|(name, body)| (*name, body.as_slice())));
+        let shared = graph.len() > hnsw::SECTIONS.len();
+        container::write(if shared { FORMAT_SHARED } else { FORMAT }, info, &sections)
     }
 
     /// Reads an index; vectors are used where the bytes lie.
@@ -110,7 +112,8 @@ impl Index {
     /// # Errors
     /// If the file is cut short, altered, of another version, or its parts do not fit together.
     pub fn from_bytes(bytes: &Bytes, check: Check) -> Result<Self> {
-        let container = Container::<IndexInfo>::read(FORMAT, bytes, check)?;
+        let shared = bytes.get(8..12) != Some(&FORMAT.version.to_le_bytes());
+        let container = Container::<IndexInfo>::read(if shared { FORMAT_SHARED } else { FORMAT }, bytes, check)?;
         let info = container.fields.clone();
         if info.dim == 0 {
             return Err(Error::artifact("the index: expected a dimension above 0, found 0"));
@@ -123,8 +126,15 @@ impl Index {
         let graph = match info.hnsw {
             None => None,
             Some(_) => {
+                let nodes = match shared {
+                    false => Nodes::Single(info.rows),
+                    true => {
+                        let [members, starts] = hnsw::SHARED_SECTIONS.map(|name| container.section(name));
+                        Nodes::new([members?, starts?], info.rows)?
+                    }
+                };
                 let [links, entries, upper] = hnsw::SECTIONS.map(|name| container.section(name));
-                Some(Graph::new([links?, entries?, upper?], info.rows)?)
+                Some(Graph::new([links?, entries?, upper?], nodes)?)
             }
         };
         Ok(Self { info, vectors, concepts, graph, firsts: Vec::new(), mix: 0.0 })
