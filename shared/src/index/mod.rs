@@ -112,8 +112,9 @@ impl Index {
     /// # Errors
     /// If the file is cut short, altered, of another version, or its parts do not fit together.
     pub fn from_bytes(bytes: &Bytes, check: Check) -> Result<Self> {
-        let shared = bytes.get(8..12) != Some(&FORMAT.version.to_le_bytes());
-        let container = Container::<IndexInfo>::read(if shared { FORMAT_SHARED } else { FORMAT }, bytes, check)?;
+        let format = format_of(bytes);
+        let shared = format.version == FORMAT_SHARED.version;
+        let container = Container::<IndexInfo>::read(format, bytes, check)?;
         let info = container.fields.clone();
         if info.dim == 0 {
             return Err(Error::artifact("the index: expected a dimension above 0, found 0"));
@@ -158,6 +159,26 @@ impl Index {
     /// If there is no such row.
     pub fn vector(&self, row: usize) -> Vec<f32> {
         self.vectors.row(row, self.info.dim)
+    }
+
+    /// The concept of each row, ascending.
+    pub fn concepts(&self) -> impl Iterator<Item = ConceptId> + '_ {
+        self.concepts.get().iter().map(|concept| ConceptId(*concept))
+    }
+
+    /// The bytes of an index with another number of nodes kept while searching its graph; nothing else changes.
+    ///
+    /// # Errors
+    /// As [`Index::from_bytes`].
+    pub fn with_ef_search(bytes: &Bytes, ef_search: usize) -> Result<Vec<u8>> {
+        let format = format_of(bytes);
+        let container = Container::<IndexInfo>::read(format, bytes, Check::Trusted)?;
+        let mut info = container.fields.clone();
+        if let Some(options) = &mut info.hnsw {
+            options.ef_search = ef_search;
+        }
+        let sections: Vec<(&str, &[u8])> = container.sections().collect();
+        container::write(format, &info, &sections)
     }
 
     /// The highest concept that a row stands for.
@@ -253,6 +274,11 @@ impl Index {
     fn check(&self, queries: &[f32]) {
         assert!(queries.len().is_multiple_of(self.info.dim), "{} values are no whole number of queries", queries.len());
     }
+}
+
+/// The format that the bytes of an index say they have, the newest if it is none that this build reads.
+fn format_of(bytes: &Bytes) -> Format {
+    if bytes.get(8..12) == Some(&FORMAT.version.to_le_bytes()) { FORMAT } else { FORMAT_SHARED }
 }
 
 /// The rows of a concept, where `concepts` are those of all rows, ascending.
