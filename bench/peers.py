@@ -44,7 +44,7 @@ def arguments():
     ours.add_argument("--pel", type=pathlib.Path, help="the binary: `PEL bench --json ...` runs once per round")
     ours.add_argument("--bundle", type=pathlib.Path, help="the bundle that it uses")
     ours.add_argument("--int8-bundle", type=pathlib.Path, help="a bundle with an int8 encoder; without it that is not measured")
-    ours.add_argument("--pel-args", default="", help="further arguments for `pel bench`, as one string")
+    ours.add_argument("--pel-args", default="", help="arguments for `pel bench`, as one string; they take the place of this script's own")
     ours.add_argument("--web-package", type=pathlib.Path, help="folder of our package for WebAssembly, with a BenchEncoder")
     ours.add_argument("--int8-model", type=pathlib.Path, help="folder with an int8 encoder for it")
     what = parser.add_argument_group("searching and notes")

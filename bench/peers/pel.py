@@ -23,13 +23,31 @@ NEEDED = {
 }
 
 
+def joined(*lists):
+    """Arguments as one list, each option as the first list says that has it: `pel` refuses an option that is given twice."""
+    taken, all = set(), []
+    for arguments in lists:
+        own, skips = set(), False
+        for argument in map(str, arguments):
+            # A value goes with its option; a negative number is a value.
+            if argument.startswith("--") or len(argument) == 2 and argument[0] == "-" and argument[1].isalpha():
+                name = argument.split("=")[0]
+                name = {"-k": "--k"}.get(name, name)
+                skips = name in taken
+                own.add(name)
+            if not skips:
+                all.append(argument)
+        taken |= own
+    return all
+
+
 def run_pel(options, *more, seconds=None):
-    """One run of `pel bench` with these further arguments, as what its JSON says."""
+    """One run of `pel bench` with these further arguments, as what its JSON says. What --pel-args says goes before our own."""
     least = options.seconds if seconds is None else seconds
-    command = [str(options.pel), "bench", "--json", "--bundle", str(options.bundle), "--seconds", str(least), *shlex.split(options.pel_args),
-               *map(str, more)]
+    ours = ["--seconds", least, *more]
     if options.int8_bundle:
-        command += ["--int8-bundle", str(options.int8_bundle)]
+        ours += ["--int8-bundle", options.int8_bundle]
+    command = [str(options.pel), "bench", *joined(["--json", "--bundle", options.bundle], shlex.split(options.pel_args), ours)]
     # Our threads are rayon's.
     environment = dict(os.environ, RAYON_NUM_THREADS=str(options.threads))
     done = subprocess.run(command, stdout=subprocess.PIPE, env=environment, text=True)

@@ -137,6 +137,11 @@ impl<T: DeserializeOwned> Container<T> {
         Ok(Self { fields: header.fields, sections, name })
     }
 
+    /// All sections with their names, in the order of these.
+    pub fn sections(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.sections.iter().map(|(name, body)| (name.as_str(), &body[..]))
+    }
+
     /// The bytes of a section.
     ///
     /// # Errors

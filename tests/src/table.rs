@@ -10,6 +10,7 @@ use pel_shared::linker::Linker;
 use pel_shared::nil::NilPolicy;
 use pel_shared::score::{Score, Scorer};
 use pel_trainer::device::OpenDevice;
+use pel_trainer::indexing::recall::Floor;
 use pel_trainer::indexing::{Recipe, build};
 use pel_trainer::work::WorkFolder;
 use serde::Deserialize;
@@ -83,6 +84,7 @@ pub fn recipe(table: &Table, precision: Precision) -> Recipe {
         precision: Precision::Int8,
         scorer: Scorer::Dual,
         hnsw: None,
+        floor: Floor::default(),
         nil: NilPolicy { threshold: Some(table.threshold), ..NilPolicy::default() },
         batch_tokens: 2048,
         bf16: false,

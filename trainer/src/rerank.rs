@@ -164,7 +164,7 @@ impl Scored {
         k: usize,
         top: usize,
     ) -> Result<Self> {
-        let ranked = evaluate::search(retriever, split, top.max(k), "searching")?;
+        let ranked = evaluate::judged(retriever, split, top.max(k), "searching")?;
         let scores = scores(reranker, split, &ranked, k, None)?;
         Ok(Self { ranked, scores })
     }
@@ -205,6 +205,10 @@ impl Retriever for Reranked<'_> {
 
     fn threshold(&self) -> Option<f32> {
         self.retriever.threshold()
+    }
+
+    fn decides(&self) -> bool {
+        self.retriever.decides()
     }
 
     fn first_stage(&self) -> Option<(&dyn Retriever, usize)> {

@@ -1,12 +1,7 @@
 //! Whether words have a short form's letters, in their order.
 
+use super::words::{is_postfixed, is_skipped};
 use crate::text::Span;
-
-/// Words that a long form may have without a letter of theirs in the short one.
-const FUNCTION_WORDS: [&str; 19] = [
-    "a", "also", "an", "and", "as", "at", "by", "for", "from", "in", "of", "on", "or", "that", "the", "this", "to",
-    "was", "with",
-];
 
 /// How well words must fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,15 +10,12 @@ pub enum Strictness {
     Loose,
     /// Also, every word but function words gives its first letter.
     Strict,
-    /// Also, every letter is the first of a word, and there are three or more: for short forms that are words too.
+    /// Also, every letter but one is the first of a word, and there are three or more: for short forms that could be words.
+    MostlyInitials,
+    /// Also, every letter is: for short forms that are words.
     Initials,
     /// As loose, from the first of the words.
     Whole,
-}
-
-/// Whether a word, in lower case, says nothing of its own.
-pub fn is_function_word(word: &str) -> bool {
-    FUNCTION_WORDS.binary_search(&word).is_ok()
 }
 
 /// How many of the last words are the long form; `None` if none are.
@@ -35,15 +27,19 @@ pub fn fitting(text: &str, short: Span, words: &[Span], strictness: Strictness) 
     let own: String = letters.iter().collect();
     // Nothing from before an earlier use of the short form itself.
     let first = words.iter().rposition(|word| *word == own).map_or(0, |at| at + 1);
-    let strict = matches!(strictness, Strictness::Strict | Strictness::Initials);
+    let strict = !matches!(strictness, Strictness::Loose | Strictness::Whole);
     let fits = initials(&letters, &words, strict);
     let last = words.last()?;
     let fits = (first..words.len()).filter_map(|at| {
         let (count, initials) = (words.len() - at, fits[at]?);
-        let strict_enough = !strict || !is_function_word(last) && (count > 1 || may_shorten(&own, last));
-        let shown = strictness != Strictness::Initials || letters.len() > 2 && initials == letters.len();
-        let fits =
-            strict_enough && shown && !is_function_word(&words[at]) && (strictness != Strictness::Whole || at == 0);
+        let strict_enough = !strict || !is_skipped(last) && (count > 1 || may_shorten(&own, last));
+        let shown = match strictness {
+            Strictness::MostlyInitials => letters.len() > 2 && initials > 1 && initials + 1 >= letters.len(),
+            Strictness::Initials => letters.len() > 2 && initials == letters.len(),
+            _ => true,
+        };
+        let begins = !is_skipped(&words[at]) && !is_postfixed(&words[at], words.get(at + 1).map(String::as_str));
+        let fits = strict_enough && shown && begins && (strictness != Strictness::Whole || at == 0);
         // The more letters at the starts of words, the better, and the fewer words.
         fits.then_some((2 * initials as isize - count as isize, at))
     });
@@ -74,7 +70,7 @@ fn initials(letters: &[char], words: &[String], strict: bool) -> Vec<Option<usiz
                 let goes_on = taken.filter_map(|next| following[at + 1][next]).max();
                 taking[at][from] = goes_on.max(ends.then_some(0usize)).map(|rest| rest + 1);
             }
-            let skipped = if !strict || is_function_word(word) { following[at + 1][from] } else { None };
+            let skipped = if !strict || is_skipped(word) { following[at + 1][from] } else { None };
             following[at][from] = skipped.max(taking[at][from]);
         }
     }

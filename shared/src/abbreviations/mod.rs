@@ -3,17 +3,20 @@
 //! The road is that of Schwartz and Hearst ("A simple algorithm for identifying abbreviation definitions in biomedical text",
 //! 2003): the long form stands right before the bracket, and has the short form's letters in their order, the first at
 //! the start of a word. Where several beginnings fit, the one is taken with the most letters at the starts of words for its
-//! length. Text that lost its brackets is read too, more strictly: "small for gestational age sga".
+//! length. Text that lost its brackets is read too, more strictly: "small for gestational age sga". What looks like a word of the
+//! language needs more letters at the starts of words than what does not, so that "Symptoms include" is not what "sinus" stands
+//! for; marks of lists and references define nothing. `bench/abbreviations.py` measures it.
 
 mod fit;
+mod words;
 
-use crate::detect;
 use crate::error::Result;
 use crate::text::{Mention, Span};
 use fit::{Strictness, fitting};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
+use words::{is_function_word, is_ordinary, is_pointer, is_pronounceable, is_roman};
 
 /// Characters of a short form in brackets.
 const SHORT: Range<usize> = 2..11;
@@ -23,26 +26,37 @@ const BARE: Range<usize> = 2..7;
 const BREAKS: [char; 10] = [',', '.', ';', ':', '(', ')', '[', ']', '!', '?'];
 /// Words of a long form that are looked at, at most.
 const WINDOW: usize = 15;
+/// Prefixes that are no part of a long form.
+const NEGATING: [&str; 2] = ["anti-", "non-"];
+/// Characters that a hyphen may join to a long form from the left, at most.
+const MOST_JOINED: usize = 40;
 
 /// The definitions of a text.
 #[derive(Debug, Default)]
 pub struct Abbreviations<'a> {
     text: &'a str,
+    /// Whether it has lists whose marks are Roman numerals in brackets.
+    lists: bool,
     /// By the short form in lower case, in the order of the text.
     definitions: HashMap<String, Vec<Definition>>,
 }
 
 /// Where a short form is defined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Definition {
-    short: Span,
-    long: Span,
+pub struct Definition {
+    /// The short form.
+    pub short: Span,
+    /// What it stands for.
+    pub long: Span,
+    /// Whether brackets show that it is a definition.
+    pub bracketed: bool,
 }
 
 impl<'a> Abbreviations<'a> {
     /// Finds the definitions of a text, in time linear in it.
     pub fn of(text: &'a str) -> Self {
-        let mut found = Self { text, definitions: HashMap::new() };
+        let lists = ["(i)", "(ii)", "(iii)"].iter().any(|mark| text.contains(mark));
+        let mut found = Self { text, lists, definitions: HashMap::new() };
         let words = words(text);
         for at in 1..words.len() {
             let opens = opens(text, &words[at - 1..=at]);
@@ -62,8 +76,16 @@ impl<'a> Abbreviations<'a> {
         let Some(end) = inside.find([')', ']', ';', ',', '(', '[']) else { return };
         let short = Span::new(start, start + inside[..end].trim_end().len());
         let before = window(self.text, words, at, &BREAKS[1..]);
-        if self.is_short(short) {
-            self.define(short, &words[before], Strictness::Loose);
+        if self.is_mark(short) {
+            // It defines nothing.
+        } else if self.is_short(short) {
+            let text = &self.text[short.start..short.end];
+            // "(apo)" and "(glu)" are short forms more often than words, "(renal)" and "(cysts)" are not.
+            let strictness = match is_ordinary(text) || is_pronounceable(text) && text.chars().count() > 3 {
+                true => Strictness::Initials,
+                false => Strictness::Loose,
+            };
+            self.define(short, &words[before], strictness, true);
         } else if inside[end..].starts_with([')', ']']) {
             // "SGA (small for gestational age)": the window is what stands in the bracket.
             let last = words.partition_point(|word| word.end <= short.end);
@@ -71,7 +93,7 @@ impl<'a> Abbreviations<'a> {
             if last > at + 1 && last - at <= WINDOW && self.is_short(outside) {
                 let long = Span::new(start, words[last - 1].end);
                 if fitting(self.text, outside, &words[at..last], Strictness::Whole) == Some(last - at) {
-                    self.add(outside, long);
+                    self.add(Definition { short: outside, long, bracketed: true });
                 }
             }
         }
@@ -83,12 +105,25 @@ impl<'a> Abbreviations<'a> {
         let text = &self.text[short.start..short.end];
         let count = text.chars().filter(|c| c.is_alphanumeric()).count();
         let joined = text.contains('-') && !text.contains(|c: char| c.is_numeric());
-        if !BARE.contains(&count) || joined || !self.is_short(short) || fit::is_function_word(&text.to_lowercase()) {
+        let lower = text.to_lowercase();
+        // A note in capitals writes its words like short forms.
+        if !BARE.contains(&count) || joined || !self.is_short(short) || is_function_word(&lower) {
             return;
         }
         let before = window(self.text, words, at, &BREAKS);
-        let strictness = if is_ordinary(text) { Strictness::Initials } else { Strictness::Strict };
-        self.define(short, &words[before], strictness);
+        let strictness = match (is_ordinary(&lower), is_pronounceable(&lower)) {
+            (true, _) => Strictness::Initials,
+            (false, true) => Strictness::MostlyInitials,
+            (false, false) => Strictness::Strict,
+        };
+        self.define(short, &words[before], strictness, false);
+    }
+
+    /// Whether what stands in brackets is the mark of a list, or points somewhere else.
+    fn is_mark(&self, span: Span) -> bool {
+        let text = &self.text[span.start..span.end];
+        // "(iv)" may be intravenous, unless there is "(i)" or "(iii)" too.
+        is_pointer(text) || self.lists && is_roman(text)
     }
 
     /// Whether it is as long as a short form and has two letters or more, in one word.
@@ -102,19 +137,21 @@ impl<'a> Abbreviations<'a> {
     }
 
     /// Adds a short form if words at the end of `before` fit it, or fit it without the "s" of a plural.
-    fn define(&mut self, short: Span, before: &[Span], strictness: Strictness) {
+    fn define(&mut self, short: Span, before: &[Span], strictness: Strictness, bracketed: bool) {
         let singular = self.text[short.start..short.end].ends_with('s').then(|| Span::new(short.start, short.end - 1));
         for short in std::iter::once(short).chain(singular) {
             if self.is_short(short)
                 && let Some(count) = fitting(self.text, short, before, strictness)
             {
-                let long = Span::new(before[before.len() - count].start, before[before.len() - 1].end);
-                return self.add(short, long);
+                let start = token_start(self.text, before[before.len() - count].start);
+                let long = Span::new(start, before[before.len() - 1].end);
+                return self.add(Definition { short, long, bracketed });
             }
         }
     }
 
-    fn add(&mut self, short: Span, long: Span) {
+    fn add(&mut self, definition: Definition) {
+        let Definition { short, long, .. } = definition;
         if long.len() <= short.len() {
             return;
         }
@@ -123,8 +160,15 @@ impl<'a> Abbreviations<'a> {
         // A text may say the same a thousand times.
         let said = before.last().is_some_and(|last| (text(last.short), text(last.long)) == (text(short), text(long)));
         if !said {
-            before.push(Definition { short, long });
+            before.push(definition);
         }
+    }
+
+    /// The definitions that were found, in the order of the text; one that says the same as the last of its short form is left out.
+    pub fn definitions(&self) -> impl Iterator<Item = Definition> + use<> {
+        let mut all: Vec<Definition> = self.definitions.values().flatten().copied().collect();
+        all.sort_unstable_by_key(|definition| (definition.short.start, definition.short.end));
+        all.into_iter()
     }
 
     /// What `short`, which stands at `place`, stands for: as the text said last before it, else as it says first.
@@ -298,6 +342,38 @@ fn window(text: &str, words: &[Span], at: usize, breaks: &[char]) -> Range<usize
     first..at
 }
 
+/// The start of what a hyphen joins to a word from the left: "2,6-diaminopurine", "alpha-1-antitrypsin".
+fn token_start(text: &str, word: usize) -> usize {
+    if !text[..word].ends_with('-') {
+        return word;
+    }
+    // What is against something, or not it, is something else.
+    if NEGATING.iter().any(|prefix| ends_with_word(&text[..word], prefix)) || text[..word].ends_with("--") {
+        return word;
+    }
+    // Brackets within the token are passed, one that is open there ends it.
+    let (mut start, mut closed) = (word, 0usize);
+    for (at, c) in text[..word].char_indices().rev().take(MOST_JOINED) {
+        match c {
+            ')' | ']' => closed += 1,
+            '(' | '[' if closed == 0 => break,
+            '(' | '[' => closed -= 1,
+            c if c.is_whitespace() || "/;:\"“”".contains(c) => break,
+            _ => {}
+        }
+        if closed == 0 && c != ',' {
+            start = at;
+        }
+    }
+    start
+}
+
+/// Whether a text ends with a word, whatever its case, before which there is none.
+fn ends_with_word(text: &str, word: &str) -> bool {
+    let Some(at) = text.len().checked_sub(word.len()).filter(|at| text.is_char_boundary(*at)) else { return false };
+    text[at..].eq_ignore_ascii_case(word) && !text[..at].ends_with(char::is_alphanumeric)
+}
+
 /// The end of a word with those that hyphens join to it.
 fn unit_end(text: &str, words: &[Span], at: usize) -> usize {
     let mut last = at;
@@ -314,14 +390,6 @@ fn unit(text: &str, words: &[Span], at: usize) -> Span {
         first -= 1;
     }
     Span::new(words[first].start, words[at].end)
-}
-
-/// Whether a word is one of the language, and written like one.
-fn is_ordinary(word: &str) -> bool {
-    let lower = word.to_lowercase();
-    let singular = lower.strip_suffix('s').unwrap_or(&lower);
-    word.chars().skip(1).all(|c| !c.is_uppercase())
-        && [lower.as_str(), singular].iter().any(|form| detect::is_ordinary(form) || fit::is_function_word(form))
 }
 
 #[cfg(test)]

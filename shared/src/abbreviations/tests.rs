@@ -70,6 +70,63 @@ fn definitions_whose_brackets_were_lost() {
 }
 
 #[test]
+fn words_before_a_word_are_no_long_form_of_it() {
+    check_none(&[
+        // s-i-n-u of "Symptoms include", p-ed-is of "palpable dorsalis": the letters fit, but these are words.
+        ("Symptoms include sinus pressure", "sinus"),
+        ("palpable dorsalis pedis pulses", "pedis"),
+        ("before starting taking stat doses", "stat"),
+        ("of the immunologic systems is", "is"),
+        ("PALPABLE DORSALIS PEDIS PULSES", "PEDIS"),
+        ("the test was over two weeks", "two"),
+        ("bleeding and rejection in experimental (renal) grafts", "renal"),
+        ("stenoses of the tested (stents)", "stents"),
+    ]);
+    check(&[
+        ("the mean arterial pressure map fell", "map", "mean arterial pressure"),
+        ("the interquartile range iqr was", "iqr", "interquartile range"),
+        ("urinary tract infections utis and", "utis", "urinary tract infections"),
+        ("apolipoprotein (apo) and apo", "apo", "apolipoprotein"),
+    ]);
+}
+
+#[test]
+fn marks_of_a_list_and_references_define_nothing() {
+    check_none(&[
+        ("(i) heart rate, intravenous volume (iv) and iv", "iv"),
+        ("it was refractory effusion fluid (Ref)", "Ref"),
+        ("highest risk group (Hughes et al., 2011) Hughes", "Hughes"),
+    ]);
+    check(&[("given intravenously (iv), iv", "iv", "intravenously")]);
+}
+
+#[test]
+fn a_long_form_begins_where_its_word_begins() {
+    check(&[
+        ("tissue type plasminogen activator (tPA). tPA", "tPA", "tissue type plasminogen activator"),
+        ("tissue-type plasminogen activator (tPA). tPA", "tPA", "tissue-type plasminogen activator"),
+        ("type 2 diabetes (T2D), T2D", "T2D", "type 2 diabetes"),
+        ("with 2,6-diaminopurine (DAP), DAP", "DAP", "2,6-diaminopurine"),
+        ("alpha-1-antitrypsin deficiency (ATD), ATD", "ATD", "alpha-1-antitrypsin deficiency"),
+        ("(-)-[125I]-cyanopindolol (CYP), CYP", "CYP", "(-)-[125I]-cyanopindolol"),
+        ("(the N-nitrosodimethylamine (NDMA), NDMA", "NDMA", "N-nitrosodimethylamine"),
+        // What is against a thing, or not it, is another thing.
+        ("anti-human immunodeficiency virus (HIV), HIV", "HIV", "human immunodeficiency virus"),
+        ("non-high-density lipoprotein (HDL), HDL", "HDL", "high-density lipoprotein"),
+    ]);
+}
+
+#[test]
+fn definitions_are_listed_in_the_order_of_the_text() {
+    let text = "Small for gestational age (SGA), the skeletal muscle skm, SGA.";
+    let found: Vec<(&str, &str, bool)> = Abbreviations::of(text)
+        .definitions()
+        .map(|found| (&text[found.short.start..found.short.end], &text[found.long.start..found.long.end], found.bracketed))
+        .collect();
+    assert_eq!(found, [("SGA", "Small for gestational age", true), ("skm", "skeletal muscle", false)]);
+}
+
+#[test]
 fn mentions_are_written_out() {
     let text = "Nanoparticles (NPs) in small for gestational age (SGA) infants: SGA infants, non-SGA ones, liposome-based NPs.";
     let mut reader = Reader::new(true);

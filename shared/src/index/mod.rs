@@ -22,12 +22,15 @@ use crate::kb::ConceptId;
 use crate::numbers::Numbers;
 use crate::score::{Candidate, Score};
 use bytes::Bytes;
-use hnsw::Graph;
+use hnsw::{Graph, Nodes};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use vectors::Vectors;
 
 const FORMAT: Format = Format { magic: b"PELINDEX", version: 3, name: "index" };
+
+/// An index with a graph in which equal rows share a node, which a build that knows no such graph must not read.
+const FORMAT_SHARED: Format = Format { version: 4, ..FORMAT };
 
 /// How a value is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,17 +95,16 @@ impl Index {
         let mut sections: Vec<(&str, &[u8])> = vec![("concepts", bytemuck::cast_slice(&concepts))];
         sections.extend(bodies.iter().map(|(name, body)| (*name, body.as_slice())));
         let graph = match info.hnsw {
-            None => None,
+            None => Vec::new(),
             Some(options) => {
                 let plain = container::write(FORMAT, info, &sections)?;
                 let vectors = read_vectors(&Container::read(FORMAT, &Bytes::from(plain), Check::Trusted)?, info)?;
-                Some(hnsw::sections(&vectors, dim, options)?)
+                hnsw::sections(&vectors, dim, rows.len(), options)?
             }
         };
-        if let Some(graph) = &graph {
-            sections.extend(hnsw::SECTIONS.into_iter().zip(graph.iter().map(Vec::as_slice)));
-        }
-        container::write(FORMAT, info, &sections)
+        sections.extend(graph.iter().map(|(name, body)| (*name, body.as_slice())));
+        let shared = graph.len() > hnsw::SECTIONS.len();
+        container::write(if shared { FORMAT_SHARED } else { FORMAT }, info, &sections)
     }
 
     /// Reads an index; vectors are used where the bytes lie.
@@ -110,7 +112,9 @@ impl Index {
     /// # Errors
     /// If the file is cut short, altered, of another version, or its parts do not fit together.
     pub fn from_bytes(bytes: &Bytes, check: Check) -> Result<Self> {
-        let container = Container::<IndexInfo>::read(FORMAT, bytes, check)?;
+        let format = format_of(bytes);
+        let shared = format.version == FORMAT_SHARED.version;
+        let container = Container::<IndexInfo>::read(format, bytes, check)?;
         let info = container.fields.clone();
         if info.dim == 0 {
             return Err(Error::artifact("the index: expected a dimension above 0, found 0"));
@@ -123,8 +127,15 @@ impl Index {
         let graph = match info.hnsw {
             None => None,
             Some(_) => {
+                let nodes = match shared {
+                    false => Nodes::Single(info.rows),
+                    true => {
+                        let [members, starts] = hnsw::SHARED_SECTIONS.map(|name| container.section(name));
+                        Nodes::new([members?, starts?], info.rows)?
+                    }
+                };
                 let [links, entries, upper] = hnsw::SECTIONS.map(|name| container.section(name));
-                Some(Graph::new([links?, entries?, upper?], info.rows)?)
+                Some(Graph::new([links?, entries?, upper?], nodes)?)
             }
         };
         Ok(Self { info, vectors, concepts, graph, firsts: Vec::new(), mix: 0.0 })
@@ -148,6 +159,26 @@ impl Index {
     /// If there is no such row.
     pub fn vector(&self, row: usize) -> Vec<f32> {
         self.vectors.row(row, self.info.dim)
+    }
+
+    /// The concept of each row, ascending.
+    pub fn concepts(&self) -> impl Iterator<Item = ConceptId> + '_ {
+        self.concepts.get().iter().map(|concept| ConceptId(*concept))
+    }
+
+    /// The bytes of an index with another number of nodes kept while searching its graph; nothing else changes.
+    ///
+    /// # Errors
+    /// As [`Index::from_bytes`].
+    pub fn with_ef_search(bytes: &Bytes, ef_search: usize) -> Result<Vec<u8>> {
+        let format = format_of(bytes);
+        let container = Container::<IndexInfo>::read(format, bytes, Check::Trusted)?;
+        let mut info = container.fields.clone();
+        if let Some(options) = &mut info.hnsw {
+            options.ef_search = ef_search;
+        }
+        let sections: Vec<(&str, &[u8])> = container.sections().collect();
+        container::write(format, &info, &sections)
     }
 
     /// The highest concept that a row stands for.
@@ -243,6 +274,11 @@ impl Index {
     fn check(&self, queries: &[f32]) {
         assert!(queries.len().is_multiple_of(self.info.dim), "{} values are no whole number of queries", queries.len());
     }
+}
+
+/// The format that the bytes of an index say they have, the newest if it is none that this build reads.
+fn format_of(bytes: &Bytes) -> Format {
+    if bytes.get(8..12) == Some(&FORMAT.version.to_le_bytes()) { FORMAT } else { FORMAT_SHARED }
 }
 
 /// The rows of a concept, where `concepts` are those of all rows, ascending.

@@ -118,14 +118,31 @@ fn what_is_no_number_comes_last() {
 
 #[test]
 fn the_nodes_kept_while_searching_can_be_changed() {
-    let vectors = random(400 * 8, 3);
-    let concepts: Vec<u32> = (0..400).collect();
+    let vectors = random(4000 * 16, 3);
+    let concepts: Vec<u32> = (0..4000).collect();
     let options = HnswOptions { ef_search: 10, ..HnswOptions::default() };
-    let mut index = index(&vectors, &concepts, &info(400, 8, Precision::Int8, Score::Dot, Some(options)));
-    let query = random(8, 1);
-    assert_eq!(index.search(&query, 50)[0].len(), 10);
-    index.set_ef_search(50);
-    assert_eq!(index.search(&query, 50)[0].len(), 50);
+    let mut index = index(&vectors, &concepts, &info(4000, 16, Precision::F32, Score::Dot, Some(options)));
+    let queries = random(40 * 16, 1);
+    let exact = index.search_exact(&queries, 10);
+    let hits = |index: &Index| -> usize {
+        let found = index.search(&queries, 10);
+        found.iter().zip(&exact).map(|(f, e)| f.iter().filter(|candidate| e.contains(candidate)).count()).sum()
+    };
+    let few = hits(&index);
+    index.set_ef_search(200);
+    assert!(few < hits(&index), "{few} of 400 (seeds 3 and 1)");
+}
+
+#[test]
+fn a_graph_gives_as_many_concepts_as_are_asked_for() {
+    let vectors = random(400 * 8, 3);
+    // Four rows a concept: ten nodes may hold three concepts.
+    let concepts: Vec<u32> = (0..400).map(|row| row / 4).collect();
+    let options = HnswOptions { ef_search: 10, ..HnswOptions::default() };
+    let index = index(&vectors, &concepts, &info(400, 8, Precision::Int8, Score::Dot, Some(options)));
+    for (k, expected) in [(50, 50), (100, 100), (500, 100)] {
+        assert_eq!(index.search(&random(8, 1), k)[0].len(), expected);
+    }
 }
 
 #[test]
@@ -293,4 +310,110 @@ fn a_template_counts_by_its_share() {
     check(&index, [(3, 0.96), (2, 0.6), (0, 0.0)]);
     index.set_mix(0.0);
     check(&index, [(0, 1.0), (2, 1.0), (3, 0.96)]);
+}
+
+/// `count` unit vectors, each `spread` from the first axis at most.
+fn crowd(count: usize, dim: usize, spread: f32, seed: u64) -> Vec<f32> {
+    let mut vectors = random(count * dim, seed);
+    for vector in vectors.chunks_exact_mut(dim) {
+        vector.iter_mut().for_each(|value| *value *= spread);
+        vector[0] += 1.0;
+        let norm = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
+        vector.iter_mut().for_each(|value| *value /= norm);
+    }
+    vectors
+}
+
+fn unit(count: usize, dim: usize, seed: u64) -> Vec<f32> {
+    let mut vectors = random(count * dim, seed);
+    for vector in vectors.chunks_exact_mut(dim) {
+        let norm = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
+        vector.iter_mut().for_each(|value| *value /= norm);
+    }
+    vectors
+}
+
+#[test]
+fn a_graph_finds_what_stands_beside_a_thousand_equal_rows() {
+    let (equal, others, dim) = (1000, 1000, 24);
+    let place = unit(1, dim, 3);
+    // Equal rows among the others, at every second place.
+    let (mut vectors, singles) = (Vec::new(), unit(others, dim, 4));
+    for single in singles.chunks_exact(dim) {
+        vectors.extend_from_slice(&place);
+        vectors.extend_from_slice(single);
+    }
+    let concepts: Vec<u32> = (0..(equal + others) as u32).collect();
+    for precision in [Precision::F32, Precision::Int8, Precision::Int4] {
+        let hnsw = Some(HnswOptions::default());
+        let index = index(&vectors, &concepts, &info(equal + others, dim, precision, Score::Cosine, hnsw));
+        let found = index.search(&singles, 1);
+        let lost = found.iter().enumerate().filter(|(at, found)| found[0].concept.0 as usize != 2 * at + 1).count();
+        assert_eq!(lost, 0, "{precision:?}");
+        // All of the equal ones, in concept order, more than the nodes that are kept while searching.
+        let found = &index.search(&place, 300)[0];
+        assert_eq!(found, &index.search_exact(&place, 300)[0], "{precision:?}");
+        assert!(names(found).iter().zip(0u32..).all(|(found, at)| *found == 2 * at), "{precision:?}");
+    }
+}
+
+#[test]
+fn a_graph_finds_what_stands_beside_a_crowd_of_nearly_equal_rows() {
+    for spread in [1e-6, 1e-3, 0.02] {
+        let (count, others, dim) = (600, 30, 16);
+        let mut vectors = crowd(count, dim, spread, 5);
+        let singles = unit(others, dim, 6);
+        vectors.extend_from_slice(&singles);
+        let concepts: Vec<u32> = (0..(count + others) as u32).collect();
+        for precision in [Precision::F32, Precision::Int8] {
+            let hnsw = Some(HnswOptions { ef_search: 50, ef_construction: 50, seed: 0 });
+            let index = index(&vectors, &concepts, &info(count + others, dim, precision, Score::Cosine, hnsw));
+            let found = index.search(&singles, 1);
+            let lost =
+                found.iter().enumerate().filter(|(at, found)| found[0].concept.0 as usize != count + at).count();
+            assert_eq!(lost, 0, "{spread} {precision:?}");
+        }
+    }
+}
+
+#[test]
+fn equal_rows_of_several_concepts_come_as_the_exact_search_has_them() {
+    // 40 places; concept c has the rows c % 40 and c % 7, so that nodes hold many concepts and concepts stand in two nodes.
+    let (places, dim) = (40, 8);
+    let all = unit(places, dim, 9);
+    let (mut vectors, mut concepts) = (Vec::new(), Vec::new());
+    for concept in 0..500u32 {
+        for place in [concept as usize % places, concept as usize % 7] {
+            vectors.extend_from_slice(&all[place * dim..(place + 1) * dim]);
+            concepts.push(concept);
+        }
+    }
+    let queries = [all.clone(), random(30 * dim, 10)].concat();
+    for precision in [Precision::F32, Precision::Int8, Precision::Int4] {
+        let hnsw = Some(HnswOptions::default());
+        let index = index(&vectors, &concepts, &info(concepts.len(), dim, precision, Score::Dot, hnsw));
+        for k in [1, 3, 20, 200, 600] {
+            assert_eq!(index.search(&queries, k), index.search_exact(&queries, k), "{precision:?} {k}");
+        }
+    }
+}
+
+#[test]
+fn a_graph_without_equal_rows_is_written_as_before_them() {
+    let version = |vectors: &[f32]| {
+        let rows: Vec<_> = (0..vectors.len() as u32 / 4).map(ConceptId).collect();
+        let info = info(rows.len(), 4, Precision::F32, Score::Dot, Some(HnswOptions::default()));
+        Index::build(vectors, &rows, &info).expect("sizes agree")[8]
+    };
+    let vectors = random(20 * 4, 1);
+    assert_eq!((version(&vectors), version(&vectors.repeat(2))), (3, 4));
+}
+
+#[test]
+fn an_index_of_an_unknown_version_is_refused() {
+    let info = info(1, 2, Precision::F32, Score::Dot, None);
+    let mut bytes = Index::build(&[1.0, 0.0], &[ConceptId(0)], &info).expect("sizes agree");
+    bytes[8] = 5;
+    let said = Index::from_bytes(&Bytes::from(bytes), Check::Trusted).err().map(|error| error.to_string());
+    assert!(said.as_ref().is_some_and(|said| said.contains("version 5, this build reads 4")), "{said:?}");
 }

@@ -93,6 +93,16 @@ impl Vectors {
         }
     }
 
+    /// What makes a row what it is: rows with the same cannot be told apart by any query.
+    pub fn identity(&self, row: usize, dim: usize) -> (&[u8], u32) {
+        match self {
+            Self::F32 { values } => (bytemuck::cast_slice(at(values.get(), row, dim)), 0),
+            Self::Int8 { codes, scales } => {
+                (bytemuck::cast_slice(at(codes.get(), row, dim)), scales.get()[row].to_bits())
+            }
+        }
+    }
+
     /// The similarities of queries with the rows of a range, but for those that are at most their query's threshold.
     ///
     /// # Shapes

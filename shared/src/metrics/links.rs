@@ -7,7 +7,7 @@ use serde::Serialize;
 /// A system's best candidate for one mention, and whether it is the right one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Answer {
-    /// The best candidate's score; `None` without a candidate.
+    /// The best candidate's score, infinite where it is linked at any score; `None` without a candidate.
     pub score: Option<f32>,
     /// Whether the best candidate is the mention's concept.
     pub right: bool,
@@ -74,7 +74,8 @@ pub fn widest_at_precision(
         if counts.right + counts.wrong < fewest {
             continue;
         }
-        let here = (next.map_or(score, |next| between(next, Some(score))), counts);
+        // A threshold is a number, also where what is linked at any score is all.
+        let here = (next.map_or(score.min(f32::MAX), |next| between(next, Some(score))), counts);
         if counts.precision() >= Some(wished) {
             widest = Some(here);
         }
@@ -110,6 +111,15 @@ mod tests {
         assert_eq!((counts.precision(), counts.recall()), (Some(0.5), Some(0.4)));
         assert_eq!(links_at(&six(), 2.0).precision(), None);
         assert_eq!(links_at(&[Answer { score: Some(f32::NAN), right: true, known: true }], -1.0).right, 0);
+    }
+
+    #[test]
+    fn what_is_linked_at_any_score_leaves_a_threshold_that_is_a_number() {
+        let answer = |score, right| Answer { score: Some(score), right, known: true };
+        let answers = [answer(f32::INFINITY, true), answer(0.5, false)];
+        let (threshold, counts) = widest_at_precision(&answers, 0.9, 1).expect("one is right");
+        assert_eq!((threshold, counts.right, counts.wrong), (0.5f32.next_up(), 1, 0));
+        assert_eq!(widest_at_precision(&answers[..1], 0.9, 1).map(|(threshold, _)| threshold), Ok(f32::MAX));
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //!
 //! A mention is NIL where its top score lies under the threshold, or where it has no candidate at all: the rule of
 //! [`NilPolicy`](crate::nil::NilPolicy). In curves and in the average precision NIL is the positive class and its score is
-//! the top score, negated; mentions with equal scores are taken in one step.
+//! the top score, negated; mentions with equal scores are taken in one step. A mention with an infinite score is linked whatever
+//! the threshold, as one is that bears its concept's name: no point of a curve rejects it.
 
 use super::Share;
 use serde::{Deserialize, Serialize};
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// What a system's best candidate says about one mention.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Top {
-    /// The best candidate's score; `None` without a candidate.
+    /// The best candidate's score, infinite where it is linked at any score; `None` without a candidate.
     pub score: Option<f32>,
     /// Whether the mention is NIL in truth.
     pub nil: bool,
@@ -86,7 +87,8 @@ fn sweep(tops: &[Top]) -> Vec<(f32, NilCounts)> {
     let mut steps = Vec::new();
     // `==` and not the total order: -0 and 0 are one score.
     let mut equals = rising.chunk_by(|a, b| a.0 == b.0).peekable();
-    while let Some(step) = equals.next() {
+    // What is linked at any score is rejected at none.
+    while let Some(step) = equals.next_if(|step| step[0].0 < f32::INFINITY) {
         let nil = step.iter().filter(|(_, nil)| *nil).count();
         counts.found += nil;
         counts.missed -= nil;
@@ -100,7 +102,7 @@ fn sweep(tops: &[Top]) -> Vec<(f32, NilCounts)> {
 
 /// A threshold that rejects `score` and links `next`: halfway, so that it holds for other mentions too.
 pub(super) fn between(score: f32, next: Option<f32>) -> f32 {
-    let Some(next) = next else { return score.next_up() };
+    let Some(next) = next.filter(|next| *next < f32::INFINITY) else { return score.next_up() };
     let half = score / 2.0 + next / 2.0;
     if half > score && half < next { half } else { next }
 }
@@ -155,7 +157,7 @@ pub fn average_precision(tops: &[Top]) -> Option<f64> {
     let mut before = 0.0;
     let add =
         |sum, point: &CurvePoint| sum + point.precision * (point.recall - std::mem::replace(&mut before, point.recall));
-    (!curve.is_empty()).then(|| curve.iter().fold(0.0, add))
+    tops.iter().any(|top| top.nil).then(|| curve.iter().fold(0.0, add))
 }
 
 /// Recall@k over all classes, NIL being one (micro-average; the PEL paper's table 4).
@@ -206,6 +208,19 @@ mod tests {
         let counts = NilCounts { found: 2, wrong: 1, missed: 2 };
         assert_eq!((counts.precision(), counts.recall(), counts.f1()), (Some(2.0 / 3.0), Some(0.5), Some(4.0 / 7.0)));
         assert_eq!(NilCounts::default().f1(), None);
+    }
+
+    #[test]
+    fn what_is_linked_at_any_score_is_rejected_at_none() {
+        // NIL at 0.25, a concept at 0.5, and two that bear a name: one of them is NIL.
+        let certain = Some(f32::INFINITY);
+        let all = tops(&[(Some(0.25), true), (Some(0.5), false), (certain, true), (certain, false)]);
+        let found: Vec<_> = nil_curve(&all).iter().map(|point| (point.threshold, point.precision, point.recall)).collect();
+        assert_eq!(found, [(0.375, 1.0, 0.5), (0.5f32.next_up(), 0.5, 0.5)]);
+        assert_eq!(average_precision(&all), Some(0.5));
+        assert_eq!(best_f1(&all), Some((0.375, NilCounts { found: 1, wrong: 0, missed: 1 })));
+        assert_eq!(nil_at(&all, f32::MAX), NilCounts { found: 1, wrong: 1, missed: 1 });
+        assert_eq!((best_f1(&all[2..]), average_precision(&all[2..])), (None, Some(0.0)));
     }
 
     #[test]

@@ -55,8 +55,11 @@ pub fn nil_intervals(mentions: &[(usize, Top)], threshold: f32, resamples: usize
 
 /// As [`average_precision`](super::average_precision), each mention as often as its document's weight says.
 fn weighted_average_precision(rising: &[(f32, usize, bool)], weights: &[usize]) -> Option<f64> {
+    let all: usize = rising.iter().map(|(_, document, nil)| if *nil { weights[*document] } else { 0 }).sum();
     let (mut found, mut called, mut sum) = (0usize, 0usize, 0.0);
-    for equals in rising.chunk_by(|a, b| a.0 == b.0) {
+    // What is linked at any score is never called NIL.
+    let judged = rising.partition_point(|(score, ..)| *score < f32::INFINITY);
+    for equals in rising[..judged].chunk_by(|a, b| a.0 == b.0) {
         let before = found;
         for (_, document, nil) in equals {
             called += weights[*document];
@@ -66,7 +69,7 @@ fn weighted_average_precision(rising: &[(f32, usize, bool)], weights: &[usize]) 
             sum += found as f64 / called as f64 * (found - before) as f64;
         }
     }
-    (found > 0).then(|| sum / found as f64)
+    (all > 0).then(|| sum / all as f64)
 }
 
 #[cfg(test)]

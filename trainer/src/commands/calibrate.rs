@@ -153,6 +153,13 @@ pub fn run(args: &CalibrateArgs, device: &DeviceArgs, json: bool) -> Result<()> 
         let [mix, spelling] = chosen;
         put(&args.bundle, Settings { nil: found.policy(), mix, spelling })?;
     }
+    if found.figures.rejects_all {
+        eprintln!(
+            "warning: the threshold {:.4} rejects every mention of the split {} that a threshold can: expected more mentions of either kind to choose \
+             by; --nil-threshold of `pel index` sets one by hand",
+            found.figures.threshold, found.split
+        );
+    }
     match json {
         true => println!("{record}"),
         false => println!("{}", text(&found, trial.before().threshold, args)),

@@ -1,7 +1,7 @@
 //! The threshold of NIL, chosen on a split: by the best F1 of NIL as in the PEL paper, or by the precision of links.
 
 use super::figures::Outcome;
-use super::nil_figures::{Chosen, NilFigures, answers, tops};
+use super::nil_figures::{Chosen, NilFigures, answers, rejects_all, tops};
 use super::{NilOf, Split};
 use crate::bundles;
 use crate::files::{io_error, write_whole};
@@ -80,8 +80,13 @@ impl Calibration {
                 Some(widest.map(|(threshold, _)| threshold).map_err(|best| unreachable(wished, best))?)
             }
         };
-        let threshold = threshold.ok_or_else(|| Error::input(format!("the split {name} has no NIL mention")))?;
-        let chosen = Chosen { nil, threshold, on: name.clone(), oracle: true };
+        let threshold = threshold.ok_or_else(|| {
+            Error::input(format!(
+                "the split {name} has no mention that a threshold decides on: each bears the name of its best concept, which is linked at any score"
+            ))
+        })?;
+        let rejects_all = rejects_all(&tops, threshold);
+        let chosen = Chosen { nil, threshold, on: name.clone(), oracle: true, rejects_all };
         let folder = corpus.canonicalize().map_err(|cause| io_error("reading the folder", corpus, cause))?;
         Ok(Self {
             corpus: folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),

@@ -129,7 +129,7 @@ fn search_protocol(linker: &Linker, device: &OpenDevice) -> String {
 pub(super) fn protocol(linker: &Linker, device: &OpenDevice, lifted: bool) -> String {
     let spelling = linker.bundle().manifest.view.spelling;
     format!(
-        "as `pel link` does it, names that the dictionary recognises{} and companions included, NIL by {}: {}",
+        "as `pel link` does it, names that the dictionary recognises{} and companions included, a mention that bears its best concept's name linked at any score, NIL of the others by {}: {}",
         if spelling > 0.0 { format!(", {spelling} of spelling in a score") } else { String::new() },
         if lifted { "the lifted score" } else { "score alone" },
         search_protocol(linker, device)
@@ -139,6 +139,15 @@ pub(super) fn protocol(linker: &Linker, device: &OpenDevice, lifted: bool) -> St
 /// The candidates of a link by the scores that NIL is judged by; all of a mention move together, so that their order stays.
 pub(super) fn ranked(link: &Link) -> Ranked {
     link.candidates.iter().map(|candidate| (candidate.concept, candidate.score + link.lift)).collect()
+}
+
+/// As [`ranked`], with an infinite score for the first where the decision is to link it at any.
+pub(super) fn judged(link: &Link) -> Ranked {
+    let mut ranked = ranked(link);
+    if let (true, Some(first)) = (link.named, ranked.first_mut()) {
+        first.1 = f32::INFINITY;
+    }
+    ranked
 }
 
 fn scored(candidates: &[Candidate]) -> Ranked {
@@ -228,11 +237,36 @@ impl Retriever for Road {
         self.0.policy().threshold
     }
 
+    fn decides(&self) -> bool {
+        true
+    }
+
     fn search(
         &self,
         queries: &[Query<'_>],
         k: usize,
         done: &mut dyn FnMut(usize) -> Result<()>,
+    ) -> Result<Vec<Ranked>> {
+        self.linked(queries, k, done, ranked)
+    }
+
+    fn judged(
+        &self,
+        queries: &[Query<'_>],
+        k: usize,
+        done: &mut dyn FnMut(usize) -> Result<()>,
+    ) -> Result<Vec<Ranked>> {
+        self.linked(queries, k, done, judged)
+    }
+}
+
+impl Road {
+    fn linked(
+        &self,
+        queries: &[Query<'_>],
+        k: usize,
+        done: &mut dyn FnMut(usize) -> Result<()>,
+        of: fn(&Link) -> Ranked,
     ) -> Result<Vec<Ranked>> {
         let linker = &self.0.linker;
         let options = LinkOptions { k, ..LinkOptions::default() };
@@ -241,7 +275,7 @@ impl Retriever for Road {
             interrupt::check()?;
             let prepared = prepare(linker, some)?;
             let vectors = linker.encode(&prepared)?;
-            found.extend(linker.finish(&prepared, &vectors, &options).iter().map(ranked));
+            found.extend(linker.finish(&prepared, &vectors, &options).iter().map(of));
             done(some.len())?;
         }
         Ok(found)

@@ -1,7 +1,7 @@
 //! The figures of one system on one split.
 
 use super::nil_figures::{NilFigures, Thresholds};
-use super::{By, Domains, Gold, Retriever, Split};
+use super::{By, Decisions, Domains, Gold, Retriever, Split};
 use pel_shared::lexical::Ranked;
 use pel_shared::metrics::{Interval, Share, bootstrap, bootstrap_macro, chance_of_first, macro_average, rank_of};
 use serde::Serialize;
@@ -35,6 +35,8 @@ pub struct Figures {
     /// NIL, an entry for each kind of NIL and each threshold; none if the split has no NIL, or there was nothing to choose a
     /// threshold by.
     pub nil: Vec<NilFigures>,
+    /// What is linked rightly, linked wrongly and called NIL, an entry for each threshold.
+    pub decisions: Vec<Decisions>,
 }
 
 /// What a ranker makes of candidates (BLINK, section 5.2.1). Its unnormalised accuracy is recall@1.
@@ -104,7 +106,7 @@ pub(super) struct Outcome<'a> {
     pub gold: &'a Gold,
     /// The place of the right concept among the candidates, 0 for the first.
     pub rank: Option<usize>,
-    /// The best candidate's score.
+    /// The best candidate's score, infinite where it is linked at any.
     pub score: Option<f32>,
     by_chance: Option<f64>,
 }
@@ -171,6 +173,7 @@ impl Figures {
             ranking,
             domains,
             nil: NilFigures::all(&outcomes, thresholds, &ks),
+            decisions: Decisions::all(retriever, &outcomes, thresholds),
         }
     }
 }

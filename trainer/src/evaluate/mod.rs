@@ -4,6 +4,7 @@
 
 mod args;
 mod calibration;
+mod decisions;
 pub mod dense;
 mod domains;
 mod figures;
@@ -16,6 +17,7 @@ mod within;
 
 pub use args::EvaluateArgs;
 pub use calibration::{Calibration, Rule, Settings, TOP, put};
+pub use decisions::{Decisions, WithConcept, WithoutConcept};
 pub use domains::{By, Domains, of_documents};
 pub use figures::{At, DomainFigures, Figures, MacroAt, Ranking, Recall};
 pub use gold::{Gold, NilOf, SeenBy, Split, SplitCounts, TrainingCounts, TrainingSplit};
@@ -94,6 +96,25 @@ pub trait Retriever {
     /// If a mention cannot be encoded, or `done` fails.
     fn search(&self, queries: &[Query<'_>], k: usize, done: &mut dyn FnMut(usize) -> Result<()>)
     -> Result<Vec<Ranked>>;
+
+    /// As [`Retriever::search`], with the scores that NIL is judged by: that of the first candidate is infinite where it is linked at
+    /// any score, as `pel link` links a mention to a concept of its very name.
+    ///
+    /// # Errors
+    /// As there.
+    fn judged(
+        &self,
+        queries: &[Query<'_>],
+        k: usize,
+        done: &mut dyn FnMut(usize) -> Result<()>,
+    ) -> Result<Vec<Ranked>> {
+        self.search(queries, k, done)
+    }
+
+    /// Whether it decides by itself what is linked, at [`Retriever::threshold`] or, without one, everything.
+    fn decides(&self) -> bool {
+        self.threshold().is_some()
+    }
 
     /// As [`Retriever::search`], among some concepts alone; nothing where a retriever can only search all.
     fn search_among(
@@ -240,6 +261,17 @@ pub fn evaluate(
             }
         }
     }
+    for (figures, nil) in rows.iter().flat_map(|figures| figures.nil.iter().map(move |nil| (figures, nil))) {
+        if nil.rejects_all {
+            let NilFigures { threshold, chosen_on, .. } = nil;
+            eprintln!(
+                "warning: {}: the threshold with the best F1 of NIL on the split {chosen_on} ({threshold:.4}) rejects every mention there that a \
+                 threshold can; its figures say nothing about the system. A split with more mentions of either kind chooses better: \
+                 --calibrate-split",
+                figures.system
+            );
+        }
+    }
     if measured.counts.in_kb == 0 {
         let split = &measured.counts.split;
         eprintln!(
@@ -273,14 +305,14 @@ pub fn measure(
     top: usize,
 ) -> Result<Figures> {
     let began = Instant::now();
-    let mut ranked = search(retriever, split, top, "searching")?;
+    let mut ranked = judged(retriever, split, top, "searching")?;
     split.settle(&mut ranked);
     let seconds = began.elapsed().as_secs_f64();
     let thresholds = match calibration {
         Some(other) => {
             // A ranker leaves the best score what it was.
             let by_score = retriever.first_stage().map_or(retriever, |(first, _)| first);
-            Thresholds::new(retriever, split, other, &search(by_score, other, 1, "calibrating")?, false)
+            Thresholds::new(retriever, split, other, &judged(by_score, other, 1, "calibrating")?, false)
         }
         None => Thresholds::new(retriever, split, split, &ranked, true),
     };
@@ -326,13 +358,27 @@ fn concepts(table: Option<&Path>, bundled: Option<KbFile>) -> Result<KbFile> {
 
 /// Ranks concepts for all mentions of a split, under a progress bar.
 pub(crate) fn search(retriever: &dyn Retriever, split: &Split, k: usize, doing: &'static str) -> Result<Vec<Ranked>> {
+    asked(retriever, split, doing, |queries, done| retriever.search(queries, k, done))
+}
+
+/// As [`search`], with the scores that NIL is judged by.
+pub(crate) fn judged(retriever: &dyn Retriever, split: &Split, k: usize, doing: &'static str) -> Result<Vec<Ranked>> {
+    asked(retriever, split, doing, |queries, done| retriever.judged(queries, k, done))
+}
+
+fn asked(
+    retriever: &dyn Retriever,
+    split: &Split,
+    doing: &'static str,
+    ask: impl FnOnce(&[Query<'_>], &mut dyn FnMut(usize) -> Result<()>) -> Result<Vec<Ranked>>,
+) -> Result<Vec<Ranked>> {
     let queries: Vec<Query<'_>> = split.queries().collect();
     let mut progress = Progress::new(doing, queries.len() as u64, "mentions");
     let mut done = |mentions: usize| {
         progress.advance(mentions as u64);
         interrupt::check()
     };
-    let ranked = retriever.search(&queries, k, &mut done).context(|| retriever.name().to_owned())?;
+    let ranked = ask(&queries, &mut done).context(|| retriever.name().to_owned())?;
     if ranked.len() != queries.len() {
         let (expected, found) = (queries.len(), ranked.len());
         return Err(Error::artifact(format!("{}: expected {expected} answers, found {found}", retriever.name())));

@@ -27,6 +27,8 @@ pub struct NilFigures {
     pub chosen_on: String,
     /// Whether that is the split measured on, so that precision, recall and F1 are better than they will be elsewhere.
     pub oracle: bool,
+    /// Whether the threshold, where a split chose it, rejects everything there that a threshold can reject.
+    pub rejects_all: bool,
     /// The counts at the threshold.
     pub counts: NilCounts,
     /// Precision of NIL.
@@ -56,6 +58,8 @@ pub(super) struct Chosen {
     pub threshold: f32,
     pub on: String,
     pub oracle: bool,
+    /// Whether it rejects, where it was chosen, all that a threshold can.
+    pub rejects_all: bool,
 }
 
 /// Every threshold that a system is measured at.
@@ -63,21 +67,32 @@ pub(super) struct Chosen {
 pub(super) struct Thresholds(pub Vec<Chosen>);
 
 impl Thresholds {
+    /// What a threshold that the retriever brings was chosen on, for all we know.
+    pub const BUNDLE: &str = "bundle";
+
     /// For each kind of NIL that `measured` has: the threshold with the best F1 on `chosen_on`, and the one that the
     /// retriever brings. `same` says that both splits are one.
     pub fn new(retriever: &dyn Retriever, measured: &Split, chosen_on: &Split, ranked: &[Ranked], same: bool) -> Self {
         let outcomes = Outcome::all(chosen_on, ranked);
         let mut all = Vec::new();
         for nil in kinds(measured) {
-            if let Some((threshold, _)) = best_f1(&tops(&outcomes, nil)) {
-                all.push(Chosen { nil, threshold, on: chosen_on.counts.split.clone(), oracle: same });
+            let tops = tops(&outcomes, nil);
+            if let Some((threshold, _)) = best_f1(&tops) {
+                let (on, rejects_all) = (chosen_on.counts.split.clone(), rejects_all(&tops, threshold));
+                all.push(Chosen { nil, threshold, on, oracle: same, rejects_all });
             }
             if let Some(threshold) = retriever.threshold() {
-                all.push(Chosen { nil, threshold, on: "bundle".into(), oracle: false });
+                all.push(Chosen { nil, threshold, on: Self::BUNDLE.into(), oracle: false, rejects_all: false });
             }
         }
         Self(all)
     }
+}
+
+/// Whether a threshold rejects all that have a score, but for those that are linked at any.
+pub(super) fn rejects_all(tops: &[Top], threshold: f32) -> bool {
+    let judged = || tops.iter().filter_map(|top| top.score).filter(|score| *score < f32::INFINITY);
+    judged().next().is_some() && judged().all(|score| score < threshold)
 }
 
 /// The kinds of NIL that are told apart on a split: all, and each alone if there are held-out mentions.
@@ -112,7 +127,7 @@ impl NilFigures {
     }
 
     pub(super) fn new(outcomes: &[Outcome<'_>], chosen: &Chosen, ks: &[usize]) -> Self {
-        let Chosen { nil, threshold, on, oracle } = chosen.clone();
+        let Chosen { nil, threshold, on, oracle, rejects_all } = chosen.clone();
         let looked_at: Vec<(usize, Option<usize>, Top)> = outcomes
             .iter()
             .filter(|outcome| nil.takes(outcome.gold))
@@ -135,6 +150,7 @@ impl NilFigures {
             threshold,
             chosen_on: on,
             oracle,
+            rejects_all,
             counts,
             precision: counts.precision(),
             recall: counts.recall(),

@@ -1,7 +1,7 @@
 //! The results as a whole: JSON for machines, tables with the protocol for readers.
 
 use super::figures::{RESAMPLES, SEED};
-use super::{At, By, DomainFigures, Figures, NilOf, Ranking, Recall, SeenBy, SplitCounts, TrainingCounts};
+use super::{At, By, Decisions, DomainFigures, Figures, NilOf, Ranking, Recall, SeenBy, SplitCounts, TrainingCounts};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use pel_shared::metrics::Interval;
 use serde::Serialize;
@@ -111,6 +111,13 @@ impl Evaluation {
             said.push_str(&self.domain_table(*by));
             said.push('\n');
         }
+        if let Some(table) = self.decision_table() {
+            let SplitCounts { in_kb, nil, .. } = &self.split;
+            said.push_str(&format!(
+                "\nDecisions in %, of the {in_kb} mentions whose concept the knowledge base has and of the {nil} others:\n{table}\n"
+            ));
+            said.push_str("Threshold: (where it was chosen). What bears the name of its best concept is linked at any score, by `link`.\n");
+        }
         match self.nil_table() {
             Some(table) => {
                 let SplitCounts { mentions, nil, .. } = &self.split;
@@ -122,6 +129,14 @@ impl Evaluation {
                     );
                 }
                 said.push_str(&format!(":\n{table}\n"));
+                for (figures, nil) in self.systems.iter().flat_map(|one| one.nil.iter().map(move |nil| (one, nil))) {
+                    if nil.rejects_all {
+                        said.push_str(&format!(
+                            "{}: the threshold {:.4} rejects every mention of {} that a threshold can: too few to choose by.\n",
+                            figures.system, nil.threshold, nil.chosen_on
+                        ));
+                    }
+                }
                 said.push_str("All classes: recall with NIL as a class; a rejected mention counts as NIL and has no candidates.\n");
             }
             None => said.push_str("\nNo mention of the split is NIL: nothing to measure there.\n"),
@@ -253,6 +268,23 @@ impl Evaluation {
         aligned(table, 2)
     }
 
+    /// What is linked rightly, linked wrongly and called NIL; nothing where no system decides.
+    fn decision_table(&self) -> Option<String> {
+        let head = ["System", "Threshold", "Linked rightly", "Linked wrongly", "Called NIL", "Others: NIL", "Others: linked"];
+        let mut table = table(head.map(str::to_owned).to_vec());
+        for system in &self.systems {
+            for Decisions { threshold, chosen_on, with_concept, without_concept, .. } in &system.decisions {
+                let shown = |at: &At| with_interval(at.recall, at.interval);
+                let known = [&with_concept.right, &with_concept.wrong, &with_concept.nil].map(shown);
+                let others = [&without_concept.nil, &without_concept.linked].map(shown);
+                let mut row = vec![system.system.clone(), format!("{} ({chosen_on})", written(*threshold))];
+                row.extend(known.into_iter().chain(others));
+                table.add_row(row);
+            }
+        }
+        (table.row_count() > 0).then(|| aligned(table, 1))
+    }
+
     fn nil_table(&self) -> Option<String> {
         let ks = &self.systems.iter().find_map(|system| system.nil.first())?.all_classes;
         let kinds = self.split.held_out > 0;
@@ -266,12 +298,7 @@ impl Evaluation {
                 let mut row = vec![system.system.clone()];
                 let kind = if nil.nil == NilOf::All { "both" } else { nil.nil.words() };
                 row.extend(kinds.then(|| format!("{kind}, {}", percent(Some(nil.base_rate)))));
-                // Below every score: nothing is to be told apart there.
-                let threshold = match nil.threshold > f32::MIN {
-                    true => format!("{:.4}", nil.threshold),
-                    false => "none".to_owned(),
-                };
-                row.push(format!("{threshold} ({})", nil.chosen_on));
+                row.push(format!("{} ({})", written(Some(nil.threshold)), nil.chosen_on));
                 row.extend([nil.precision, nil.recall, nil.f1].map(percent));
                 row.push(with_interval(nil.au_pr, nil.intervals.au_pr));
                 row.extend(nil.all_classes.iter().map(|at| percent(at.recall)));
@@ -279,6 +306,14 @@ impl Evaluation {
             }
         }
         Some(aligned(table, if kinds { 2 } else { 1 }))
+    }
+}
+
+/// A threshold; one below every score tells nothing apart.
+fn written(threshold: Option<f32>) -> String {
+    match threshold {
+        Some(threshold) if threshold > f32::MIN => format!("{threshold:.4}"),
+        _ => "none".to_owned(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The mentions of a split on the road of `pel link`, encoded once, so that a bundle's settings can be tried on them.
 
-use super::dense::{batches, prepare, protocol, ranked};
+use super::dense::{batches, judged, prepare, protocol};
 use super::{Query, Split};
 use crate::bundles;
 use crate::device::{DeviceArgs, OpenDevice, Work};
@@ -102,7 +102,8 @@ impl Trial {
         Ok(right as f64 / golds.flatten().count().max(1) as f64)
     }
 
-    /// The best `k` concepts of each mention, and what tells beside the score whether its concept is known.
+    /// The best `k` concepts of each mention with the scores that NIL is judged by, and what tells beside the score whether its concept
+    /// is known.
     ///
     /// # Errors
     /// If a concept is damaged, or the run is interrupted.
@@ -119,7 +120,7 @@ impl Trial {
             if with_signs {
                 signs.extend(self.linker.signs(prepared, vectors, &links)?);
             }
-            all.extend(links.iter().map(ranked));
+            all.extend(links.iter().map(judged));
         }
         Ok((all, signs))
     }

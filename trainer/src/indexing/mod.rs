@@ -1,8 +1,9 @@
 //! From a knowledge base and an encoder to a bundle.
 
+pub mod recall;
 mod vectors;
 
-pub use vectors::{Rows, rows};
+pub use vectors::{CutTexts, Rows, rows};
 
 use crate::device::OpenDevice;
 use crate::work::WorkFolder;
@@ -23,10 +24,8 @@ use pel_shared::nil::NilPolicy;
 use pel_shared::score::Scorer;
 use pel_shared::text::Span;
 use pel_shared::tokens::Tokens;
+use recall::{Against, Floor, K, QUERIES};
 use vectors::{Encoding, Vectors};
-
-/// Vectors of an index that it is searched for, to see what it finds of the exact search's best.
-pub const QUERIES: usize = 256;
 
 /// What a bundle is made of.
 pub struct Recipe {
@@ -48,6 +47,8 @@ pub struct Recipe {
     pub scorer: Scorer,
     /// A graph for approximate search.
     pub hnsw: Option<HnswOptions>,
+    /// What the graph must find.
+    pub floor: Floor,
     /// When a mention is NIL.
     pub nil: NilPolicy,
     /// Tokens of one encoder batch, padding included.
@@ -64,11 +65,19 @@ pub struct Built {
     pub manifest: Manifest,
     /// Concepts of which nothing is left after normalising.
     pub without_rows: Vec<ConceptId>,
-    /// Texts that did not fit into their window.
-    pub cut: usize,
-    /// The share of the exact f32 search's best 64 concepts that the index finds, over [`QUERIES`] of its own vectors as queries, or as many as there are;
-    /// nothing where the index is that search.
-    pub kept: Option<f64>,
+    /// Texts, and how many did not fit into their window.
+    pub cut: CutTexts,
+    /// What the index finds, where it is not the exact search over floats itself.
+    pub found: Option<Found>,
+}
+
+/// What an index finds: recall@[`K`] over [`QUERIES`] of its own vectors as queries, or as many as there are.
+#[derive(Clone, Copy, Debug)]
+pub struct Found {
+    /// Against the exact search over the vectors that it keeps.
+    pub recall: f64,
+    /// Against the exact search over the vectors before they were rounded, with these as queries; nothing where they are not.
+    pub before_rounding: Option<f64>,
 }
 
 /// Builds a bundle; `work` keeps the vectors of a run that was stopped.
@@ -86,6 +95,7 @@ pub fn build(recipe: Recipe, device: &OpenDevice, work: &WorkFolder) -> Result<B
         precision,
         scorer,
         hnsw,
+        floor,
         nil,
         batch_tokens,
         bf16,
@@ -110,7 +120,7 @@ pub fn build(recipe: Recipe, device: &OpenDevice, work: &WorkFolder) -> Result<B
     };
     let vectors = rows.spread(&pooled);
 
-    let index_info = IndexInfo {
+    let mut index_info = IndexInfo {
         rows: rows.concepts.len(),
         dim: vectors.len() / rows.concepts.len(),
         precision,
@@ -121,8 +131,8 @@ pub fn build(recipe: Recipe, device: &OpenDevice, work: &WorkFolder) -> Result<B
         // A million vectors take an hour on two cores.
         eprintln!("building a graph over {} vectors", index_info.rows);
     }
-    let index = Bytes::from(Index::build(&vectors, &rows.concepts, &index_info)?);
-    let kept = measure(&vectors, &rows, &index_info, &index)?;
+    let mut index = Bytes::from(Index::build(&vectors, &rows.concepts, &index_info)?);
+    let found = measure(&vectors, &rows.concepts, &mut index_info, &mut index, floor, view.mix)?;
     // After the concepts: their vectors are better from floats, and made only once.
     for (config, weights) in [(names::CONFIG, names::WEIGHTS), (names::ENTITY_CONFIG, names::ENTITY_WEIGHTS)] {
         if let (Precision::Int8, Some(floats)) = (info.precision, parts.0.get(weights)) {
@@ -151,7 +161,7 @@ pub fn build(recipe: Recipe, device: &OpenDevice, work: &WorkFolder) -> Result<B
     let written = serde_json::to_vec_pretty(&manifest)
         .map_err(|cause| Error::artifact("writing the manifest").caused_by(cause))?;
     parts.0.insert(names::MANIFEST.into(), written.into());
-    Ok(Built { parts, manifest, without_rows: rows.without_rows, cut: rows.cut, kept })
+    Ok(Built { parts, manifest, without_rows: rows.without_rows, cut: rows.cut, found })
 }
 
 /// Puts the token vectors of all rows among the files.
@@ -195,20 +205,44 @@ fn quantise(config: &[u8], weights: &Bytes) -> Result<Bytes> {
     Ok(cpu::quantise(&BertConfig::from_bytes(config)?, weights)?.into())
 }
 
-/// See [`Built::kept`].
-fn measure(vectors: &[f32], rows: &Rows, info: &IndexInfo, index: &Bytes) -> Result<Option<f64>> {
+/// See [`Built::found`]. A graph that needs more nodes kept while searching for the floor gets them.
+fn measure(
+    vectors: &[f32],
+    concepts: &[ConceptId],
+    info: &mut IndexInfo,
+    bytes: &mut Bytes,
+    floor: Floor,
+    mix: f32,
+) -> Result<Option<Found>> {
     if info.precision == Precision::F32 && info.hnsw.is_none() {
         return Ok(None);
     }
-    let exact = IndexInfo { precision: Precision::F32, hnsw: None, ..info.clone() };
-    let exact = Index::from_bytes(&Index::build(vectors, &rows.concepts, &exact)?.into(), Check::Trusted)?;
-    let index = Index::from_bytes(index, Check::Trusted)?;
-    let step = (rows.concepts.len() / QUERIES).max(1);
-    let queries: Vec<f32> = vectors.chunks_exact(info.dim).step_by(step).take(QUERIES).flatten().copied().collect();
-    let (mut hits, mut wanted) = (0, 0);
-    for (found, expected) in index.search(&queries, 64).iter().zip(exact.search(&queries, 64)) {
-        wanted += expected.len();
-        hits += expected.iter().filter(|e| found.iter().any(|f| f.concept == e.concept)).count();
+    let mut index = Index::from_bytes(bytes, Check::Trusted)?;
+    if mix > 0.0 {
+        index.set_mix(mix);
     }
-    Ok(Some(hits as f64 / wanted.max(1) as f64))
+    let own = Against::own(&index, QUERIES, mix)?;
+    let recall = match &mut info.hnsw {
+        None => own.recall(&index, K),
+        Some(options) => {
+            let (recall, ef) = own.reached(&mut index, options.ef_search, floor)?;
+            if ef != options.ef_search {
+                eprintln!(
+                    "the graph keeps {ef} nodes while searching, not {}, for recall@{K} of at least {}",
+                    options.ef_search, floor.least
+                );
+                options.ef_search = ef;
+                *bytes = Index::with_ef_search(bytes, ef)?.into();
+            }
+            recall
+        }
+    };
+    drop(own);
+    let before_rounding = match info.precision {
+        Precision::F32 => None,
+        Precision::Int8 | Precision::Int4 => {
+            Some(Against::of(vectors, concepts.iter().copied(), info, QUERIES, mix)?.recall(&index, K))
+        }
+    };
+    Ok(Some(Found { recall, before_rounding }))
 }

@@ -5,7 +5,7 @@ use crate::interrupt;
 use crate::progress::Progress;
 use crate::work::{Begun, WorkFolder};
 use pel_shared::biencoder::Side;
-use pel_shared::bundle::ViewOptions;
+use pel_shared::bundle::{View, ViewOptions};
 use pel_shared::encoder::Encoder;
 use pel_shared::error::{Context, Result};
 use pel_shared::index::TokenCodes;
@@ -27,7 +27,20 @@ pub struct Rows {
     /// Concepts of which nothing is left after normalising.
     pub without_rows: Vec<ConceptId>,
     /// Rows whose text did not fit into its window.
-    pub cut: usize,
+    pub cut: CutTexts,
+}
+
+/// Texts of concepts, and how many of them did not fit into their window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CutTexts {
+    /// Templates.
+    pub templates: usize,
+    /// Those that did not fit.
+    pub templates_cut: usize,
+    /// Names, synonyms included.
+    pub names: usize,
+    /// Those that did not fit.
+    pub names_cut: usize,
 }
 
 impl Rows {
@@ -48,7 +61,7 @@ impl Rows {
 pub fn rows(kb: &KnowledgeBase, tokens: &Tokens, view: &ViewOptions) -> Result<Rows> {
     let mut known: HashMap<Encoded, usize> = HashMap::new();
     let mut rows =
-        Rows { concepts: Vec::new(), sequence_of: Vec::new(), sequences: Vec::new(), without_rows: Vec::new(), cut: 0 };
+        Rows { concepts: Vec::new(), sequence_of: Vec::new(), sequences: Vec::new(), without_rows: Vec::new(), cut: CutTexts::default() };
     let mut progress = Progress::new("tokenizing", kb.len() as u64, "concepts");
     for (id, concept) in kb.iter() {
         interrupt::check()?;
@@ -56,8 +69,14 @@ pub fn rows(kb: &KnowledgeBase, tokens: &Tokens, view: &ViewOptions) -> Result<R
         if encoded.is_empty() {
             rows.without_rows.push(id);
         }
-        for row in encoded {
-            rows.cut += usize::from(row.cut.context || row.cut.mention);
+        for (place, row) in encoded.into_iter().enumerate() {
+            let is_template = place == 0 && view.concepts != View::Names;
+            let (all, cut) = match is_template {
+                true => (&mut rows.cut.templates, &mut rows.cut.templates_cut),
+                false => (&mut rows.cut.names, &mut rows.cut.names_cut),
+            };
+            *all += 1;
+            *cut += usize::from(row.cut.context || row.cut.mention);
             let next = rows.sequences.len();
             let at = *known.entry(row).or_insert_with_key(|row| {
                 rows.sequences.push(row.clone());

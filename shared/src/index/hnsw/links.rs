@@ -1,13 +1,13 @@
 //! The links of a graph as they lie in the file, used there.
 //!
 //! ```text
-//! graph.links    the lowest layer: for each row WIDTH rows to which it is linked
-//! graph.entries  the rows that stand in upper layers, highest layer first: a row's place here is its rank
-//! graph.upper    for each upper layer, lowest first: how many rows it has, which are the first so many ranks, and for each
+//! graph.links    the lowest layer: for each node WIDTH nodes to which it is linked
+//! graph.entries  the nodes that stand in upper layers, highest layer first: a node's place here is its rank
+//! graph.upper    for each upper layer, lowest first: how many nodes it has, which are the first so many ranks, and for each
 //!                of them UPPER_WIDTH ranks
 //! ```
 //!
-//! All numbers are u32. Where there are fewer links, the places that are left hold the row itself.
+//! All numbers are u32. Where there are fewer links, the places that are left hold the node itself.
 
 use crate::error::{Error, Result};
 use crate::kernels;
@@ -15,15 +15,15 @@ use crate::numbers::Numbers;
 use bytes::Bytes;
 use std::ops::Range;
 
-/// Links of a row in the lowest layer at most: two lines of the cache. Among a million rows a search with half of them needs
+/// Links of a node in the lowest layer at most: two lines of the cache. Among a million rows a search with half of them needs
 /// nearly twice as long for the same recall.
 pub const WIDTH: usize = 32;
 
-/// Links of a row in an upper layer at most.
+/// Links of a node in an upper layer at most.
 pub const UPPER_WIDTH: usize = 32;
 
-/// Rows that a graph can have: a row's number has 31 bits in [`super::walk::Near`].
-pub const MOST_ROWS: usize = 1 << 31;
+/// Nodes that a graph can have: a node's number has 31 bits in [`super::walk::Near`].
+pub const MOST_NODES: usize = 1 << 31;
 
 /// The sections' names, in the order of [`Links::new`].
 pub const SECTIONS: [&str; 3] = ["graph.links", "graph.entries", "graph.upper"];
@@ -31,7 +31,7 @@ pub const SECTIONS: [&str; 3] = ["graph.links", "graph.entries", "graph.upper"];
 /// The links of a graph.
 #[derive(Debug)]
 pub struct Links {
-    rows: usize,
+    nodes: usize,
     lowest: Numbers<u32>,
     entries: Numbers<u32>,
     upper: Numbers<u32>,
@@ -40,50 +40,50 @@ pub struct Links {
 }
 
 impl Links {
-    /// Reads a graph over `rows` rows.
+    /// Reads a graph over `nodes` nodes.
     ///
     /// # Errors
     /// If a size is wrong or a link leads to nothing.
-    pub fn new(sections: [Bytes; 3], rows: usize) -> Result<Self> {
+    pub fn new(sections: [Bytes; 3], nodes: usize) -> Result<Self> {
         let [lowest, entries, upper] = sections.map(numbers);
         let (lowest, entries, upper) = (lowest?, entries?, upper?);
-        if rows > MOST_ROWS || lowest.get().len() != rows * WIDTH {
-            let (links, most) = (lowest.get().len(), MOST_ROWS);
+        if nodes > MOST_NODES || lowest.get().len() != nodes * WIDTH {
+            let (links, most) = (lowest.get().len(), MOST_NODES);
             return Err(wrong(&format!(
-                "{rows} rows (of {most} at most) need {WIDTH} links each, found {links} in all"
+                "{nodes} nodes (of {most} at most) need {WIDTH} links each, found {links} in all"
             )));
         }
-        if entries.get().is_empty() != (rows == 0) {
-            return Err(wrong(&format!("{} of {rows} rows stand in upper layers", entries.get().len())));
+        if entries.get().is_empty() != (nodes == 0) {
+            return Err(wrong(&format!("{} of {nodes} nodes stand in upper layers", entries.get().len())));
         }
-        check(lowest.get(), rows)?;
-        check(entries.get(), rows)?;
+        check(lowest.get(), nodes)?;
+        check(entries.get(), nodes)?;
         let (mut layers, mut at, mut most) = (Vec::new(), 0, entries.get().len());
-        while let Some(nodes) = upper.get().get(at) {
-            let nodes = *nodes as usize;
-            if nodes == 0 || nodes > most {
-                return Err(wrong(&format!("an upper layer has {nodes} rows, expected 1 to {most}")));
+        while let Some(count) = upper.get().get(at) {
+            let count = *count as usize;
+            if count == 0 || count > most {
+                return Err(wrong(&format!("an upper layer has {count} nodes, expected 1 to {most}")));
             }
-            let range = at + 1..(at + 1).saturating_add(nodes.saturating_mul(UPPER_WIDTH));
-            check(upper.get().get(range.clone()).ok_or_else(|| wrong("an upper layer is cut short"))?, nodes)?;
-            (most, at) = (nodes, range.end);
+            let range = at + 1..(at + 1).saturating_add(count.saturating_mul(UPPER_WIDTH));
+            check(upper.get().get(range.clone()).ok_or_else(|| wrong("an upper layer is cut short"))?, count)?;
+            (most, at) = (count, range.end);
             layers.push(range);
         }
-        Ok(Self { rows, lowest, entries, upper, layers })
+        Ok(Self { nodes, lowest, entries, upper, layers })
     }
 
-    /// How many rows there are.
-    pub fn rows(&self) -> usize {
-        self.rows
+    /// How many nodes there are.
+    pub fn nodes(&self) -> usize {
+        self.nodes
     }
 
     /// The rank from which every search starts.
     pub fn first(&self) -> Option<u32> {
-        (self.rows > 0).then_some(0)
+        (self.nodes > 0).then_some(0)
     }
 
-    /// The row of a rank.
-    pub fn row_of(&self, rank: u32) -> u32 {
+    /// The node of a rank.
+    pub fn node_of(&self, rank: u32) -> u32 {
         self.entries.get()[rank as usize]
     }
 
@@ -98,14 +98,29 @@ impl Links {
         until(rank, &links[rank as usize * UPPER_WIDTH..][..UPPER_WIDTH])
     }
 
-    /// The rows to which a row is linked in the lowest layer.
-    pub fn of(&self, row: u32) -> &[u32] {
-        until(row, &self.lowest.get()[row as usize * WIDTH..][..WIDTH])
+    /// The nodes to which a node is linked in the lowest layer.
+    pub fn of(&self, node: u32) -> &[u32] {
+        until(node, &self.lowest.get()[node as usize * WIDTH..][..WIDTH])
     }
 
-    /// Says that the links of a row will be wanted soon.
-    pub fn prefetch(&self, row: u32) {
-        kernels::prefetch(&self.lowest.get()[row as usize * WIDTH..][..WIDTH]);
+    /// Puts a link into one of a node's places in the lowest layer.
+    pub fn link(&mut self, node: u32, place: usize, to: u32) {
+        if let Numbers::Within(_) = self.lowest {
+            self.lowest = Numbers::Copied(self.lowest.get().to_vec());
+        }
+        if let Numbers::Copied(links) = &mut self.lowest {
+            links[node as usize * WIDTH..][..WIDTH][place] = to;
+        }
+    }
+
+    /// The lowest layer, as it is written.
+    pub fn lowest(&self) -> &[u32] {
+        self.lowest.get()
+    }
+
+    /// Says that the links of a node will be wanted soon.
+    pub fn prefetch(&self, node: u32) {
+        kernels::prefetch(&self.lowest.get()[node as usize * WIDTH..][..WIDTH]);
     }
 }
 
@@ -159,7 +174,7 @@ mod tests {
         assert_eq!(links.upper().collect::<Vec<_>>(), [1, 0]);
         assert_eq!((links.of_upper(0, 0), links.of_upper(0, 1)), (&[1][..], &[0][..]));
         assert!(links.of_upper(1, 0).is_empty());
-        assert_eq!((links.row_of(0), links.row_of(1)), (2, 0));
+        assert_eq!((links.node_of(0), links.node_of(1)), (2, 0));
     }
 
     #[test]

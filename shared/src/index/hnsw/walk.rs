@@ -1,25 +1,32 @@
 //! One walk through a graph, and what is remembered between walks.
 
 use super::links::Links;
+use super::nodes::Nodes;
 use crate::index::vectors::{Query, Vectors};
 
-/// A row with its similarity, as one number: the more similar row is the smaller number, and of equally similar rows the
-/// one that comes first in the index. The lowest bit says whether the row's links have been followed.
+/// A node with its similarity, as one number: the more similar node is the smaller number, and of equally similar nodes the
+/// one whose first row comes first in the index. The lowest bit says whether the node's links have been followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Near(u64);
 
 impl Near {
-    /// `row` is below [`super::links::MOST_ROWS`].
-    fn new(row: u32, similarity: f32) -> Self {
+    /// `node` is below [`super::links::MOST_NODES`].
+    fn new(node: u32, similarity: f32) -> Self {
         // What is no number is as far as can be. The bits of a float rise with it, those of one below zero fall.
         let bits = if similarity.is_nan() { f32::NEG_INFINITY } else { similarity + 0.0 }.to_bits();
         let falling = if bits >> 31 == 0 { !(bits | 1 << 31) } else { bits };
-        Self(u64::from(falling) << 32 | u64::from(row) << 1)
+        Self(u64::from(falling) << 32 | u64::from(node) << 1)
     }
 
-    /// The row.
-    pub fn row(self) -> u32 {
+    /// The node.
+    pub fn node(self) -> u32 {
         self.0 as u32 >> 1
+    }
+
+    /// Its similarity; what is no number is as far as can be.
+    pub fn similarity(self) -> f32 {
+        let falling = (self.0 >> 32) as u32;
+        f32::from_bits(if falling >> 31 == 0 { !falling & !(1 << 31) } else { falling })
     }
 
     fn followed(self) -> bool {
@@ -32,7 +39,9 @@ impl Near {
 pub struct Ground<'a> {
     /// The graph.
     pub links: &'a Links,
-    /// Its rows.
+    /// Its nodes.
+    pub nodes: &'a Nodes,
+    /// The rows.
     pub vectors: &'a Vectors,
     /// Values of a row.
     pub dim: usize,
@@ -41,34 +50,36 @@ pub struct Ground<'a> {
 /// What walks remember; kept between them, so that they allocate nothing.
 #[derive(Default)]
 pub struct Walk {
-    /// For each row the number of the last walk that saw it.
+    /// For each node the number of the last walk that saw it.
     seen: Vec<u8>,
     walk: u8,
-    /// The best rows so far, best first.
+    /// The best nodes so far, best first.
     best: Vec<Near>,
-    /// Rows that are to be compared with the query.
+    /// Nodes that are to be compared with the query.
     fresh: Vec<u32>,
+    /// The rows that stand for them.
+    rows: Vec<u32>,
     similarities: Vec<f32>,
 }
 
 impl Walk {
-    /// The `ef` rows nearest to the query among those that are met, best first.
+    /// The `ef` nodes nearest to the query among those that are met, best first.
     pub fn nearest(&mut self, ground: Ground, query: &Query, ef: usize) -> &[Near] {
         self.best.clear();
         let Some(start) = self.start(ground, query).filter(|_| ef > 0) else { return &self.best };
-        self.begin(ground.links.rows());
-        self.seen[start.row() as usize] = self.walk;
+        self.begin(ground.links.nodes());
+        self.seen[start.node() as usize] = self.walk;
         self.best.push(start);
         let mut at = 0;
         while let Some(node) = self.best.get_mut(at) {
-            let row = node.row();
+            let at_node = node.node();
             node.0 |= 1;
             self.fresh.clear();
-            for link in ground.links.of(row) {
+            for link in ground.links.of(at_node) {
                 let seen = &mut self.seen[*link as usize];
                 if *seen != self.walk {
                     *seen = self.walk;
-                    ground.vectors.prefetch(*link, ground.dim);
+                    ground.vectors.prefetch(ground.nodes.first(*link), ground.dim);
                     self.fresh.push(*link);
                 }
             }
@@ -79,10 +90,18 @@ impl Walk {
                 at += 1;
             }
             if let Some(next) = self.best.get(at) {
-                ground.links.prefetch(next.row());
+                ground.links.prefetch(next.node());
             }
         }
         &self.best
+    }
+
+    /// The `ef` nodes nearest to a node among those that are met from above, best first; the node itself is the best of them, if the
+    /// graph leads to it.
+    pub fn near_node(&mut self, ground: Ground, node: u32, ef: usize) -> &[Near] {
+        let row = ground.nodes.first(node) as usize;
+        let query = ground.vectors.query(&ground.vectors.row(row, ground.dim));
+        self.nearest(ground, &query, ef)
     }
 
     /// Goes down the upper layers, in each from node to nearer node as long as there is one.
@@ -90,16 +109,16 @@ impl Walk {
         let links = ground.links;
         let mut rank = links.first()?;
         self.fresh.clear();
-        self.fresh.push(links.row_of(rank));
+        self.fresh.push(links.node_of(rank));
         self.compare(ground, query);
         let mut near = Near::new(self.fresh[0], self.similarities[0]);
         for layer in links.upper() {
             loop {
                 let ranks = links.of_upper(layer, rank);
                 self.fresh.clear();
-                self.fresh.extend(ranks.iter().map(|rank| links.row_of(*rank)));
+                self.fresh.extend(ranks.iter().map(|rank| links.node_of(*rank)));
                 self.compare(ground, query);
-                let nodes = self.fresh.iter().zip(&self.similarities).map(|(row, score)| Near::new(*row, *score));
+                let nodes = self.fresh.iter().zip(&self.similarities).map(|(node, score)| Near::new(*node, *score));
                 match nodes.zip(ranks).min() {
                     Some((better, next)) if better < near => (rank, near) = (*next, better),
                     _ => break,
@@ -109,11 +128,11 @@ impl Walk {
         Some(near)
     }
 
-    /// A new walk: no row has been seen.
-    fn begin(&mut self, rows: usize) {
-        if self.walk == u8::MAX || self.seen.len() != rows {
+    /// A new walk: no node has been seen.
+    fn begin(&mut self, nodes: usize) {
+        if self.walk == u8::MAX || self.seen.len() != nodes {
             self.seen.clear();
-            self.seen.resize(rows, 0);
+            self.seen.resize(nodes, 0);
             self.walk = 0;
         }
         self.walk += 1;
@@ -121,14 +140,22 @@ impl Walk {
 
     fn compare(&mut self, ground: Ground, query: &Query) {
         self.similarities.resize(self.fresh.len(), 0.0);
-        ground.vectors.near(query, &self.fresh, &mut self.similarities);
+        let rows = match ground.nodes {
+            Nodes::Single(_) => &self.fresh,
+            Nodes::Shared { .. } => {
+                self.rows.clear();
+                self.rows.extend(self.fresh.iter().map(|node| ground.nodes.first(*node)));
+                &self.rows
+            }
+        };
+        ground.vectors.near(query, rows, &mut self.similarities);
     }
 
-    /// Puts the fresh rows where they belong among the best; the place of the first of them, or one beyond all.
+    /// Puts the fresh nodes where they belong among the best; the place of the first of them, or one beyond all.
     fn add(&mut self, ef: usize) -> usize {
         let mut first = usize::MAX;
-        for (row, similarity) in self.fresh.iter().zip(&self.similarities) {
-            let near = Near::new(*row, *similarity);
+        for (node, similarity) in self.fresh.iter().zip(&self.similarities) {
+            let near = Near::new(*node, *similarity);
             if self.best.len() >= ef {
                 if self.best.last().is_some_and(|last| *last <= near) {
                     continue;
@@ -148,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_more_similar_row_comes_first_and_of_equals_the_lower_one() {
+    fn the_more_similar_node_comes_first_and_of_equals_the_lower_one() {
         let expected = [
             (9, f32::INFINITY),
             (8, 1.5),
@@ -161,10 +188,13 @@ mod tests {
             (1, f32::NEG_INFINITY),
             (4, f32::NAN),
         ];
-        let mut near: Vec<Near> = expected.iter().map(|(row, similarity)| Near::new(*row, *similarity)).collect();
+        let mut near: Vec<Near> = expected.iter().map(|(node, similarity)| Near::new(*node, *similarity)).collect();
         near.reverse();
         near.sort_unstable();
-        assert_eq!(near.iter().map(|near| near.row()).collect::<Vec<_>>(), expected.map(|(row, _)| row));
-        assert_eq!(Near::new((1 << 31) - 1, 1.0).row(), (1 << 31) - 1);
+        assert_eq!(near.iter().map(|near| near.node()).collect::<Vec<_>>(), expected.map(|(node, _)| node));
+        assert_eq!(Near::new((1 << 31) - 1, 1.0).node(), (1 << 31) - 1);
+        let similarities: Vec<f32> = near[..7].iter().map(|near| near.similarity()).collect();
+        assert_eq!(similarities, [f32::INFINITY, 1.5, 0.25, 0.0, 0.0, -0.25, -7.0]);
+        assert!(near[7..].iter().all(|near| near.similarity() == f32::NEG_INFINITY));
     }
 }

@@ -87,10 +87,18 @@ impl Report {
                 format!("{:.0}", row.queries_per_s),
                 format!("{:.4} @{}", row.recall, row.k),
                 megabytes(row.bytes as u64),
-                row.build_s.map_or_else(|| "cached".to_owned(), |seconds| format!("{seconds:.1} s")),
+                match (row.build_s, row.kind) {
+                    (Some(seconds), _) => format!("{seconds:.1} s"),
+                    (None, "bundle") => "-".to_owned(),
+                    (None, _) => "cached".to_owned(),
+                },
             ]);
         }
         println!("{table}");
+        println!(
+            "Recall: the share of the best of the exact f32 search, over the same vectors as the bundle keeps them, that is found. \
+             `bundle` is its own index, by concepts, as `pel link` searches it; the others take each vector for a concept."
+        );
     }
 }
 

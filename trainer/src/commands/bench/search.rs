@@ -2,9 +2,10 @@
 
 use super::{BenchArgs, Random, milliseconds, timed};
 use crate::files::{io_error, write_whole};
+use crate::indexing::recall::{Against, share_found, spaced};
 use crate::{bundles, interrupt};
 use bytes::Bytes;
-use pel_shared::bundle::Bundle;
+use pel_shared::bundle::{Bundle, names};
 use pel_shared::container::Check;
 use pel_shared::error::{Error, Result};
 use pel_shared::index::{HnswOptions, Index, IndexInfo, Precision};
@@ -28,7 +29,7 @@ pub(super) struct SearchRow {
     pub ef: Option<usize>,
     pub batch: usize,
     pub queries_per_s: f64,
-    /// The share of what the exact f32 search finds among the same rows.
+    /// The share of what the exact f32 search finds among the same rows, as the bundle keeps them ([`share_found`]).
     pub recall: f64,
     /// The index as it is kept, in the file and in memory.
     pub bytes: usize,
@@ -72,6 +73,10 @@ pub(super) fn search(args: &BenchArgs, bundle: &Bundle) -> Result<Vec<SearchRow>
     }
     let queries = Queries { values: queries(args, &vectors, dim)?, dim };
     let mut found = Vec::new();
+    // The bundle itself, unless other vectors or queries are asked for.
+    if args.rows.is_none() && args.queries_from.is_none() && args.export_found.is_none() {
+        own(args, bundle, &mut found)?;
+    }
 
     let whole = |kind, precision| Subject::build(kind, &vectors, dim, precision, score, args.k);
     let subject = whole("exact-f32", Precision::F32)?;
@@ -95,6 +100,21 @@ pub(super) fn search(args: &BenchArgs, bundle: &Bundle) -> Result<Vec<SearchRow>
         }
     }
     Ok(found)
+}
+
+/// The bundle's own index, as `pel link` searches it: by concepts, through its graph if it has one, with its mix of views.
+fn own(args: &BenchArgs, bundle: &Bundle, rows: &mut Vec<SearchRow>) -> Result<()> {
+    let mix = bundle.manifest.view.mix;
+    let against = Against::own(&bundle.index, args.queries, mix)?;
+    let exact = against.exact(args.k);
+    let bytes = bundle.parts().get(names::INDEX)?;
+    let mut index = Index::from_bytes(bytes, Check::Trusted)?;
+    if mix > 0.0 {
+        index.set_mix(mix);
+    }
+    let queries = Queries { values: against.queries().to_vec(), dim: index.info().dim };
+    let subject = Subject { kind: "bundle", bytes: bytes.len(), index, build_s: None, k: args.k };
+    subject.measure(args, &queries, &exact, rows)
 }
 
 impl Subject {
@@ -145,7 +165,7 @@ impl Subject {
         let info = self.index.info();
         let ef = info.hnsw.map(|options| options.ef_search);
         let lists = self.index.search(&queries.values, self.k);
-        let recall = recall(&lists, exact);
+        let recall = share_found(&lists, exact);
         let found = match &args.export_found {
             None => None,
             Some(folder) => {
@@ -193,15 +213,6 @@ fn built(vectors: &[f32], info: &IndexInfo) -> Result<Bytes> {
     Ok(Index::build(vectors, &concepts, info)?.into())
 }
 
-/// The share of `exact` that is in `lists`; 1 of nothing.
-fn recall(lists: &Lists, exact: &Lists) -> f64 {
-    let hits = |(list, exact): (&Vec<Candidate>, &Vec<Candidate>)| {
-        exact.iter().filter(|right| list.iter().any(|one| one.concept == right.concept)).count()
-    };
-    let (hits, all) = (lists.iter().zip(exact).map(hits).sum::<usize>(), exact.iter().map(Vec::len).sum::<usize>());
-    if all == 0 { 1.0 } else { hits as f64 / all as f64 }
-}
-
 /// Little-endian row numbers, `[queries, k]`, the highest number where fewer were found.
 fn found_rows(lists: &Lists, k: usize) -> Vec<u8> {
     let padded = |list: &Vec<Candidate>| {
@@ -229,8 +240,7 @@ fn vectors(args: &BenchArgs, index: &Index) -> Vec<f32> {
 /// The queries of the file, or rows at equal steps.
 fn queries(args: &BenchArgs, vectors: &[f32], dim: usize) -> Result<Vec<f32>> {
     let Some(path) = &args.queries_from else {
-        let step = (vectors.len() / dim / args.queries).max(1);
-        return Ok(vectors.chunks_exact(dim).step_by(step).take(args.queries).flatten().copied().collect());
+        return Ok(spaced(vectors, dim, args.queries));
     };
     let bytes = std::fs::read(path).map_err(|cause| io_error("reading", path, cause))?;
     if bytes.is_empty() || bytes.len() % (4 * dim) != 0 {
@@ -253,15 +263,6 @@ mod tests {
 
     fn list(concepts: &[u32]) -> Vec<Candidate> {
         concepts.iter().map(|concept| Candidate { concept: ConceptId(*concept), score: 1.0 }).collect()
-    }
-
-    #[test]
-    fn recall_is_the_share_of_the_exact_lists() {
-        // Three of four: 1 and 2 of the first query, 7 of the second.
-        let (found, exact) = ([list(&[2, 1]), list(&[7, 9])], [list(&[1, 2]), list(&[8, 7])]);
-        assert_eq!(recall(&found, &exact), 0.75);
-        assert_eq!(recall(&exact, &exact), 1.0);
-        assert_eq!(recall(&[list(&[])], &[list(&[])]), 1.0);
     }
 
     #[test]

@@ -3,7 +3,8 @@
 mod source;
 
 use crate::device::{DeviceArgs, Work};
-use crate::indexing::{Built, QUERIES, Recipe, build};
+use crate::indexing::recall::{Floor, K, QUERIES};
+use crate::indexing::{Built, Recipe, build};
 use crate::outputs::{is_input, is_same};
 use crate::work::WorkFolder;
 use crate::{bundles, kb_file};
@@ -67,6 +68,9 @@ pub struct IndexArgs {
     /// The longest template in tokens [default: as in training, else 128]
     #[arg(long)]
     entity_tokens: Option<usize>,
+    /// The longest name in tokens [default: as in training, else 32]
+    #[arg(long)]
+    name_tokens: Option<usize>,
     /// How token vectors become one vector [default: as in training, else mean]
     #[arg(long, value_enum)]
     pooling: Option<PoolingChoice>,
@@ -87,9 +91,13 @@ pub struct IndexArgs {
     /// Build an HNSW graph for approximate search
     #[arg(long)]
     hnsw: bool,
-    /// HNSW: nodes kept while searching (frozen into the graph)
-    #[arg(long, default_value_t = 100, requires = "hnsw", value_parser = clap::value_parser!(u32).range(1..))]
-    ef_search: u32,
+    /// HNSW: nodes kept while searching, frozen into the graph [default: 100, or twice as many and so on until --recall-floor is reached]
+    #[arg(long, requires = "hnsw", value_parser = clap::value_parser!(u32).range(1..))]
+    ef_search: Option<u32>,
+    /// HNSW: the least share of the exact search's best 64 concepts that the graph must find, over 256 of its own vectors as queries;
+    /// one that finds less is an error, and nothing is written
+    #[arg(long, value_name = "SHARE", default_value_t = Floor::LEAST, requires = "hnsw", value_parser = share)]
+    recall_floor: f64,
     /// HNSW: nodes kept while inserting
     #[arg(long, default_value_t = 100, requires = "hnsw", value_parser = clap::value_parser!(u32).range(1..))]
     ef_construction: u32,
@@ -118,6 +126,13 @@ pub struct IndexArgs {
     /// Encode concepts in bfloat16: much faster on a processor with AMX or AVX-512 BF16; vectors differ in the third digit
     #[arg(long)]
     bf16: bool,
+}
+
+fn share(text: &str) -> std::result::Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
+        _ => Err(format!("expected a share from 0 to 1, found {text:?}")),
+    }
 }
 
 /// Makes a command-line choice out of a type of `pel-shared`, which knows no command line.
@@ -157,6 +172,7 @@ impl IndexArgs {
             entity_template: self.template.map_or(defaults.entity_template, Into::into),
             synonyms: self.synonyms || defaults.synonyms,
             entity_tokens: self.entity_tokens.unwrap_or(defaults.entity_tokens),
+            name_tokens: self.name_tokens.unwrap_or(defaults.name_tokens),
             mention_tokens: self.mention_tokens.unwrap_or(defaults.mention_tokens),
             abbreviations: !self.keep_abbreviations && defaults.abbreviations,
             mix: self.mix.unwrap_or(if concepts == View::Both { defaults.mix } else { 0.0 }),
@@ -235,9 +251,10 @@ pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         scorer,
         hnsw: args.hnsw.then_some(HnswOptions {
             ef_construction: args.ef_construction as usize,
-            ef_search: args.ef_search as usize,
+            ef_search: args.ef_search.map_or(HnswOptions::default().ef_search, |ef| ef as usize),
             seed: args.seed,
         }),
+        floor: Floor { least: args.recall_floor, raise: args.ef_search.is_none() },
         nil,
         batch_tokens: args.batch_tokens,
         bf16: args.bf16,
@@ -259,13 +276,16 @@ fn stem(path: &Path) -> String {
 }
 
 fn report(args: &IndexArgs, built: &Built, json: bool) -> Result<()> {
-    let Built { manifest, without_rows, cut, kept, .. } = built;
+    let Built { manifest, without_rows, cut, found, .. } = built;
     let bytes: u64 = manifest.files.values().map(|file| file.bytes).sum();
     if json {
         let said = serde_json::json!({
             "out": args.out, "concepts": manifest.kb.concepts, "names": manifest.kb.names, "rows": manifest.index.rows,
-            "dim": manifest.index.dim, "bytes": bytes, "recall_at_64_against_f32": kept,
-            "concepts_without_rows": without_rows.len(), "texts_cut": cut, "token_vectors": manifest.token_vectors,
+            "dim": manifest.index.dim, "bytes": bytes, "hnsw": manifest.index.hnsw, "recall_at_64": found.map(|found| found.recall),
+            "recall_at_64_against_f32": found.map(|found| found.before_rounding.unwrap_or(found.recall)),
+            "concepts_without_rows": without_rows.len(), "texts_cut": cut.templates_cut + cut.names_cut,
+            "templates": cut.templates, "templates_cut": cut.templates_cut, "names_cut": cut.names_cut,
+            "token_vectors": manifest.token_vectors,
         });
         println!("{said}");
         return Ok(());
@@ -275,14 +295,30 @@ fn report(args: &IndexArgs, built: &Built, json: bool) -> Result<()> {
     if let (Some(info), Some(file)) = (&manifest.token_vectors, manifest.files.get(names::TOKEN_VECTORS)) {
         println!("{} token vectors for Sum-of-Max: {:.1} MB of these", info.tokens, file.bytes as f64 / 1e6);
     }
-    if let Some(kept) = kept {
-        println!("recall@64 against exact f32 search: {kept:.4} ({} of its own vectors as queries)", all.min(QUERIES));
+    if let Some(found) = found {
+        let queries = all.min(QUERIES);
+        println!(
+            "recall@{K} against exact search over the vectors that the index keeps: {:.4} ({queries} of them as queries; `pel bench` says it too)",
+            found.recall
+        );
+        if let Some(before) = found.before_rounding {
+            println!("recall@{K} against exact search over the vectors before rounding: {before:.4} (the same as queries)");
+        }
     }
     if !without_rows.is_empty() {
         println!("{} concepts cannot be found: nothing is left of their names after normalising", without_rows.len());
     }
-    if *cut > 0 {
-        println!("{cut} texts were longer than their window");
+    let ViewOptions { entity_tokens, name_tokens, .. } = manifest.view;
+    for (cut, of, what, tokens, option) in [
+        (cut.templates_cut, cut.templates, "templates", entity_tokens, "--entity-tokens"),
+        (cut.names_cut, cut.names, "names", name_tokens, "--name-tokens"),
+    ] {
+        if cut > 0 {
+            let share = 100.0 * cut as f64 / of as f64;
+            println!(
+                "{cut} of {of} {what} ({share:.1} %) are longer than {tokens} tokens, and only their beginnings were read; {option} sets another length"
+            );
+        }
     }
     Ok(())
 }
