@@ -47,7 +47,7 @@ impl Links {
     pub fn new(sections: [Bytes; 3], rows: usize) -> Result<Self> {
         let [lowest, entries, upper] = sections.map(numbers);
         let (lowest, entries, upper) = (lowest?, entries?, upper?);
-        if rows > MOST_ROWS || lowest.get().len() != rows * WIDTH {
+        if rows > MOST_ROWS || Some(lowest.get().len()) != rows.checked_mul(WIDTH) {
             let (links, most) = (lowest.get().len(), MOST_ROWS);
             return Err(wrong(&format!(
                 "{rows} rows (of {most} at most) need {WIDTH} links each, found {links} in all"
