@@ -76,11 +76,11 @@ impl Parts {
     pub fn from_one_file(bytes: &Bytes) -> Result<Self> {
         let container = Container::<Vec<String>>::read(FORMAT, bytes, Check::Trusted)?;
         container.verify(names::MANIFEST)?;
-        if !container.fields.iter().map(String::as_str).eq(container.names()) {
-            return Err(Error::artifact("the bundle's header does not list the files that it holds"));
-        }
         if let Some(name) = container.names().find(|name| !names::is_plain(name)) {
             return Err(Error::artifact(format!("the bundle holds a file of the name {name:?}, which is no plain name")));
+        }
+        if !container.fields.iter().map(String::as_str).eq(container.names()) {
+            return Err(Error::artifact("the bundle's header does not list the files that it holds"));
         }
         let parts = container.fields.iter().map(|name| Ok((name.clone(), container.section(name)?)));
         Ok(Self(parts.collect::<Result<_>>()?))

@@ -22,7 +22,7 @@ use super::scale::Scale;
 use super::step::Worst;
 use crate::bundles;
 use crate::files::io_error;
-use crate::outputs::files_of;
+use crate::outputs::{entries, files_of};
 use crate::tensors::{Dtype, NamedTensor, to_bytes};
 use burn::tensor::{Device, Tensor};
 use pel_shared::bert::Weights;
@@ -211,6 +211,17 @@ impl Checkpoints {
         Ok(Self { data: Some(data), ..self })
     }
 
+    /// Removes what was left of checkpoints at which a process was killed. One process alone has a run's folder.
+    fn sweep(&self) -> Result<()> {
+        for name in entries(&self.folder)? {
+            if name.starts_with(".step-") && [".part", ".old"].iter().any(|end| name.ends_with(end)) {
+                let left = self.folder.join(name);
+                fs::remove_dir_all(&left).map_err(|cause| io_error("removing", &left, cause))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Writes a checkpoint, then removes the oldest.
     ///
     /// # Errors
@@ -228,6 +239,7 @@ impl Checkpoints {
         if place.is_dir() {
             return Ok(());
         }
+        self.sweep()?;
         write_folder(&place, |folder| {
             model.save(&folder.join(MODEL), view)?;
             write(&folder.join(OPTIMISER), &optimiser.to_safetensors()?)?;
