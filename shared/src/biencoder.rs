@@ -230,6 +230,9 @@ pub fn unit_length(vectors: Tensor<2>) -> Tensor<2> {
 fn projection(file: &[u8], hidden: usize, device: &Device) -> Result<Linear> {
     let mut weights = crate::bert::Weights::from_bytes(file)?;
     let dim = weights.rows("weight")?;
+    if dim == 0 {
+        return Err(Error::artifact("the tensor `weight`: expected at least one row, found none"));
+    }
     let weight = weights.take::<2>("weight", [dim, hidden], device)?.transpose();
     let bias = weights.take::<1>("bias", [dim], device)?;
     weights.finish()?;

@@ -52,9 +52,22 @@ impl ConceptTable {
         let starts = Numbers::<u64>::new(container.section_of("starts", size(8, count.saturating_add(1))?)?);
         let by_id = Numbers::<u32>::new(container.section_of("by_id", size(4, count)?)?);
         let records = container.section("records")?;
-        let fits = starts.get().is_sorted() && starts.get().last().is_some_and(|end| *end <= records.len() as u64);
-        if !fits || by_id.get().iter().any(|at| *at as usize >= count) {
-            return Err(Error::artifact("the concept table: its parts do not fit together"));
+        let (first, last, end) = (starts.get().first(), starts.get().last(), records.len() as u64);
+        if !starts.get().is_sorted() || (first, last) != (Some(&0), Some(&end)) {
+            return Err(Error::artifact(format!(
+                "the concept table: `starts` does not go from 0 to the {end} bytes of its records in ascending order"
+            )));
+        }
+        let mut seen = vec![false; count];
+        for at in by_id.get() {
+            match seen.get_mut(*at as usize) {
+                Some(seen) if !*seen => *seen = true,
+                _ => {
+                    return Err(Error::artifact(format!(
+                        "the concept table: `by_id` does not list each of the {count} concepts once"
+                    )));
+                }
+            }
         }
         Ok(Self { starts, by_id, records })
     }
@@ -144,6 +157,33 @@ mod tests {
         }
         assert!(table.get(ConceptId(3)).is_err() && table.get(ConceptId(u32::MAX)).is_err());
         assert_eq!(table.to_knowledge_base().expect("whole").len(), 3);
+    }
+
+    #[test]
+    fn parts_that_do_not_fit_are_refused() {
+        let whole = Bytes::from(ConceptTable::build(&kb()).expect("it can be written"));
+        let container = Container::<usize>::read(FORMAT, &whole, Check::Checksums).expect("whole");
+        let section = |name: &str| container.section(name).expect("there");
+        let read = |starts: &[u64], by_id: &[u32], records: &[u8]| {
+            let sections: [(&str, &[u8]); 3] =
+                [("starts", bytemuck::cast_slice(starts)), ("by_id", bytemuck::cast_slice(by_id)), ("records", records)];
+            let bytes = Bytes::from(container::write(FORMAT, &3usize, &sections).expect("it can be written"));
+            ConceptTable::from_bytes(&bytes, Check::Checksums).map(drop).map_err(|error| error.to_string())
+        };
+        let starts: Vec<u64> = Numbers::new(section("starts")).get().to_vec();
+        let (by_id, records): (Vec<u32>, _) = (Numbers::new(section("by_id")).get().to_vec(), section("records"));
+        read(&starts, &by_id, &records).expect("whole");
+        for (starts, by_id, records, expected) in [
+            (vec![1, starts[1], starts[2], starts[3]], by_id.clone(), &records[..], "`starts`"),
+            (vec![0, starts[2], starts[1], starts[3]], by_id.clone(), &records[..], "`starts`"),
+            (vec![0, starts[1], starts[2], u64::MAX], by_id.clone(), &records[..], "`starts`"),
+            (starts.clone(), by_id.clone(), &records[1..], "`starts`"),
+            (starts.clone(), vec![0, 1, 3], &records[..], "`by_id`"),
+            (starts.clone(), vec![0, 1, 1], &records[..], "`by_id`"),
+        ] {
+            let said = read(&starts, &by_id, records).expect_err(expected);
+            assert!(said.contains(expected), "{said}");
+        }
     }
 
     #[test]

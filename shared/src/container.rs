@@ -6,8 +6,10 @@
 //! 12  header length n, u32
 //! 16  blake3 of the header, 32 bytes
 //! 48  header, n bytes of JSON: the owner's fields, and each section's name, place, length and blake3
-//! ..  sections, each at a multiple of 64 bytes, zeros between
+//! ..  sections, one after the other, each at a multiple of 64 bytes, zeros between and at the end
 //! ```
+//!
+//! Every byte is covered: the header by its checksum, the sections by theirs, and what is between them has to be zero.
 
 use crate::error::{Error, Result};
 use bytes::Bytes;
@@ -56,7 +58,7 @@ pub enum Check {
 pub struct Container<T> {
     /// The owner's fields.
     pub fields: T,
-    sections: BTreeMap<String, Bytes>,
+    sections: BTreeMap<String, (Bytes, String)>,
     name: &'static str,
 }
 
@@ -117,24 +119,49 @@ impl<T: DeserializeOwned> Container<T> {
             )));
         }
         let length = u32::from_le_bytes(array(12)?) as usize;
-        let header = bytes.get(FIXED..FIXED + length).ok_or_else(short)?;
+        let end = FIXED.checked_add(length).ok_or_else(short)?;
+        let header = bytes.get(FIXED..end).ok_or_else(short)?;
         if bytes.get(16..FIXED).ok_or_else(short)? != blake3::hash(header).as_bytes() {
             return Err(Error::artifact(format!("the header of the {name} has been altered: its checksum differs")));
         }
         let header: Header<T> = serde_json::from_slice(header)
             .map_err(|cause| Error::artifact(format!("the header of the {name}")).caused_by(cause))?;
+        check_layout(name, bytes, end, &header.sections)?;
         let mut sections = BTreeMap::new();
         for (section_name, section) in header.sections {
-            let end = section.at.checked_add(section.bytes).filter(|end| *end <= bytes.len()).ok_or_else(short)?;
-            let body = bytes.slice(section.at..end);
-            if check == Check::Checksums && blake3::hash(&body).to_hex().as_str() != section.blake3 {
-                return Err(Error::artifact(format!(
-                    "the {name} has been altered: the checksum of `{section_name}` differs"
-                )));
-            }
-            sections.insert(section_name, body);
+            let body = bytes.slice(section.at..section.at + section.bytes);
+            sections.insert(section_name, (body, section.blake3));
         }
-        Ok(Self { fields: header.fields, sections, name })
+        let container = Self { fields: header.fields, sections, name };
+        if check == Check::Checksums {
+            container.names().try_for_each(|section| container.verify(section))?;
+        }
+        Ok(container)
+    }
+
+    /// The names of the sections.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.sections.keys().map(String::as_str)
+    }
+
+    /// Compares the checksum of one section, where the file was read with [`Check::Trusted`].
+    ///
+    /// # Errors
+    /// If it differs, or there is none of that name.
+    pub fn verify(&self, name: &str) -> Result<()> {
+        let (body, blake3) = self.found(name)?;
+        match blake3::hash(body).to_hex().as_str() == blake3 {
+            true => Ok(()),
+            false => {
+                let kind = self.name;
+                Err(Error::artifact(format!("the {kind} has been altered: the checksum of `{name}` differs")))
+            }
+        }
+    }
+
+    fn found(&self, name: &str) -> Result<&(Bytes, String)> {
+        let found = self.sections.get(name);
+        found.ok_or_else(|| Error::artifact(format!("the {} has no section `{name}`", self.name)))
     }
 
     /// All sections with their names, in the order of these.
@@ -147,8 +174,7 @@ impl<T: DeserializeOwned> Container<T> {
     /// # Errors
     /// If there is none of that name.
     pub fn section(&self, name: &str) -> Result<Bytes> {
-        let found = self.sections.get(name).cloned();
-        found.ok_or_else(|| Error::artifact(format!("the {} has no section `{name}`", self.name)))
+        Ok(self.found(name)?.0.clone())
     }
 
     /// The bytes of a section that must have a certain length.
@@ -162,6 +188,50 @@ impl<T: DeserializeOwned> Container<T> {
             return Err(Error::artifact(format!("the {}: `{name}` needs {expected} bytes, found {found}", self.name)));
         }
         Ok(found)
+    }
+}
+
+/// Checks that the sections follow the header and each other, that nothing but zeros is between them, and that the file ends after
+/// the last one: no byte of it is without a meaning.
+fn check_layout(name: &str, bytes: &Bytes, header: usize, sections: &BTreeMap<String, Section>) -> Result<()> {
+    let mut ordered: Vec<(&String, &Section)> = sections.iter().collect();
+    // An empty section lies where the next one begins.
+    ordered.sort_by_key(|(_, section)| (section.at, section.bytes));
+    let short = || Error::artifact(format!("the {name} is cut short: it has only {} bytes", bytes.len()));
+    let mut end = header;
+    for (section_name, section) in ordered {
+        let start = next_line(end).ok_or_else(short)?;
+        if section.at != start {
+            let found = section.at;
+            return Err(Error::artifact(format!(
+                "the {name}: expected the section `{section_name}` at byte {start}, found it at {found}"
+            )));
+        }
+        check_zeros(name, bytes, end, start)?;
+        end = section.at.checked_add(section.bytes).filter(|end| *end <= bytes.len()).ok_or_else(short)?;
+    }
+    let last = next_line(end).ok_or_else(short)?;
+    check_zeros(name, bytes, end, last)?;
+    match bytes.len() - last {
+        0 => Ok(()),
+        more => Err(Error::artifact(format!("the {name} has been extended: {more} bytes follow its last section"))),
+    }
+}
+
+fn next_line(at: usize) -> Option<usize> {
+    at.checked_next_multiple_of(ALIGN)
+}
+
+fn check_zeros(name: &str, bytes: &Bytes, from: usize, to: usize) -> Result<()> {
+    let Some(between) = bytes.get(from..to) else {
+        return Err(Error::artifact(format!("the {name} is cut short: it has only {} bytes", bytes.len())));
+    };
+    match between.iter().position(|byte| *byte != 0) {
+        None => Ok(()),
+        Some(at) => {
+            let at = from + at;
+            Err(Error::artifact(format!("the {name} has been altered: expected a zero between its sections, at byte {at}")))
+        }
     }
 }
 
@@ -195,24 +265,64 @@ mod tests {
     }
 
     #[test]
-    fn every_cut_is_noticed() {
+    fn every_cut_and_extension_is_noticed() {
         let whole = file();
-        let last = whole.len() - ALIGN + 100 % ALIGN; // the end of section b; zeros follow
-        for length in 0..last {
+        for length in 0..whole.len() {
             assert!(read(whole[..length].to_vec()).is_err(), "cut at {length}");
+        }
+        for more in [vec![0], vec![0; ALIGN], b"more".to_vec()] {
+            let said = read([whole.clone(), more].concat()).expect_err("extended").to_string();
+            assert!(said.contains("has been extended"), "{said}");
         }
     }
 
     #[test]
     fn every_altered_byte_is_noticed() {
         let whole = file();
-        let noticed = |at: usize| {
-            let mut bytes = whole.clone();
-            bytes[at] ^= 1;
-            read(bytes).is_err()
+        for at in 0..whole.len() {
+            for bit in 0..8 {
+                let mut bytes = whole.clone();
+                bytes[at] ^= 1 << bit;
+                assert!(read(bytes).is_err(), "bit {bit} of byte {at}");
+            }
+        }
+    }
+
+    /// A file with another table of sections, whose checksums are right.
+    fn with_table(change: impl Fn(&mut BTreeMap<String, Section>)) -> Vec<u8> {
+        let whole = file();
+        let length = u32::from_le_bytes(whole[12..16].try_into().expect("four")) as usize;
+        let mut header: Header<Vec<u32>> = serde_json::from_slice(&whole[FIXED..FIXED + length]).expect("JSON");
+        change(&mut header.sections);
+        let mut json = serde_json::to_vec(&header).expect("it can be written");
+        assert!(json.len() <= length);
+        json.resize(length, b' ');
+        let checksum = *blake3::hash(&json).as_bytes();
+        [&whole[..16], &checksum, &json, &whole[FIXED + length..]].concat()
+    }
+
+    #[test]
+    fn sections_that_overlap_or_leave_gaps_are_refused() {
+        read(with_table(|_| {})).expect("whole");
+        let start = |table: &BTreeMap<String, Section>| table["a"].at;
+        let refused = |change: &dyn Fn(&mut BTreeMap<String, Section>)| {
+            read(with_table(change)).expect_err("refused").to_string()
         };
-        let first = whole.windows(5).position(|w| w == b"hello").expect("there");
-        assert!((0..first + 5).all(noticed));
+        let set = |table: &mut BTreeMap<String, Section>, name: &str, at: usize, bytes: usize| {
+            let section = table.get_mut(name).expect("there");
+            (section.at, section.bytes) = (at, bytes);
+            section.blake3 = blake3::hash(&[]).to_hex().to_string();
+        };
+        let said = refused(&|table| set(table, "b", start(table), 100));
+        assert!(said.contains("expected the section"), "{said}");
+        let said = refused(&|table| set(table, "empty", usize::MAX, 1));
+        assert!(said.contains("expected the section"), "{said}");
+        let said = refused(&|table| set(table, "b", start(table) + ALIGN, usize::MAX));
+        assert!(said.contains("cut short"), "{said}");
+        let said = refused(&|table| drop(table.remove("b")));
+        assert!(said.contains("has been extended"), "{said}");
+        let said = refused(&|table| set(table, "a", start(table), 3));
+        assert!(said.contains("expected a zero"), "{said}");
     }
 
     #[test]

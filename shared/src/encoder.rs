@@ -132,7 +132,13 @@ impl Encoder {
     fn check(&self, side: Side, rows: &[&Encoded]) -> Result<()> {
         let Limits { vocabulary, positions } = self.limits[side as usize];
         for row in rows {
-            assert!(row.ids.len() <= positions, "a sequence of {} tokens, at most {positions} fit", row.ids.len());
+            if row.ids.len() > positions {
+                let found = row.ids.len();
+                return Err(Error::artifact(format!(
+                    "expected a sequence of at most the {positions} tokens that the encoder reads, found one of {found}: the windows are \
+                     those of another encoder"
+                )));
+            }
             if let Some(id) = row.ids.iter().find(|id| **id as usize >= vocabulary) {
                 return Err(Error::artifact(format!(
                     "the tokenizer gives token {id}, the encoder has {vocabulary}: they belong to different models"
@@ -148,10 +154,7 @@ impl Encoder {
     /// -> `[rows, dim]`
     ///
     /// # Errors
-    /// If a token has no row in the encoder's table.
-    ///
-    /// # Panics
-    /// If a sequence is longer than [`Encoder::max_positions`].
+    /// If a token has no row in the encoder's table, or a sequence is longer than [`Encoder::max_positions`].
     pub fn start(&self, side: Side, rows: &[&Encoded]) -> Result<Vectors> {
         self.check(side, rows)?;
         Ok(match &self.road {
@@ -176,10 +179,7 @@ impl Encoder {
     /// -> `[rows, dim]`
     ///
     /// # Errors
-    /// If the device fails, or a token has no row in the encoder's table.
-    ///
-    /// # Panics
-    /// As [`Encoder::start`].
+    /// As [`Encoder::start`], or if the device fails.
     pub fn encode(&self, side: Side, rows: &[&Encoded]) -> Result<Vec<f32>> {
         if let Road::Cpu { .. } = self.road {
             return self.start(side, rows)?.read();

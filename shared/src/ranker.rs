@@ -22,7 +22,7 @@ pub struct Ranker {
 
 /// Tokens of the longest pair that such views make.
 pub fn longest_pair(view: &ViewOptions) -> usize {
-    view.mention_tokens + view.entity_tokens - 1
+    view.mention_tokens.saturating_add(view.entity_tokens).saturating_sub(1)
 }
 
 impl Ranker {

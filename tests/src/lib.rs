@@ -29,6 +29,13 @@ pub fn golden<T: DeserializeOwned>(name: &str) -> T {
     serde_json::from_slice(&bytes(&format!("goldens/{name}"))).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
+/// The bytes of a manifest that was edited, with the digest that it now has.
+pub fn sealed(mut manifest: serde_json::Value) -> Vec<u8> {
+    manifest["digest"] = "".into();
+    manifest["digest"] = pel_shared::digest::of(manifest.to_string().as_bytes()).to_hex().as_str().into();
+    manifest.to_string().into_bytes()
+}
+
 /// The folder of a model: a fixture, or MiniLM, which is not committed.
 ///
 /// # Panics

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use pel_shared::biencoder::{Pooling, Side};
-use pel_shared::bundle::{Bundle, FORMAT_VERSION, FORMAT_WITH_TOKENS, Parts, View, names};
+use pel_shared::bundle::{Bundle, FORMAT_VERSION, FORMAT_WITH_DIGEST, Parts, View, names};
 use pel_shared::container::Check;
 use pel_shared::detect::{Detected, Origin};
 use pel_shared::encoder::Encodings;
@@ -14,7 +14,7 @@ use pel_shared::nil::{Decision, NilReason};
 use pel_shared::score::{Candidate, Scorer};
 use pel_shared::text::Span;
 use pel_shared::tokens::{Encoded, MentionTemplate};
-use pel_tests::devices;
+use pel_tests::{devices, sealed};
 use pel_tests::table::{Table, linker, recipe};
 use pel_trainer::commands::link::link;
 use pel_trainer::device::OpenDevice;
@@ -140,7 +140,7 @@ fn pooling_by_a_mentions_own_tokens_compares_them_alone() {
 fn a_bundle_without_token_vectors_is_as_before_and_refuses_sum_of_max() {
     let plain = parts(recipe(&Table::read(), Precision::F32));
     let manifest: serde_json::Value = serde_json::from_slice(&plain.0[names::MANIFEST]).expect("JSON");
-    assert_eq!(manifest["format"], FORMAT_VERSION);
+    assert_eq!(manifest["format"], FORMAT_WITH_DIGEST);
     assert!(manifest.get("token_vectors").is_none() && !plain.0.contains_key(names::TOKEN_VECTORS));
     // All other files of a bundle with them are the same to the byte.
     let more = parts(Recipe { scorer: Scorer::SumOfMax, ..recipe(&Table::read(), Precision::F32) });
@@ -148,7 +148,7 @@ fn a_bundle_without_token_vectors_is_as_before_and_refuses_sum_of_max() {
         assert_eq!(Some(bytes), more.0.get(name), "{name}");
     }
     let bundle = Bundle::read(more).expect("whole");
-    assert_eq!((bundle.manifest.format, bundle.scorer()), (FORMAT_WITH_TOKENS, Scorer::SumOfMax));
+    assert_eq!((bundle.manifest.format, bundle.scorer()), (FORMAT_WITH_DIGEST, Scorer::SumOfMax));
 
     let mut linker = Linker::new(Bundle::read(plain).expect("whole"), &processor().device).expect("it fits");
     assert_eq!(linker.scorer(), Scorer::Dual);
@@ -205,7 +205,7 @@ fn a_damaged_file_of_tokens_is_refused_by_name() {
                 let store = TokenStore::from_bytes(&store, Check::Checksums).expect("whole");
                 manifest["token_vectors"] = serde_json::to_value(store.info()).expect("JSON");
             }
-            parts.0.insert(names::MANIFEST.into(), manifest.to_string().into());
+            parts.0.insert(names::MANIFEST.into(), sealed(manifest).into());
         })
     };
     let rows = Bundle::read(whole.clone()).expect("whole").index.info().rows;
@@ -221,6 +221,7 @@ fn a_damaged_file_of_tokens_is_refused_by_name() {
     let format = refused(&|parts| {
         let mut manifest: serde_json::Value = serde_json::from_slice(&parts.0[names::MANIFEST]).expect("JSON");
         manifest["format"] = FORMAT_VERSION.into();
+        manifest.as_object_mut().expect("an object").remove("digest");
         parts.0.insert(names::MANIFEST.into(), manifest.to_string().into());
     });
     assert!(format.contains("expected format version 2 for what it holds"), "{format}");

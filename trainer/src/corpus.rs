@@ -4,6 +4,7 @@
 //! `.xz`, `.gz` or `.zst` or not. Offsets in the files are in code points; [`Corpus`] has bytes.
 
 use crate::files::{for_each_line, io_error};
+use crate::import::commit::check_whole;
 use pel_shared::error::{Error, Result};
 use pel_shared::import::records::record;
 use pel_shared::import::report::Report;
@@ -81,6 +82,7 @@ impl CorpusMention {
 /// # Errors
 /// If the folder cannot be read.
 pub fn split_names(folder: &Path) -> Result<Vec<String>> {
+    check_whole(folder)?;
     let failed = |cause| io_error("reading the folder", folder, cause);
     let mut names = BTreeSet::new();
     for entry in std::fs::read_dir(folder).map_err(failed)? {
@@ -274,6 +276,7 @@ pub fn span_of<'a>(text: &'a str, offsets: &Offsets<'a>, start: usize, end: usiz
 
 /// The one file in a folder with this name and `.jsonl`, packed or not.
 fn find(folder: &Path, stem: &str) -> Result<PathBuf> {
+    check_whole(folder)?;
     let entries = std::fs::read_dir(folder).map_err(|cause| io_error("reading the folder", folder, cause))?;
     let mut all = Vec::new();
     for entry in entries {

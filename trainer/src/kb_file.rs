@@ -1,6 +1,7 @@
 //! Concept tables on disk: one concept a line, as JSON, packed or not.
 
 use crate::files::for_each_line;
+use crate::import::commit::check_whole;
 use pel_shared::clean;
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::import::records::record;
@@ -22,6 +23,7 @@ pub struct KbFile {
 /// If it cannot be read; if a line is no concept, or an identifier stands twice or has a control character: the line is
 /// named.
 pub fn read(path: &Path) -> Result<KbFile> {
+    path.parent().map_or(Ok(()), check_whole)?;
     let mut kb = KnowledgeBase::new();
     let mut hash = blake3::Hasher::new();
     for_each_line(path, |_, line| {

@@ -1,7 +1,6 @@
 //! The second stage (BLINK, section 4.2): a ranker puts a retriever's first candidates into order.
 
 use crate::evaluate::{self, Query, Retriever, Split};
-use crate::files::io_error;
 use crate::interrupt;
 use crate::progress::Progress;
 use crate::work::{Begun, WorkFolder};
@@ -12,7 +11,6 @@ use pel_shared::ranker::{Ranker, reorder};
 use pel_shared::tokens::Encoded;
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::io::{Read, Seek, SeekFrom, Write};
 
 /// Pairs that are scored between two signs of life.
 const PAIRS: usize = 512;
@@ -108,7 +106,7 @@ pub fn scores(
         lists.chunks(piece).map(|lists| lists.iter().map(|list| 4 * list.len() as u64).sum()).collect();
     let mut begun = kept.map(|kept| kept.work.open(&kept.key, &sizes)).transpose()?;
     let mut all = match &mut begun {
-        Some(begun) => read(begun, &lists[..(begun.done * piece).min(lists.len())])?,
+        Some(begun) => read(begun, &lists[..(begun.done() * piece).min(lists.len())])?,
         None => Vec::new(),
     };
     let mut progress = Progress::new("ranking", queries.len() as u64, "mentions");
@@ -124,8 +122,7 @@ pub fn scores(
                 .zip(lists)
                 .flat_map(|(scores, list)| (0..list.len()).map(|at| scores.get(at).copied().unwrap_or(NO_MENTION)));
             let values: Vec<f32> = values.collect();
-            let written = begun.file.write_all(bytemuck::cast_slice(&values));
-            written.map_err(|cause| io_error("writing", &begun.path, cause))?;
+            begun.add(bytemuck::cast_slice(&values))?;
         }
         all.extend(scores);
     }
@@ -134,14 +131,16 @@ pub fn scores(
 
 /// The scores that an earlier run has kept, of these candidates.
 fn read(begun: &mut Begun, lists: &[Vec<ConceptId>]) -> Result<Vec<Vec<f32>>> {
-    let failed = |cause| io_error("reading", &begun.path, cause);
-    begun.file.seek(SeekFrom::Start(0)).map_err(failed)?;
-    let mut all = Vec::with_capacity(lists.len());
+    let mut values: Vec<f32> = Vec::new();
+    begun.read(|piece| {
+        values.extend(piece.chunks_exact(4).map(bytemuck::pod_read_unaligned::<f32>));
+        Ok(())
+    })?;
+    let (mut rest, mut all) = (&values[..], Vec::with_capacity(lists.len()));
     for list in lists {
-        let mut scores = vec![0.0f32; list.len()];
-        begun.file.read_exact(bytemuck::cast_slice_mut(&mut scores)).map_err(failed)?;
-        scores.retain(|score| *score != NO_MENTION);
-        all.push(scores);
+        let (scores, others) = rest.split_at(list.len().min(rest.len()));
+        all.push(scores.iter().copied().filter(|score| *score != NO_MENTION).collect());
+        rest = others;
     }
     Ok(all)
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{KB, bundle, copy, index, pel, said, tiny};
+use common::{KB, bundle, copy, index, pel, said, sealed, tiny};
 use std::path::Path;
 
 /// Damages one file of a copied bundle and links with it.
@@ -46,11 +46,11 @@ fn a_manifest_of_another_version_or_form_is_refused() {
         move |bytes: Vec<u8>| Some(String::from_utf8(bytes).expect("JSON").replacen(from, to, 1).into_bytes())
     };
     for (from, to, said) in [
-        ("\"format\": 1", "\"format\": 99", "format version 99, this build reads 1"),
+        ("\"format\": 4", "\"format\": 99", "format version 99, this build reads 1 to 4"),
         ("\"format\"", "\"colour\"", "format"),
         ("\"kb\"", "\"kbs\"", "kbs"),
         ("{", "", "manifest.json"),
-        ("\"dim\": 32", "\"dim\": 16", "not the one that the manifest describes"),
+        ("\"dim\": 32", "\"dim\": 16", "manifest.json has been altered: its digest differs"),
     ] {
         let done = link_with("manifest.json", replace(from, to));
         assert_eq!(done.code, Some(4), "{}", done.err);
@@ -76,7 +76,8 @@ fn a_file_of_another_version_inside_is_refused() {
     std::fs::write(&path, &bytes).expect("written");
     let manifest = folder.path().join("manifest.json");
     let text = std::fs::read_to_string(&manifest).expect("read");
-    std::fs::write(&manifest, text.replace(&old, blake3::hash(&bytes).to_hex().as_str())).expect("written");
+    let text = text.replace(&old, blake3::hash(&bytes).to_hex().as_str());
+    std::fs::write(&manifest, sealed(&serde_json::from_str(&text).expect("JSON"))).expect("written");
     let done = said(pel(&["inspect", &folder.path().display().to_string()]));
     assert_eq!(done.code, Some(4));
     assert!(done.err.contains("the index has format version 77, this build reads 3"), "{}", done.err);
@@ -226,7 +227,7 @@ fn one_file_and_a_folder_hold_the_same_bundle() {
     assert_eq!(said(pel(&["pack", bundle(), &one])).code, Some(0));
     assert_eq!(said(pel(&["pack", &one, &back])).code, Some(0));
     let manifest = |path: &str| said(pel(&["inspect", path, "--json"])).out;
-    assert!(manifest(&one).contains("\"format\": 1"));
+    assert!(manifest(&one).contains("\"format\": 4"));
     assert_eq!(manifest(&one), manifest(bundle()));
     assert_eq!(manifest(&back), manifest(bundle()));
     let mut bytes = std::fs::read(&one).expect("read");

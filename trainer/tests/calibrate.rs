@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Bench, KB, tiny};
+use common::{Bench, KB, sealed, tiny};
 use std::path::Path;
 
 fn manifest(bundle: &Path) -> serde_json::Value {
@@ -101,7 +101,7 @@ fn the_share_of_spelling_is_chosen_kept_and_inherited() {
     let spelled = manifest(&bench.path("bundle"));
     assert_eq!(
         (&spelled["format"], spelled["view"]["spelling"].as_f64().map(|share| share as f32)),
-        (&3.into(), Some(0.3))
+        (&4.into(), Some(0.3))
     );
     assert!(bench.pel("inspect @bundle").out.contains("spelling is 0.3 of a score"));
     // What it adds is shown beside the similarity, which makes up the rest.
@@ -203,9 +203,8 @@ fn a_threshold_is_taken_over_with_its_curve_by_a_bundle_of_the_same_views() {
     // Weights for vectors of another length.
     let path = bench.path("cased/manifest.json");
     let mut cased = manifest(&bench.path("cased"));
-    cased["format"] = 3.into();
     cased["nil"]["lift"] = serde_json::json!({"margin": 0.1, "brief": 0.0, "overlap": 0.0, "named": 0.0, "direction": [1.0, 2.0, 3.0], "base": 0.0});
-    std::fs::write(&path, cased.to_string()).expect("written");
+    std::fs::write(&path, sealed(&cased)).expect("written");
     bench.refuses(&[("inspect @cased", 4, "`nil.lift.direction`: expected 32 values, found 3")]);
 }
 
@@ -216,7 +215,7 @@ fn signs_beside_the_score_are_weighed_and_decide() {
     let done = bench.pel("calibrate @bundle --corpus @ --by lifted-score --device cpu");
     assert!(done.code == Some(0) && done.out.contains("to which are added"), "{}{}", done.out, done.err);
     let lifted = manifest(&bench.path("bundle"));
-    assert_eq!((&lifted["format"], lifted["nil"]["lift"].as_object().map(|of| of.len())), (&3.into(), Some(5)));
+    assert_eq!((&lifted["format"], lifted["nil"]["lift"].as_object().map(|of| of.len())), (&4.into(), Some(5)));
     assert!(lifted["nil"]["calibrated_on"].as_str().is_some_and(|on| on.contains("by lifted scores")), "{lifted}");
     let evaluated =
         "evaluate --bundle @bundle --corpus @ --split dev --train-split none --systems link,dense --device cpu";
@@ -229,7 +228,7 @@ fn signs_beside_the_score_are_weighed_and_decide() {
         let mut manifest = lifted.clone();
         manifest["nil"]["lift"] = serde_json::json!({"margin": 0.0, "brief": 0.0, "overlap": overlap, "base": 0.0});
         manifest["nil"]["threshold"] = 0.5.into();
-        std::fs::write(&folder, manifest.to_string()).expect("written");
+        std::fs::write(&folder, sealed(&manifest)).expect("written");
         std::fs::write(bench.path("note.txt"), "feverish").expect("written");
         std::fs::write(bench.path("spans.jsonl"), "{\"start\":0,\"end\":8}\n").expect("written");
         let line = "link @note.txt --bundle @bundle --spans @spans.jsonl --spans-only --names-only --format jsonl --device cpu";
@@ -251,12 +250,13 @@ fn signs_beside_the_score_are_weighed_and_decide() {
     // A format that has no room for the signs is refused.
     let mut older = lifted.clone();
     older["format"] = 1.into();
+    older.as_object_mut().expect("an object").remove("digest");
     std::fs::write(&folder, older.to_string()).expect("written");
     bench.refuses(&[("inspect @bundle", 4, "expected format version 3 for what it holds")]);
     std::fs::write(&folder, lifted.to_string()).expect("written");
 
     assert_eq!(bench.pel("calibrate @bundle --corpus @ --by score --device cpu").code, Some(0));
-    assert_eq!((&manifest(&bench.path("bundle"))["format"], nil("bundle").get("lift")), (&1.into(), None));
+    assert_eq!((&manifest(&bench.path("bundle"))["format"], nil("bundle").get("lift")), (&4.into(), None));
     bench.refuses(&[("calibrate @bundle --corpus @ --by length", 2, "lifted-score")]);
 }
 

@@ -182,6 +182,8 @@ export interface Manifest {
     curve?: { threshold: number; precision: number; recall: number }[];
   };
   files: Record<string, { bytes: number; blake3: string }>;
+  /** The checksum of all the rest, which loading compares; missing in bundles of formats 1 to 3. */
+  digest?: string;
   [more: string]: unknown;
 }
 

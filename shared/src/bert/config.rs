@@ -5,6 +5,13 @@ pub use crate::kernels::rows::Activation;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
+/// What a configuration may ask for at most: an order of magnitude above any BERT, and so little that no size computed of it
+/// overflows.
+const MOST_WORDS: usize = 1 << 24;
+const MOST_WIDTH: usize = 1 << 20;
+const MOST_LAYERS: usize = 1 << 10;
+const MOST_POSITIONS: usize = 1 << 20;
+
 /// The fields of `config.json` that a forward pass needs, under their own names; others are ignored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BertConfig {
@@ -70,16 +77,16 @@ impl BertConfig {
             Err(Error::artifact(format!("`{field}`: expected {expected}, found {found:?}")))
         };
         let sizes = [
-            ("vocab_size", self.vocab_size),
-            ("hidden_size", self.hidden_size),
-            ("num_hidden_layers", self.num_hidden_layers),
-            ("num_attention_heads", self.num_attention_heads),
-            ("intermediate_size", self.intermediate_size),
-            ("max_position_embeddings", self.max_position_embeddings),
-            ("type_vocab_size", self.type_vocab_size),
+            ("vocab_size", self.vocab_size, MOST_WORDS),
+            ("hidden_size", self.hidden_size, MOST_WIDTH),
+            ("num_hidden_layers", self.num_hidden_layers, MOST_LAYERS),
+            ("num_attention_heads", self.num_attention_heads, MOST_WIDTH),
+            ("intermediate_size", self.intermediate_size, MOST_WIDTH),
+            ("max_position_embeddings", self.max_position_embeddings, MOST_POSITIONS),
+            ("type_vocab_size", self.type_vocab_size, MOST_POSITIONS),
         ];
-        if let Some((field, _)) = sizes.iter().find(|(_, size)| *size == 0) {
-            return refuse(field, "a positive number", &0);
+        if let Some((field, found, most)) = sizes.iter().find(|(_, size, most)| !(1..=*most).contains(size)) {
+            return refuse(field, &format!("a number from 1 to {most}"), found);
         }
         if self.model_type != "bert" {
             return refuse("model_type", "\"bert\"", &self.model_type);
@@ -91,7 +98,8 @@ impl BertConfig {
             let expected = format!("a multiple of the {} attention heads", self.num_attention_heads);
             return refuse("hidden_size", &expected, &self.hidden_size);
         }
-        if !(self.layer_norm_eps > 0.0 && self.layer_norm_eps < 1.0) {
+        // As a float of 32 bits, in which it is computed with.
+        if !(self.layer_norm_eps as f32 > 0.0 && self.layer_norm_eps < 1.0) {
             return refuse("layer_norm_eps", "a small positive number", &self.layer_norm_eps);
         }
         Ok(())
@@ -117,6 +125,10 @@ mod tests {
             ("\"gelu\"", "\"swish\"", "swish"),
             ("\"num_attention_heads\": 2", "\"num_attention_heads\": 3", "hidden_size"),
             ("\"hidden_size\": 4", "\"hidden_size\": 0", "hidden_size"),
+            ("\"num_hidden_layers\": 1", "\"num_hidden_layers\": 9007199254740992", "num_hidden_layers"),
+            ("\"vocab_size\": 8", "\"vocab_size\": 16777217", "`vocab_size`: expected a number from 1 to 16777216"),
+            ("\"max_position_embeddings\": 16", "\"max_position_embeddings\": 18446744073709551615", "max_position"),
+            ("\"hidden_act\"", "\"layer_norm_eps\": 1e-60, \"hidden_act\"", "layer_norm_eps"),
             ("\"vocab_size\": 8,", "", "vocab_size"),
             ("\"vocab_size\": 8", "\"model_type\": \"roberta\", \"vocab_size\": 8", "model_type"),
             ("\"vocab_size\": 8", "\"position_embedding_type\": \"relative_key\", \"vocab_size\": 8", "position"),

@@ -14,7 +14,7 @@
 mod codes;
 
 use crate::error::{Error, Result};
-use crate::numbers::Numbers;
+use crate::numbers::{Numbers, check_finite};
 use burn::tensor::{Device, Tensor, TensorData};
 use bytes::Bytes;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
@@ -49,7 +49,7 @@ impl<'a> Weights<'a> {
     /// Takes the tensor `name`, converted to f32.
     ///
     /// # Errors
-    /// If it is missing, has another shape, or holds no floats.
+    /// If it is missing, has another shape, holds no floats, or one that is not finite.
     pub fn take<const D: usize>(&mut self, name: &str, shape: [usize; D], device: &Device) -> Result<Tensor<D>> {
         let data = TensorData::new(self.floats(name, &shape)?, shape);
         Ok(Tensor::from_data(data, device))
@@ -75,10 +75,12 @@ impl<'a> Weights<'a> {
     /// As [`Weights::take`].
     pub fn numbers(&mut self, name: &str, shape: &[usize]) -> Result<Numbers<f32>> {
         let view = self.shaped(name, shape)?;
-        Ok(match view.dtype() {
-            Dtype::F32 => Numbers::new(self.lying(&view)),
-            _ => Numbers::Copied(floats(name, &view)?),
-        })
+        if view.dtype() != Dtype::F32 {
+            return Ok(Numbers::Copied(floats(name, &view)?));
+        }
+        let numbers = Numbers::new(self.lying(&view));
+        check_finite(&tensor(name), numbers.get())?;
+        Ok(numbers)
     }
 
     /// The bytes of a tensor, in the file if it is shared.
@@ -137,8 +139,8 @@ fn our_name(name: &str) -> Option<String> {
 
 fn floats(name: &str, view: &TensorView<'_>) -> Result<Vec<f32>> {
     let bytes = view.data();
-    let read = |width, float: fn(&[u8]) -> f32| bytes.chunks_exact(width).map(float).collect();
-    Ok(match view.dtype() {
+    let read = |width, float: fn(&[u8]) -> f32| bytes.chunks_exact(width).map(float).collect::<Vec<f32>>();
+    let values = match view.dtype() {
         Dtype::F32 => read(4, |b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])),
         Dtype::F64 => read(8, |b| f64::from_le_bytes([b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]]) as f32),
         Dtype::F16 => read(2, |b| half::f16::from_le_bytes([b[0], b[1]]).to_f32()),
@@ -146,7 +148,15 @@ fn floats(name: &str, view: &TensorView<'_>) -> Result<Vec<f32>> {
         other => {
             return Err(Error::artifact(format!("the tensor `{name}`: expected floats, found {other:?}")));
         }
-    })
+    };
+    // After the conversion: a double may be too large for a float.
+    check_finite(&tensor(name), &values)?;
+    Ok(values)
+}
+
+/// A tensor as errors name it.
+fn tensor(name: &str) -> String {
+    format!("the tensor `{name}`")
 }
 
 #[cfg(test)]
@@ -177,6 +187,43 @@ mod tests {
         assert_eq!(b.into_data().try_to_vec::<f32>().expect("floats"), [1.5]);
         assert!(weights.take::<1>("a", [2], &device).expect_err("gone").to_string().contains("`a` is missing"));
         weights.finish().expect("nothing left");
+    }
+
+    #[test]
+    fn numbers_that_are_not_finite_are_refused_by_tensor_and_place() {
+        let f32s = |values: &[f32]| bytemuck::cast_slice(values).to_vec();
+        let bf16 = half::bf16::NEG_INFINITY.to_le_bytes();
+        let f16 = half::f16::NAN.to_le_bytes();
+        let half_one = half::f16::ONE.to_le_bytes();
+        let device = Device::flex();
+        for (dtype, shape, bytes, found) in [
+            (Dtype::F32, vec![2, 2], f32s(&[1.0, 2.0, f32::NAN, f32::NAN]), "NaN at position 2, 2 of 4"),
+            (Dtype::F32, vec![1, 2], f32s(&[f32::INFINITY, 0.0]), "inf at position 0, 1 of 2"),
+            (Dtype::F16, vec![1, 2], [half_one, f16].concat(), "NaN at position 1, 1 of 2"),
+            (Dtype::BF16, vec![1, 1], bf16.to_vec(), "-inf at position 0, 1 of 1"),
+            (Dtype::F64, vec![1, 1], 1e300f64.to_le_bytes().to_vec(), "inf at position 0, 1 of 1"),
+        ] {
+            let bytes = Bytes::from(file(&[("x", dtype, shape.clone(), bytes)]));
+            let weights = || Weights::within(&bytes).expect("whole");
+            for error in [
+                weights().floats("x", &shape).expect_err("broken"),
+                weights().numbers("x", &shape).expect_err("broken"),
+                weights().take::<2>("x", [shape[0], shape[1]], &device).expect_err("broken"),
+            ] {
+                let said = error.to_string();
+                assert!(said.contains("`x`") && said.contains(found), "{dtype:?}: {said}");
+            }
+        }
+    }
+
+    #[test]
+    fn scales_of_codes_that_are_not_finite_are_refused() {
+        let bytes = file(&[
+            ("x", Dtype::I8, vec![2, 2], vec![1; 4]),
+            ("x_scale", Dtype::F32, vec![2], bytemuck::cast_slice(&[1.0f32, f32::INFINITY]).to_vec()),
+        ]);
+        let said = Weights::from_bytes(&bytes).expect("whole").floats("x", &[2, 2]).expect_err("broken").to_string();
+        assert!(said.contains("`x_scale`") && said.contains("inf at position 1"), "{said}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What a bundle says of itself: `manifest.json`.
 
 use super::names;
+use crate::digest;
 use crate::abbreviations::Reader;
 use crate::biencoder::Reduction;
 use crate::error::{Error, Result};
@@ -22,6 +23,12 @@ pub const FORMAT_WITH_TOKENS: u32 = 2;
 /// The format of a bundle that judges by more than vectors, with token vectors or without: spelling has a share of its scores, or its
 /// policy adds to them.
 pub const FORMAT_BEYOND_VECTORS: u32 = 3;
+
+/// The format of a bundle whose manifest carries its own digest, as all have that this build writes.
+pub const FORMAT_WITH_DIGEST: u32 = 4;
+
+/// The longest window that a manifest may ask for, in tokens. An encoder's own limit is lower; this one keeps sums of windows small.
+pub const LONGEST_WINDOW: usize = 1 << 20;
 
 /// The manifest. Unknown fields are refused: a newer writer raises the format version.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -46,6 +53,9 @@ pub struct Manifest {
     pub nil: NilPolicy,
     /// Every other file of the bundle, with its size and checksum.
     pub files: BTreeMap<String, FileInfo>,
+    /// The checksum of all that stands above, in hexadecimal ([`digest::of`]); nothing in bundles of formats 1 to 3.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
 }
 
 /// The model of a bundle.
@@ -190,6 +200,34 @@ impl ViewOptions {
         Ok(rows)
     }
 
+    /// Checks the windows by themselves; [`ViewOptions::check_windows`] compares them with an encoder.
+    ///
+    /// # Errors
+    /// If one is of no token, or longer than [`LONGEST_WINDOW`].
+    pub fn check_lengths(&self) -> Result<()> {
+        self.check_each(|tokens| (1..=LONGEST_WINDOW).contains(&tokens), &format!("1 to {LONGEST_WINDOW} tokens"))
+    }
+
+    /// Checks that an encoder reads the windows, `positions` tokens at most.
+    ///
+    /// # Errors
+    /// If one is longer.
+    pub fn check_windows(&self, positions: usize) -> Result<()> {
+        self.check_each(|tokens| tokens <= positions, &format!("at most the {positions} tokens that the encoder reads"))
+    }
+
+    fn check_each(&self, fits: impl Fn(usize) -> bool, expected: &str) -> Result<()> {
+        let Self { mention_tokens, entity_tokens, name_tokens, .. } = *self;
+        let windows =
+            [("mention_tokens", mention_tokens), ("entity_tokens", entity_tokens), ("name_tokens", name_tokens)];
+        match windows.into_iter().find(|(_, tokens)| !fits(*tokens)) {
+            None => Ok(()),
+            Some((field, found)) => {
+                Err(Error::artifact(format!("`view.{field}`: expected {expected}, found {found}")))
+            }
+        }
+    }
+
     /// Checks [`ViewOptions::mix`].
     ///
     /// # Errors
@@ -233,31 +271,81 @@ impl ViewOptions {
 }
 
 impl Manifest {
-    /// Reads `manifest.json`.
+    /// Reads `manifest.json` and compares its digest.
     ///
     /// # Errors
-    /// If it is not JSON, of another version, or a field is missing or unknown.
+    /// If it is not JSON, of another version, a field is missing, unknown or out of its bounds, or it has been altered since it was
+    /// written.
     pub fn from_bytes(json: &[u8]) -> Result<Self> {
+        let manifest = Self::parse(json)?;
+        match manifest.digest.as_ref().is_none_or(|digest| digest.as_str() == digest::of(json).to_hex().as_str()) {
+            true => Ok(manifest),
+            false => Err(Error::artifact(
+                "manifest.json has been altered: its digest differs; take the bundle from where it comes from once more, or, if it was \
+                 you who edited it, let `pel pack --edited BUNDLE NEW` write a bundle with it",
+            )),
+        }
+    }
+
+    /// As [`Manifest::from_bytes`], but takes a manifest that was edited by hand: its digest may differ.
+    ///
+    /// # Errors
+    /// As [`Manifest::from_bytes`] but for the last.
+    pub fn edited(json: &[u8]) -> Result<Self> {
+        Self::parse(json)
+    }
+
+    fn parse(json: &[u8]) -> Result<Self> {
         #[derive(Deserialize)]
         struct Version {
             format: u32,
         }
         let refuse = |cause: serde_json::Error| Error::artifact("manifest.json").caused_by(cause);
         let Version { format } = serde_json::from_slice(json).map_err(refuse)?;
-        if !(FORMAT_VERSION..=FORMAT_BEYOND_VECTORS).contains(&format) {
+        if !(FORMAT_VERSION..=FORMAT_WITH_DIGEST).contains(&format) {
             return Err(Error::artifact(format!(
-                "manifest.json: the bundle has format version {format}, this build reads {FORMAT_VERSION} to {FORMAT_BEYOND_VECTORS}"
+                "manifest.json: the bundle has format version {format}, this build reads {FORMAT_VERSION} to {FORMAT_WITH_DIGEST}"
             )));
         }
         let manifest: Self = serde_json::from_slice(json).map_err(refuse)?;
         let expected = manifest.least_format();
-        match expected == format {
-            true => Ok(manifest),
-            false => Err(Error::artifact(format!(
+        if expected != format {
+            return Err(Error::artifact(format!(
                 "manifest.json: expected format version {expected} for what it holds (`token_vectors` {FORMAT_WITH_TOKENS}, \
-                 `view.spelling` and `nil.lift` {FORMAT_BEYOND_VECTORS}), found version {format}"
-            ))),
+                 `view.spelling` and `nil.lift` {FORMAT_BEYOND_VECTORS}, `digest` {FORMAT_WITH_DIGEST}), found version {format}"
+            )));
         }
+        manifest.check().map_err(|error| error.context("manifest.json"))?;
+        Ok(manifest)
+    }
+
+    /// The manifest with the format that it needs and its digest, and the bytes of its file: the one way in which it is written.
+    ///
+    /// # Errors
+    /// If it cannot be encoded.
+    pub fn sealed(mut self) -> Result<(Self, Vec<u8>)> {
+        let encode = |manifest: &Self| {
+            serde_json::to_vec_pretty(manifest)
+                .map_err(|cause| Error::artifact("writing the manifest").caused_by(cause))
+        };
+        // What stands in the field has no part in the digest.
+        self.digest = Some(String::new());
+        self.format = self.least_format();
+        self.digest = Some(digest::of(&encode(&self)?).to_hex().to_string());
+        let json = encode(&self)?;
+        Ok((self, json))
+    }
+
+    /// Checks what JSON and types leave open: names of files, windows, and that numbers are finite.
+    fn check(&self) -> Result<()> {
+        if let Some(name) = self.files.keys().find(|name| !names::is_plain(name) || *name == names::MANIFEST) {
+            return Err(Error::artifact(format!(
+                "`files`: expected names of letters, digits, `_`, `-` and `.`, other than {}, found {name:?}",
+                names::MANIFEST
+            )));
+        }
+        self.view.check_lengths()?;
+        self.nil.check()
     }
 
     /// Whether both have the same encoder, so that one's scores mean what the other's do. Weights in other numbers are the same
@@ -276,6 +364,9 @@ impl Manifest {
 
     /// The oldest format that has room for what the manifest holds.
     pub fn least_format(&self) -> u32 {
+        if self.digest.is_some() {
+            return FORMAT_WITH_DIGEST;
+        }
         match (self.nil.lift.is_some() || self.view.spelling > 0.0, &self.token_vectors) {
             (true, _) => FORMAT_BEYOND_VECTORS,
             (false, Some(_)) => FORMAT_WITH_TOKENS,

@@ -5,11 +5,12 @@
 mod manifest;
 
 pub use manifest::{
-    EncoderInfo, FORMAT_BEYOND_VECTORS, FORMAT_VERSION, FORMAT_WITH_TOKENS, FileInfo, KbInfo, Manifest, View,
-    ViewOptions, cut_words,
+    EncoderInfo, FORMAT_BEYOND_VECTORS, FORMAT_VERSION, FORMAT_WITH_DIGEST, FORMAT_WITH_TOKENS, FileInfo, KbInfo,
+    LONGEST_WINDOW, Manifest, View, ViewOptions, cut_words,
 };
 
 use crate::abbreviations::Abbreviations;
+use crate::bert::BertConfig;
 use crate::biencoder::TowerBytes;
 use crate::concepts::ConceptTable;
 use crate::container::{self, Check, Container, Format};
@@ -52,6 +53,12 @@ pub mod names {
     pub const DICTIONARY: &str = "dictionary.bin";
     /// Licences in full, if the knowledge base brings them.
     pub const LICENCES: &str = "LICENSES.md";
+
+    /// Whether a name can only mean a file of the bundle's own folder: ASCII letters, digits, `_`, `-` and `.`, not `.` first.
+    pub fn is_plain(name: &str) -> bool {
+        let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+        !name.is_empty() && !name.starts_with('.') && name.chars().all(fits)
+    }
 }
 
 const FORMAT: Format = Format { magic: b"PELBUNDL", version: FORMAT_VERSION, name: "bundle" };
@@ -61,12 +68,20 @@ const FORMAT: Format = Format { magic: b"PELBUNDL", version: FORMAT_VERSION, nam
 pub struct Parts(pub BTreeMap<String, Bytes>);
 
 impl Parts {
-    /// Takes a bundle apart that is one file.
+    /// Takes a bundle apart that is one file. The manifest's checksum is compared here, those of the other files when the bundle is
+    /// read ([`Bundle::read`]): the manifest has them.
     ///
     /// # Errors
-    /// If it is no bundle, of another version, or cut short.
+    /// If it is no bundle, of another version, cut short or extended, or its manifest has been altered.
     pub fn from_one_file(bytes: &Bytes) -> Result<Self> {
         let container = Container::<Vec<String>>::read(FORMAT, bytes, Check::Trusted)?;
+        container.verify(names::MANIFEST)?;
+        if let Some(name) = container.names().find(|name| !names::is_plain(name)) {
+            return Err(Error::artifact(format!("the bundle holds a file of the name {name:?}, which is no plain name")));
+        }
+        if !container.fields.iter().map(String::as_str).eq(container.names()) {
+            return Err(Error::artifact("the bundle's header does not list the files that it holds"));
+        }
         let parts = container.fields.iter().map(|name| Ok((name.clone(), container.section(name)?)));
         Ok(Self(parts.collect::<Result<_>>()?))
     }
@@ -188,7 +203,7 @@ impl Bundle {
         let tokens = Tokens::from_bytes(read(names::TOKENIZER)?)?;
         let mut index = Index::from_bytes(read(names::INDEX)?, Check::Trusted)?;
         let concepts = ConceptTable::from_bytes(read(names::CONCEPTS)?, Check::Trusted)?;
-        let dictionary = Dictionary::from_bytes(read(names::DICTIONARY)?.clone())?;
+        let dictionary = Dictionary::read(read(names::DICTIONARY)?, Check::Trusted)?.among(concepts.len())?;
         if *index.info() != manifest.index {
             return Err(Error::artifact("the index is not the one that the manifest describes"));
         }
@@ -196,6 +211,13 @@ impl Bundle {
             let (last, count) = (last.index(), concepts.len());
             return Err(Error::artifact(format!("the index names concept {last}, the concept table has {count}")));
         }
+        if manifest.kb.concepts != concepts.len() {
+            let (expected, found) = (manifest.kb.concepts, concepts.len());
+            return Err(Error::artifact(format!(
+                "the concept table has {found} concepts, the manifest says {expected}"
+            )));
+        }
+        view_fits(&manifest, &parts)?;
         let Manifest { view, encoder, nil, .. } = &manifest;
         let values = nil.lift.as_ref().map_or(0, |lift| lift.direction.len());
         if values > 0 && values != manifest.index.dim {
@@ -237,6 +259,16 @@ impl Bundle {
     pub fn parts(&self) -> &Parts {
         &self.parts
     }
+}
+
+/// Checks that the encoder reads windows as long as the manifest's.
+fn view_fits(manifest: &Manifest, parts: &Parts) -> Result<()> {
+    let towers: &[&str] = if manifest.encoder.tied { &[names::CONFIG] } else { &[names::CONFIG, names::ENTITY_CONFIG] };
+    for name in towers {
+        let config = BertConfig::from_bytes(parts.get(name)?)?;
+        manifest.view.check_windows(config.max_position_embeddings).context(|| names::MANIFEST.to_owned())?;
+    }
+    Ok(())
 }
 
 /// The token vectors that a manifest describes, checked against the index.

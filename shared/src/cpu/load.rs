@@ -21,7 +21,8 @@ impl Encoder {
         let positions = table("position", config.max_position_embeddings)?;
         let segments = table("token_type", config.type_vocab_size)?;
         let norm = norm(weights, "embeddings.LayerNorm", config)?;
-        let mut layers = Vec::with_capacity(config.num_hidden_layers);
+        // It grows with the tensors that are found: how many layers there are is only what the configuration says.
+        let mut layers = Vec::new();
         for at in 0..config.num_hidden_layers {
             let name = |name: &str| format!("encoder.layer.{at}.{name}");
             layers.push(Layer {

@@ -49,10 +49,9 @@ impl Tensors {
 }
 
 /// Quantises the weights of an encoder: each linear layer by its outputs, each table by its rows; what is small stays f32.
-/// Weights that are not finite stay so: their scale is NaN.
 ///
 /// # Errors
-/// If a tensor is missing, spare, or of another shape than `config` says; the error names it.
+/// If a tensor is missing, spare, of another shape than `config` says, or not finite; the error names it.
 pub fn quantise(config: &BertConfig, safetensors: &Bytes) -> Result<Vec<u8>> {
     let (hidden, inner) = (config.hidden_size, config.intermediate_size);
     let mut weights = Weights::within(safetensors)?;

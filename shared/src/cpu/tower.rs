@@ -3,7 +3,7 @@
 use super::{Encoder, Sequence};
 use crate::bert::{BertConfig, Weights, check_vocabulary};
 use crate::biencoder::{Pooling, Reduction, TowerBytes};
-use crate::error::{Context, Result};
+use crate::error::{Context, Error, Result};
 use crate::score::Score;
 use crate::tokens::Tokens;
 
@@ -152,6 +152,9 @@ fn unit_length(vector: &mut [f32]) {
 fn projection(file: &[u8], hidden: usize) -> Result<Projection> {
     let mut weights = Weights::from_bytes(file)?;
     let dim = weights.rows("weight")?;
+    if dim == 0 {
+        return Err(Error::artifact("the tensor `weight`: expected at least one row, found none"));
+    }
     let weight = weights.floats("weight", &[dim, hidden])?;
     let bias = weights.floats("bias", &[dim])?;
     weights.finish()?;

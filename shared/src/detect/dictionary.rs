@@ -1,11 +1,12 @@
 //! The dictionary: names, what is known of each, and known words, used straight from bytes.
 
+use super::automaton;
 use super::build;
 use super::normalise::{Source, normalise_name};
-use super::posting::Postings;
+use super::posting::{self, Posting, Postings};
 use super::scan::Scan;
 use crate::container::{Check, Container, Format};
-use crate::error::{Error, Result};
+use crate::error::{Context, Error, Result};
 use crate::kb::{Concept, ConceptId};
 use bytes::Bytes;
 use fst::raw::Fst;
@@ -33,6 +34,8 @@ pub struct Dictionary {
     pub(super) words: fst::Set<Bytes>,
     pub(super) postings: Bytes,
     pub(super) longest_name: usize,
+    /// How many concepts there are.
+    concepts: usize,
 }
 
 impl Dictionary {
@@ -62,12 +65,31 @@ impl Dictionary {
         let container = Container::<Fields>::read(FORMAT, bytes, check)?;
         let damaged =
             |what| move |cause: fst::Error| Error::artifact(format!("the dictionary's {what}")).caused_by(cause);
+        let (names, words) = (container.section("names")?, container.section("words")?);
+        let postings = container.section("postings")?;
+        automaton::check(&names, postings.len() as u64).context(|| "the dictionary's names".into())?;
+        automaton::check(&words, 0).context(|| "the dictionary's words".into())?;
         Ok(Self {
-            names: Fst::new(container.section("names")?).map_err(damaged("names"))?,
-            words: fst::Set::new(container.section("words")?).map_err(damaged("words"))?,
-            postings: container.section("postings")?,
+            names: Fst::new(names).map_err(damaged("names"))?,
+            words: fst::Set::new(words).map_err(damaged("words"))?,
+            postings,
             longest_name: container.fields.longest_name.min(MAX_TOKENS),
+            concepts: usize::MAX,
         })
+    }
+
+    /// The same over a table of so many concepts.
+    ///
+    /// # Errors
+    /// If a name is that of a concept which is not there.
+    pub fn among(self, concepts: usize) -> Result<Self> {
+        posting::check(&self.postings, concepts)?;
+        Ok(Self { concepts, ..self })
+    }
+
+    /// The postings that begin at a byte. Those of damaged names may begin anywhere, and so speak of concepts that are not there.
+    fn postings(&self, at: u64) -> impl Iterator<Item = Posting> + '_ {
+        Postings::at(&self.postings, at).filter(|posting| posting.concept.index() < self.concepts)
     }
 
     /// The number of names, as they are after normalising, with those derived from them.
@@ -83,7 +105,7 @@ impl Dictionary {
     /// The concepts that have this name, as [`normalise_name`] compares names, in ascending order.
     pub fn lookup(&self, name: &str) -> Vec<ConceptId> {
         let Some(at) = self.names.get(normalise_name(name)) else { return Vec::new() };
-        let stated = Postings::at(&self.postings, at.value()).filter(|posting| posting.stated);
+        let stated = self.postings(at.value()).filter(|posting| posting.stated);
         let mut concepts: Vec<ConceptId> = stated.map(|posting| posting.concept).collect();
         concepts.dedup(); // postings are in the order of concepts
         concepts
@@ -101,7 +123,7 @@ impl Dictionary {
         let names = scan.names_at(0);
         let whole = names.into_iter().filter(|found| scan.token(found.last + 1).is_none());
         let mut concepts: Vec<ConceptId> = whole
-            .flat_map(|found| Postings::at(&self.postings, found.postings))
+            .flat_map(|found| self.postings(found.postings))
             .map(|posting| posting.concept)
             .collect();
         concepts.sort_unstable();
@@ -171,13 +193,44 @@ mod tests {
         assert_eq!(dictionary.detect(&most, &Default::default()).len(), 1);
     }
 
+    /// The bytes of a dictionary with one section replaced and all checksums right.
+    fn with_section(name: &str, body: &[u8]) -> Bytes {
+        let whole = Bytes::from(bytes(&CONCEPTS, "heat of the body"));
+        let container = Container::<Fields>::read(FORMAT, &whole, Check::Checksums).expect("whole");
+        let body_of = |own| if own == name { Bytes::copy_from_slice(body) } else { container.section(own).expect("there") };
+        let bodies = ["names", "words", "postings"].map(|own| (own, body_of(own)));
+        let sections: Vec<(&str, &[u8])> = bodies.iter().map(|(name, body)| (*name, &body[..])).collect();
+        crate::container::write(FORMAT, &container.fields, &sections).expect("it can be written").into()
+    }
+
+    #[test]
+    fn a_section_that_is_cut_is_refused_though_its_checksum_is_right() {
+        let whole = Bytes::from(bytes(&CONCEPTS, "heat of the body"));
+        let container = Container::<Fields>::read(FORMAT, &whole, Check::Checksums).expect("whole");
+        for name in ["names", "words"] {
+            let body = container.section(name).expect("there");
+            Dictionary::from_bytes(with_section(name, &body)).expect("whole");
+            for length in 0..body.len() {
+                let said = Dictionary::from_bytes(with_section(name, &body[..length])).expect_err("cut").to_string();
+                assert!(said.contains(&format!("the dictionary's {name}")), "{said}");
+            }
+        }
+        let postings = container.section("postings").expect("there");
+        let cut = Dictionary::from_bytes(with_section("postings", &postings[..postings.len() - 1]));
+        assert!(cut.and_then(|cut| cut.among(3)).is_err());
+        let read = || Dictionary::from_bytes(whole.clone()).expect("whole");
+        read().among(3).expect("they are all there");
+        let said = read().among(2).expect_err("one is missing").to_string();
+        assert!(said.contains("expected concepts below 2, found 2"), "{said}");
+    }
+
     #[test]
     fn damage_is_an_error_and_no_panic() {
         let whole = bytes(&CONCEPTS, "heat of the body");
         let read = |bytes: Vec<u8>| Dictionary::from_bytes(Bytes::from(bytes)).map(|_| ()).map_err(|e| e.kind());
         assert_eq!(read(whole.clone()), Ok(()));
         let artifact = Err(crate::error::Kind::Artifact);
-        assert!((0..whole.len() - 64).step_by(7).all(|length| read(whole[..length].to_vec()) == artifact));
+        assert!((0..whole.len()).step_by(7).all(|length| read(whole[..length].to_vec()) == artifact));
         let altered = |at: usize| {
             let mut bytes = whole.clone();
             bytes[at] ^= 0x40;
@@ -185,8 +238,6 @@ mod tests {
         };
         assert_eq!(altered(0), artifact);
         assert_eq!(altered(8), artifact);
-        // Blanks after the sections are not covered by a checksum: an altered one harms nothing.
-        let noticed = (0..whole.len()).step_by(13).filter(|at| altered(*at) == artifact).count();
-        assert!(noticed * 13 > whole.len() * 9 / 10);
+        assert!((0..whole.len()).step_by(13).all(|at| altered(at) == artifact));
     }
 }

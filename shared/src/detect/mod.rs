@@ -19,6 +19,7 @@
 //! A word that neither these names, nor the definitions, nor the list `ordinary.txt` know in any usual form is reported
 //! as an [`Origin::UnknownTerm`].
 
+mod automaton;
 mod build;
 mod deidentified;
 mod dictionary;

@@ -1,5 +1,6 @@
 //! What the dictionary knows of a name: the concepts that have it, and when it may be found in text.
 
+use crate::error::{Error, Result};
 use crate::kb::ConceptId;
 
 /// When a name may be found in text.
@@ -58,6 +59,38 @@ impl<'b> Postings<'b> {
     }
 }
 
+/// Checks that bytes are lists of postings one after the other, of concepts below `concepts`.
+///
+/// # Errors
+/// If a list ends early, or names another concept.
+pub(super) fn check(bytes: &[u8], concepts: usize) -> Result<()> {
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let at = bytes.len() - rest.len();
+        let expected = take(&mut rest).ok_or_else(|| {
+            Error::artifact(format!("the dictionary's postings: expected a number at byte {at}, found none"))
+        })?;
+        let mut list = Postings { bytes: rest, left: expected };
+        let (mut found, mut last) = (0, None);
+        for posting in &mut list {
+            (found, last) = (found + 1, last.max(Some(posting.concept)));
+        }
+        if let Some(last) = last.filter(|last| last.index() >= concepts) {
+            let last = last.index();
+            return Err(Error::artifact(format!(
+                "the dictionary's postings: expected concepts below {concepts}, found {last} at byte {at}"
+            )));
+        }
+        if found != expected {
+            return Err(Error::artifact(format!(
+                "the dictionary's postings: expected {expected} at byte {at}, found {found}"
+            )));
+        }
+        rest = list.bytes;
+    }
+    Ok(())
+}
+
 impl Iterator for Postings<'_> {
     type Item = Posting;
 
@@ -113,6 +146,23 @@ mod tests {
             stated,
             rule,
         })
+    }
+
+    #[test]
+    fn postings_of_concepts_that_are_not_there_and_cut_ones_are_refused() {
+        let posting = |concept, rule| Posting { concept: ConceptId(concept), stated: true, rule };
+        let mut bytes = vec![];
+        write(&[posting(3, Rule::AnyCase), posting(300, Rule::Abbreviation(77))], &mut bytes);
+        write(&[posting(0, Rule::Never)], &mut bytes);
+        check(&bytes, 301).expect("whole");
+        check(&[], 0).expect("nothing is wrong");
+        let said = check(&bytes, 300).expect_err("one too high").to_string();
+        assert!(said.contains("below 300, found 300 at byte 0"), "{said}");
+        for cut in 1..bytes.len() {
+            let whole = cut == bytes.len() - 3;
+            assert_eq!(check(&bytes[..cut], 301).is_ok(), whole, "cut at {cut}");
+        }
+        assert!(check(&[0xff, 0xff, 0xff, 0xff, 0x0f], 9).is_err());
     }
 
     #[test]

@@ -45,9 +45,6 @@ impl Encoder {
     ///
     /// # Errors
     /// As [`Encoder::start`].
-    ///
-    /// # Panics
-    /// As [`Encoder::start`].
     pub fn start_for(&self, scorer: Scorer, side: Side, rows: &[&Encoded]) -> Result<Vectors> {
         if scorer == Scorer::Dual {
             return self.start(side, rows);
@@ -112,9 +109,6 @@ impl Encoder {
     ///
     /// # Errors
     /// As [`Encoder::encode`].
-    ///
-    /// # Panics
-    /// As [`Encoder::start`].
     pub fn encode_for(&self, scorer: Scorer, side: Side, rows: &[&Encoded]) -> Result<Encodings> {
         if scorer == Scorer::Dual {
             return Ok(Encodings { pooled: self.encode(side, rows)?, tokens: None });
@@ -139,9 +133,6 @@ impl Encoder {
     ///
     /// # Errors
     /// As [`Encoder::encode`].
-    ///
-    /// # Panics
-    /// As [`Encoder::start`].
     pub fn encode_tokens(&self, side: Side, rows: &[&Encoded]) -> Result<Vec<Vec<f32>>> {
         Ok(self.encode_for(Scorer::SumOfMax, side, rows)?.tokens.unwrap_or_default())
     }

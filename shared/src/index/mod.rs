@@ -19,7 +19,7 @@ pub use top::best_per_concept;
 use crate::container::{self, Check, Container, Format};
 use crate::error::{Error, Result};
 use crate::kb::ConceptId;
-use crate::numbers::Numbers;
+use crate::numbers::{Numbers, check_finite};
 use crate::score::{Candidate, Score};
 use bytes::Bytes;
 use hnsw::{Graph, Nodes};
@@ -78,7 +78,7 @@ impl Index {
     /// each row, in ascending order.
     ///
     /// # Errors
-    /// If the sizes disagree or the rows of a concept do not stand together.
+    /// If the sizes disagree, the rows of a concept do not stand together, or a value is not finite.
     pub fn build(vectors: &[f32], rows: &[ConceptId], info: &IndexInfo) -> Result<Vec<u8>> {
         let dim = info.dim;
         if dim == 0 || info.rows != rows.len() || vectors.len() != rows.len() * dim {
@@ -90,6 +90,7 @@ impl Index {
         if !rows.is_sorted() {
             return Err(Error::artifact("the rows of an index must stand in concept order"));
         }
+        check_finite("the vectors of an index", vectors)?;
         let bodies = vectors::sections(vectors, dim, info.precision)?;
         let concepts: Vec<u32> = rows.iter().map(|concept| concept.0).collect();
         let mut sections: Vec<(&str, &[u8])> = vec![("concepts", bytemuck::cast_slice(&concepts))];
@@ -292,15 +293,20 @@ fn sized(count: usize, width: usize) -> Result<usize> {
 
 fn read_vectors(container: &Container<IndexInfo>, info: &IndexInfo) -> Result<Vectors> {
     let values = sized(info.rows, info.dim)?;
+    let floats = |name: &str, count: usize| -> Result<Numbers<f32>> {
+        let numbers = Numbers::new(container.section_of(name, sized(count, 4)?)?);
+        check_finite(&format!("the index: `{name}`"), numbers.get())?;
+        Ok(numbers)
+    };
     Ok(match info.precision {
-        Precision::F32 => Vectors::F32 { values: Numbers::new(container.section_of("values", sized(values, 4)?)?) },
+        Precision::F32 => Vectors::F32 { values: floats("values", values)? },
         Precision::Int8 => Vectors::Int8 {
             codes: Numbers::new(container.section_of("codes", values)?),
-            scales: Numbers::new(container.section_of("scales", sized(info.rows, 4)?)?),
+            scales: floats("scales", info.rows)?,
         },
         Precision::Int4 => Vectors::Int8 {
             codes: Numbers::Copied(codes::unpack(&container.section_of("halves", values.div_ceil(2))?, values)),
-            scales: Numbers::new(container.section_of("scales", sized(info.rows, 4)?)?),
+            scales: floats("scales", info.rows)?,
         },
     })
 }

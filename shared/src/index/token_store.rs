@@ -10,7 +10,7 @@ use crate::container::{self, Check, Container, Format};
 use crate::error::{Error, Result};
 use crate::kb::ConceptId;
 use crate::kernels::dot_i8;
-use crate::numbers::Numbers;
+use crate::numbers::{Numbers, check_finite};
 use crate::score::Candidate;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -152,6 +152,7 @@ impl TokenStore {
         let concepts: Numbers<u32> = Numbers::new(section("concepts", info.rows, 4)?);
         let codes: Numbers<i8> = Numbers::new(section("codes", info.tokens, info.dim)?);
         let scales: Numbers<f32> = Numbers::new(section("scales", info.tokens, 4)?);
+        check_finite("the token store: `scales`", scales.get())?;
         if !concepts.get().is_sorted() {
             return Err(Error::artifact("the token store: its rows are not in concept order"));
         }

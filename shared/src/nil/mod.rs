@@ -5,7 +5,9 @@ mod logistic;
 
 pub use lift::{Lift, Signs};
 
+use crate::error::{Error, Result};
 use crate::metrics::CurvePoint;
+use crate::numbers::check_finite;
 use crate::score::Candidate;
 use serde::{Deserialize, Serialize};
 
@@ -69,6 +71,27 @@ impl NilReason {
 }
 
 impl NilPolicy {
+    /// Checks the numbers of a policy that was read: JSON has larger ones than fit.
+    ///
+    /// # Errors
+    /// If one is infinite; its field is named.
+    pub fn check(&self) -> Result<()> {
+        if let Some(threshold) = self.threshold {
+            check_finite("`nil.threshold`", &[threshold])?;
+        }
+        if let Some(Lift { margin, brief, overlap, named, direction, base }) = &self.lift {
+            check_finite("`nil.lift`", &[*margin, *brief, *overlap, *named, *base])?;
+            check_finite("`nil.lift.direction`", direction)?;
+        }
+        let point = |CurvePoint { threshold, precision, recall }: &CurvePoint| {
+            threshold.is_finite() && precision.is_finite() && recall.is_finite()
+        };
+        match self.curve.iter().position(|found| !point(found)) {
+            None => Ok(()),
+            Some(at) => Err(Error::artifact(format!("`nil.curve`: expected finite numbers in the point {at}, found others"))),
+        }
+    }
+
     /// Decides on candidates that are sorted best first, where `lift` is added to the best score. A sum equal to the threshold is
     /// linked.
     pub fn decide(&self, candidates: &[Candidate], lift: f32) -> Decision {

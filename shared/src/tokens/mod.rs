@@ -19,7 +19,7 @@ pub use template::{EntityTemplate, MentionTemplate};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
-use tokenizers::Tokenizer;
+use tokenizers::{DecoderWrapper, PostProcessorWrapper, Tokenizer};
 
 /// A token sequence with its special tokens, and what did not fit into it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -90,6 +90,9 @@ pub struct TokenBatch {
     pub own: Vec<bool>,
 }
 
+/// A word, a sign, and letters that few vocabularies have.
+const PROBE: &str = "fever, \u{e000}\u{10348} \u{ac00}\u{3042}";
+
 /// The tokenizer of one encoder, with its special tokens.
 pub struct Tokens {
     tokenizer: Tokenizer,
@@ -117,10 +120,10 @@ pub struct Markers {
 }
 
 impl Tokens {
-    /// Reads a `tokenizer.json`. Its padding and truncation are dropped: windows are cut here.
+    /// Reads a `tokenizer.json`. Its padding, truncation and templates are dropped: windows are cut and templates written here.
     ///
     /// # Errors
-    /// If it is no tokenizer, or lacks `[CLS]`, `[SEP]` or `[PAD]`.
+    /// If it is no tokenizer, lacks `[CLS]`, `[SEP]` or `[PAD]`, or cannot read a text.
     pub fn from_bytes(json: &[u8]) -> Result<Self> {
         let mut tokenizer =
             Tokenizer::from_bytes(json).map_err(|cause| Error::artifact("tokenizer.json").caused_by(cause))?;
@@ -128,6 +131,8 @@ impl Tokens {
         tokenizer
             .with_truncation(None)
             .map_err(|cause| Error::artifact("tokenizer.json: truncation").caused_by(cause))?;
+        // They would run on each text, and a damaged template may name a sequence that there is not.
+        tokenizer.with_post_processor(None::<PostProcessorWrapper>).with_decoder(None::<DecoderWrapper>);
         let id = |token: &str| {
             tokenizer
                 .token_to_id(token)
@@ -135,7 +140,10 @@ impl Tokens {
         };
         let special = Special { cls: id("[CLS]")?, sep: id("[SEP]")?, pad: id("[PAD]")?, markers: markers(&tokenizer) };
         let size = tokenizer.get_vocab_size(true);
-        Ok(Self { tokenizer, special, size })
+        let tokens = Self { tokenizer, special, size };
+        // A vocabulary without the token for unknown words fails at the first one.
+        tokens.pieces(PROBE).map_err(|error| Error::artifact("tokenizer.json cannot read a text").caused_by(error))?;
+        Ok(tokens)
     }
 
     /// The id of `[PAD]`.
@@ -259,6 +267,29 @@ pub(crate) mod tests {
         assert!(pair.cut.context && !pair.cut.mention);
         let batch = tiny().batch(&[&pair, &mention]);
         assert_eq!(batch.segments, [0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn a_tokenizer_that_fails_at_unknown_words_is_refused() {
+        let json = include_str!("../../../tests/fixtures/tiny/tokenizer.json");
+        let without = json.replace("\"unk_token\": \"[UNK]\"", "\"unk_token\": \"[UNKNOWN]\"");
+        assert_ne!(json, without);
+        let error = Tokens::from_bytes(without.as_bytes()).err().expect("there is no such token");
+        assert!(error.to_string().starts_with("tokenizer.json cannot read a text"), "{error}");
+        assert_eq!(error.kind(), crate::error::Kind::Artifact);
+    }
+
+    #[test]
+    fn templates_of_the_file_are_not_used() {
+        let json = include_str!("../../../tests/fixtures/tiny/tokenizer.json");
+        let mut value: serde_json::Value = serde_json::from_str(json).expect("JSON");
+        // It wants a second text.
+        value["post_processor"] = serde_json::json!({
+            "type": "TemplateProcessing", "special_tokens": {},
+            "single": [{"Sequence": {"id": "B", "type_id": 0}}], "pair": [{"Sequence": {"id": "A", "type_id": 0}}],
+        });
+        let tokens = Tokens::from_bytes(value.to_string().as_bytes()).expect("whole");
+        assert_eq!(tokens.pieces("fever").expect("read"), tiny().pieces("fever").expect("read"));
     }
 
     #[test]

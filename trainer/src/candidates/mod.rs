@@ -12,6 +12,7 @@ use pel_shared::error::{Error, Result};
 use pel_shared::import::records::record;
 use pel_shared::kb::{ConceptId, KnowledgeBase};
 use pel_shared::lexical::Ranked;
+use pel_shared::numbers::check_finite;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -82,6 +83,10 @@ impl Lists {
                 return Ok(());
             }
             let Line { doc_id, start, end, id, candidates, scores, teacher } = record(line)?;
+            check_finite("`scores`", &scores).and_then(|()| check_finite("`teacher`", &teacher)).map_err(|error| {
+                // What a user gives is no artifact of ours.
+                Error::input(error.to_string())
+            })?;
             for (what, found) in [("scores", scores.len()), ("teacher's scores", teacher.len())] {
                 if found != 0 && found != candidates.len() {
                     let expected = candidates.len();

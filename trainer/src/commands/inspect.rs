@@ -4,13 +4,14 @@ use crate::bundles;
 use crate::tables;
 use clap::Args;
 use comfy_table::{ContentArrangement, Table, presets};
+use burn::tensor::Device;
 use pel_shared::bundle::{Bundle, Manifest};
-use pel_shared::error::{Error, Result};
+use pel_shared::error::{Context, Error, Result};
 use pel_shared::index::FIRST_PASS;
 use pel_shared::kb::Concept;
 use std::path::PathBuf;
 
-/// Show what a bundle holds, after checking every file of it
+/// Show what a bundle holds, after checking every file of it and the numbers in its encoder
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  pel inspect bundle\n  pel inspect bundle --concept MONDO:0005148\n  pel inspect bundle --name 'heart attack'"
@@ -32,6 +33,8 @@ pub struct InspectArgs {
 /// If the bundle is damaged, or has no such concept.
 pub fn run(args: &InspectArgs, json: bool) -> Result<()> {
     let bundle = bundles::open(&args.bundle)?;
+    // What `pel link` would refuse is refused here too: weights of other sizes, or that are not finite.
+    bundle.encoder(&Device::flex()).context(|| args.bundle.display().to_string())?;
     let concepts = match (&args.concept, &args.name) {
         (Some(id), _) => match bundle.concepts.find(id)? {
             Some(at) => vec![bundle.concepts.get(at)?],
@@ -66,7 +69,8 @@ fn print_json(value: &impl serde::Serialize) -> Result<()> {
 }
 
 fn print_manifest(bundle: &Bundle) {
-    let Manifest { written_by, encoder, kb, view, index, token_vectors, nil, files, format } = &bundle.manifest;
+    let Manifest { written_by, encoder, kb, view, index, token_vectors, nil, files, format, digest } =
+        &bundle.manifest;
     let towers = if encoder.tied { "one tower for both sides" } else { "two towers" };
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
@@ -116,6 +120,13 @@ fn print_manifest(bundle: &Bundle) {
                 nil.calibrated_on.as_ref().map_or(String::new(), |on| format!(", chosen on {on}"))
             ),
             None => "never: the policy has no threshold".into(),
+        },
+    );
+    row(
+        "Manifest",
+        match digest {
+            Some(digest) => format!("blake3 {digest} (checked)"),
+            None => "has no digest, as those of earlier versions; damage to it is not noticed (`pel pack` writes one)".into(),
         },
     );
     row("Licences", if kb.licences.is_empty() { "not stated".into() } else { kb.licences.join("\n") });

@@ -80,6 +80,7 @@ pub fn run(args: &ExportCorpusArgs, json: bool) -> Result<()> {
 /// # Errors
 /// If the corpus or the knowledge base cannot be read, the output folder is not empty, or it cannot be written.
 pub fn export(args: &ExportCorpusArgs) -> Result<Report> {
+    crate::import::commit::recover(&args.out)?;
     // A world or a document of an earlier export would be read with those of this one.
     check_new_folder(&args.out)?;
     let kb = args.kb.clone().unwrap_or_else(|| args.corpus.join("kb.jsonl"));

@@ -173,9 +173,7 @@ pub fn put(path: &Path, settings: Settings) -> Result<()> {
         spelling: spelling.unwrap_or(manifest.view.spelling),
         ..manifest.view
     };
-    let mut manifest = Manifest { nil, view, ..manifest };
-    manifest.format = manifest.least_format();
-    let json = serde_json::to_vec_pretty(&manifest).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
+    let (_, json) = Manifest { nil, view, ..manifest }.sealed()?;
     if path.is_dir() {
         let target = path.join(names::MANIFEST);
         return write_whole(&target, |file| file.write_all(&json).map_err(|cause| io_error("writing", &target, cause)));

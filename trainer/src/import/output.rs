@@ -1,21 +1,21 @@
 //! The output folder of an import: its files appear together, when all of them are whole, and replace none but those of an
-//! earlier run, which its record lists.
+//! earlier run, which its record lists. A process that is killed on the way leaves the old files or the new ones ([`super::commit`]).
 
+use super::commit::{Pending, Plan, is_inside, recover};
 use crate::files::{io_error, write_whole};
 use crate::outputs::{check_file, is_same};
 use pel_shared::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::path::{Component, Path, PathBuf};
-use tempfile::TempDir;
+use std::path::{Path, PathBuf};
 
-/// Files that are written in a hidden folder inside the target and renamed into it at the end.
+/// Files that are written in a hidden folder inside the target and moved into it at the end.
 #[derive(Debug)]
 pub struct Output {
     target: PathBuf,
     /// `Some` until it is committed or dropped.
-    staging: Option<TempDir>,
+    staging: Option<Pending>,
     names: Vec<String>,
     /// The file that says what was done, such as `import.json`, and which files earlier runs wrote.
     record: &'static str,
@@ -27,11 +27,11 @@ pub struct Output {
 }
 
 impl Output {
-    /// Makes the target folder if it is missing, and the hidden one in it. `record` is the name of the file that will say what
-    /// was done; `inputs` are the files and folders that the command reads.
+    /// Makes the target folder if it is missing, and the hidden one in it; what an earlier process was killed at is finished first.
+    /// `record` is the name of the file that will say what was done; `inputs` are the files and folders that the command reads.
     ///
     /// # Errors
-    /// If a folder cannot be made, or the target is a file or a folder that is read.
+    /// If a folder cannot be made, the target is a file or a folder that is read, or another process is moving files into it.
     pub fn new<'a>(target: &Path, record: &'static str, inputs: impl IntoIterator<Item = &'a Path>) -> Result<Self> {
         let inputs: Vec<PathBuf> = inputs.into_iter().map(Path::to_owned).collect();
         if inputs.iter().any(|input| is_same(input, target)) {
@@ -39,8 +39,8 @@ impl Output {
         }
         let made = !target.exists();
         std::fs::create_dir_all(target).map_err(|cause| io_error("making the folder", target, cause))?;
-        let staging = tempfile::Builder::new().prefix(".pel-").suffix(".part").tempdir_in(target);
-        let staging = staging.map_err(|cause| io_error("writing into the folder", target, cause));
+        recover(target)?;
+        let staging = Pending::new(target);
         let earlier = files_of_earlier(&target.join(record));
         let (target, names) = (target.to_owned(), Vec::new());
         let mut output = Self { target, staging: None, names, record, earlier, inputs, made };
@@ -63,7 +63,7 @@ impl Output {
         }
         let staging =
             self.staging.as_ref().ok_or_else(|| Error::io(format!("writing {name}: the output is closed")))?;
-        write_whole(&staging.path().join(name), write)?;
+        write_whole(&staging.place(name), write)?;
         self.names.push(name.to_owned());
         Ok(())
     }
@@ -74,7 +74,7 @@ impl Output {
     /// `mentions.train.jsonl`), since it belongs to other documents.
     ///
     /// # Errors
-    /// If a file cannot be written or renamed; the interruption of the user (nothing is moved then).
+    /// If a file cannot be written or moved; the interruption of the user (nothing is moved then).
     pub fn commit(mut self, content: &impl Serialize) -> Result<()> {
         crate::interrupt::check()?;
         let record = self.record;
@@ -89,17 +89,9 @@ impl Output {
             out.write_all(text.as_bytes()).map_err(|cause| Error::io(format!("writing {record}")).caused_by(cause))
         })?;
         let Some(staging) = self.staging.take() else { return Ok(()) };
-        for name in &self.names {
-            let to = self.target.join(name);
-            let folder = to.parent().unwrap_or(&self.target);
-            std::fs::create_dir_all(folder).map_err(|cause| io_error("making the folder", folder, cause))?;
-            std::fs::rename(staging.path().join(name), &to).map_err(|cause| io_error("writing", &to, cause))?;
-        }
         let is_input = |file: &Path| self.inputs.iter().any(|input| is_same(input, file));
-        for file in stale.iter().map(|file| self.target.join(file)).filter(|file| file.is_file() && !is_input(file)) {
-            std::fs::remove_file(&file).map_err(|cause| io_error("removing", &file, cause))?;
-        }
-        Ok(())
+        let stale = stale.into_iter().filter(|file| !is_input(&self.target.join(file))).collect();
+        staging.commit(&Plan { files: self.names.clone(), stale })
     }
 }
 
@@ -123,17 +115,14 @@ fn files_of_earlier(record: &Path) -> BTreeSet<String> {
     }
     let text = std::fs::read(record).unwrap_or_default();
     let files = serde_json::from_slice(&text).map(|Files { files }| files).unwrap_or_default();
-    files
-        .into_iter()
-        .filter(|file| Path::new(file).components().all(|part| matches!(part, Component::Normal(_))))
-        .collect()
+    files.into_iter().filter(|file| is_inside(file)).collect()
 }
 
 impl Drop for Output {
     fn drop(&mut self) {
         if let Some(staging) = self.staging.take() {
             // Nothing came of it: leave no trace. Neither removal can hurt if it fails; a folder is removed only if empty.
-            drop(staging);
+            staging.abandon();
             if self.made {
                 let _ = std::fs::remove_dir(&self.target);
             }
@@ -231,6 +220,33 @@ mod tests {
         std::fs::write(out.join("import.json"), record).expect("written");
         run(&[&train]);
         assert!(folder.path().join("mentions.mine.jsonl").is_file());
+    }
+
+    #[test]
+    fn a_run_that_was_killed_can_be_run_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let target = folder.path().join("out");
+        let run = |kill: bool| {
+            let mut output = Output::new(&target, "import.json", []).expect("its own");
+            for name in ["documents.jsonl", "mentions.train.jsonl"] {
+                output.write(name, |out| write_line(out, &name)).expect("written");
+            }
+            if kill {
+                // What is left when nothing is cleaned up: the files, without a lock.
+                drop(output.staging.take());
+                output.made = false;
+                return;
+            }
+            output.commit(&json!({})).expect("moved");
+        };
+        run(true);
+        assert_eq!(entries(&target).expect("listed").len(), 1);
+        run(true);
+        run(false);
+        assert_eq!(entries(&target).expect("listed"), ["documents.jsonl", "import.json", "mentions.train.jsonl"]);
+        run(true);
+        run(false);
+        assert_eq!(entries(&target).expect("listed").len(), 3);
     }
 
     #[test]

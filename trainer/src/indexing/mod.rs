@@ -146,7 +146,7 @@ pub fn build(recipe: Recipe, device: &OpenDevice, work: &WorkFolder) -> Result<B
     if let Some(text) = licence_text {
         parts.0.insert(names::LICENCES.into(), text.into());
     }
-    let mut manifest = Manifest {
+    let manifest = Manifest {
         format: FORMAT_VERSION,
         written_by: format!("pel {}", env!("CARGO_PKG_VERSION")),
         encoder: info,
@@ -156,10 +156,9 @@ pub fn build(recipe: Recipe, device: &OpenDevice, work: &WorkFolder) -> Result<B
         token_vectors,
         nil,
         files: parts.file_infos(),
+        digest: None,
     };
-    manifest.format = manifest.least_format();
-    let written = serde_json::to_vec_pretty(&manifest)
-        .map_err(|cause| Error::artifact("writing the manifest").caused_by(cause))?;
+    let (manifest, written) = manifest.sealed()?;
     parts.0.insert(names::MANIFEST.into(), written.into());
     Ok(Built { parts, manifest, without_rows: rows.without_rows, cut: rows.cut, found })
 }

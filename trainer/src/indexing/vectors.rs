@@ -1,19 +1,18 @@
 //! From concepts to vectors: token sequences, batches by length, and work that goes on where an earlier run stopped.
 
-use crate::files::io_error;
 use crate::interrupt;
 use crate::progress::Progress;
-use crate::work::{Begun, WorkFolder};
+use crate::work::WorkFolder;
 use pel_shared::biencoder::Side;
 use pel_shared::bundle::{View, ViewOptions};
 use pel_shared::encoder::Encoder;
-use pel_shared::error::{Context, Result};
+use pel_shared::error::{Context, Error, Result};
 use pel_shared::index::TokenCodes;
 use pel_shared::kb::{ConceptId, KnowledgeBase};
+use pel_shared::numbers::check_finite;
 use pel_shared::score::Scorer;
 use pel_shared::tokens::{Encoded, Tokens, by_length};
 use std::collections::HashMap;
-use std::io::{Read, Seek, SeekFrom, Write};
 
 /// The rows of an index before they are encoded; equal token sequences are encoded once.
 #[derive(Debug)]
@@ -131,7 +130,8 @@ pub fn vectors(encoding: &Encoding<'_>, sequences: &[Encoded], work: &WorkFolder
     for sequence in sequences {
         hash.update(&(sequence.ids.len() as u64).to_le_bytes()).update(bytemuck::cast_slice(&sequence.ids));
     }
-    let Begun { mut file, path, done } = work.open(&hash.finalize(), &sizes)?;
+    let mut begun = work.open(&hash.finalize(), &sizes)?;
+    let done = begun.done();
     let mut progress = Progress::new("encoding", sequences.len() as u64, "texts");
     progress.resume_at(batches[..done].iter().map(|batch| batch.len() as u64).sum());
     // A few batches for each thread at a time: what is lost by an interruption is small, and the threads end together.
@@ -139,36 +139,51 @@ pub fn vectors(encoding: &Encoding<'_>, sequences: &[Encoded], work: &WorkFolder
         interrupt::check()?;
         let rows: Vec<&Encoded> = group.iter().flatten().map(|at| &sequences[*at]).collect();
         let found = encoding.encoder.encode_for(encoding.scorer, Side::Entity, &rows)?;
-        let written = match &found.tokens {
-            None => file.write_all(bytemuck::cast_slice(&found.pooled)),
-            Some(tokens) => file.write_all(&records(&found.pooled, tokens, dim)),
-        };
-        written.map_err(|cause| io_error("writing", &path, cause))?;
+        check_finite("the vectors that the encoder gives", &found.pooled)?;
+        found.tokens.iter().flatten().try_for_each(|own| check_finite("the token vectors that the encoder gives", own))?;
+        let mut first = 0;
+        for batch in group {
+            let places = first..first + batch.len();
+            let tokens = found.tokens.as_ref().map(|tokens| &tokens[places.clone()]);
+            begun.add(&records(&found.pooled[places.start * dim..places.end * dim], tokens, dim))?;
+            first = places.end;
+        }
         progress.advance(rows.len() as u64);
     }
-    let failed = |cause| io_error("reading", &path, cause);
-    file.flush().map_err(failed)?;
-    file.seek(SeekFrom::Start(0)).map_err(failed)?;
     let mut all = Vectors {
         pooled: vec![0.0f32; sequences.len() * dim],
         tokens: with_tokens.then(|| vec![TokenCodes::default(); sequences.len()]),
     };
-    let mut reader = std::io::BufReader::with_capacity(1 << 20, file);
-    for at in batches.iter().flatten() {
-        let vector = &mut all.pooled[at * dim..][..dim];
-        reader.read_exact(bytemuck::cast_slice_mut(vector)).map_err(failed)?;
-        if let Some(tokens) = &mut all.tokens {
-            let mut own = TokenCodes { codes: vec![0; lengths[*at] * dim], scales: vec![0.0; lengths[*at]] };
-            reader.read_exact(bytemuck::cast_slice_mut(&mut own.scales)).map_err(failed)?;
-            reader.read_exact(bytemuck::cast_slice_mut(&mut own.codes)).map_err(failed)?;
-            tokens[*at] = own;
+    let mut batches = batches.iter();
+    begun.read(|piece| {
+        let mut piece = piece;
+        for at in batches.next().into_iter().flatten() {
+            take(&mut piece, &mut all.pooled[at * dim..][..dim])?;
+            if let Some(tokens) = &mut all.tokens {
+                let mut own = TokenCodes { codes: vec![0; lengths[*at] * dim], scales: vec![0.0; lengths[*at]] };
+                take(&mut piece, &mut own.scales)?;
+                take(&mut piece, &mut own.codes)?;
+                tokens[*at] = own;
+            }
         }
-    }
+        Ok(())
+    })?;
     Ok(all)
 }
 
-/// The bytes of sequences with their tokens.
-fn records(pooled: &[f32], tokens: &[Vec<f32>], dim: usize) -> Vec<u8> {
+/// Takes numbers from the beginning of a piece.
+fn take<T: bytemuck::Pod>(piece: &mut &[u8], to: &mut [T]) -> Result<()> {
+    let to: &mut [u8] = bytemuck::cast_slice_mut(to);
+    let (own, rest) =
+        piece.split_at_checked(to.len()).ok_or_else(|| Error::io("a piece of the work ends within a vector"))?;
+    to.copy_from_slice(own);
+    *piece = rest;
+    Ok(())
+}
+
+/// The bytes of sequences, with their tokens where these are compared.
+fn records(pooled: &[f32], tokens: Option<&[Vec<f32>]>, dim: usize) -> Vec<u8> {
+    let Some(tokens) = tokens else { return bytemuck::cast_slice(pooled).to_vec() };
     let mut bytes = Vec::new();
     for (vector, tokens) in pooled.chunks_exact(dim).zip(tokens) {
         let TokenCodes { codes, scales } = TokenCodes::new(dim, tokens);

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! checkpoints/step-0000500/
-//!   state.json               steps done
+//!   state.json               steps done; the size and checksum of every other file, and its own
 //!   model/                   the towers, as Hugging Face folders
 //!   optimiser.safetensors    both moments of every parameter
 //!   hard.safetensors         the hard negatives of the last mining pass
@@ -10,7 +10,8 @@
 //! ```
 //!
 //! Random numbers and the place in the data derive from the seed and the number of steps. A folder is written beside its
-//! place and then renamed: one that is there is whole.
+//! place and then renamed: one that is there is whole. Checkpoints of format 1, of earlier versions, have no checksums; they are gone
+//! on with, and it is said that damage to them is not noticed.
 
 use super::batch::HardNegatives;
 use super::catalogue::SequenceId;
@@ -21,14 +22,18 @@ use super::scale::Scale;
 use super::step::Worst;
 use crate::bundles;
 use crate::files::io_error;
+use crate::outputs::{entries, files_of};
 use crate::tensors::{Dtype, NamedTensor, to_bytes};
 use burn::tensor::{Device, Tensor};
 use pel_shared::bert::Weights;
-use pel_shared::bundle::ViewOptions;
+use pel_shared::bundle::{FileInfo, ViewOptions};
+use pel_shared::digest;
 use pel_shared::encoder::floats;
 use pel_shared::error::{Context, Error, Result};
+use pel_shared::numbers::check_finite;
 use safetensors::tensor::SafeTensors;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -40,8 +45,13 @@ const WORST: &str = "worst.safetensors";
 /// The names of both matrices.
 const MATRICES: [&str; 2] = ["mention", "entity"];
 
+/// The form of checkpoints without checksums, and of those with them.
+const FORMAT_WITHOUT_CHECKSUMS: u32 = 1;
+const FORMAT: u32 = 2;
+
 /// What is known of a run besides its tensors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct State {
     /// Raised when the form of a checkpoint changes.
     format: u32,
@@ -53,6 +63,83 @@ struct State {
     /// The hash of what is learned from ([`Checkpoints::over`]); nothing in those of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     data: Option<String>,
+    /// All other files of the checkpoint, by their paths in it; nothing in format 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    files: Option<BTreeMap<String, FileInfo>>,
+    /// The checksum of all that stands above ([`digest::of`]); nothing in format 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    digest: Option<String>,
+}
+
+impl State {
+    /// The bytes of the file, with its digest.
+    fn sealed(mut self) -> Result<Vec<u8>> {
+        let encode =
+            |state: &Self| serde_json::to_vec(state).map_err(|cause| Error::io("encoding JSON").caused_by(cause));
+        // What stands in the field has no part in the digest.
+        self.digest = Some(String::new());
+        self.digest = Some(digest::of(&encode(&self)?).to_hex().to_string());
+        encode(&self)
+    }
+
+    /// Reads the state and compares its digest and the checksums of the other files in the folder of the checkpoint.
+    fn read(folder: &Path) -> Result<Self> {
+        let json = bundles::map(&folder.join(STATE))?;
+        let state: Self = serde_json::from_slice(&json)
+            .map_err(|cause| Error::artifact("expected a checkpoint's state").caused_by(cause))
+            .context(|| STATE.to_owned())?;
+        match (state.format, &state.files, &state.digest) {
+            (FORMAT_WITHOUT_CHECKSUMS, None, None) => {
+                let folder = folder.display();
+                eprintln!(
+                    "warning: {folder}: this checkpoint was written by an earlier version, without checksums; damage to it is not noticed"
+                );
+            }
+            (FORMAT, Some(files), Some(own)) => {
+                if own.as_str() != digest::of(&json).to_hex().as_str() {
+                    return Err(Error::artifact(format!("{STATE} has been altered: its digest differs")));
+                }
+                let found = infos(folder)?;
+                let names = files.keys().chain(found.keys());
+                if let Some(name) = names.into_iter().find(|name| files.get(*name) != found.get(*name)) {
+                    let what = match (files.get(name), found.get(name)) {
+                        (Some(_), None) => "is missing".to_owned(),
+                        (Some(expected), Some(found)) if expected.bytes != found.bytes => {
+                            format!("has been cut or extended: expected {} bytes, found {}", expected.bytes, found.bytes)
+                        }
+                        (Some(_), Some(_)) => "has been altered: its checksum differs".to_owned(),
+                        (None, _) => format!("is not of this checkpoint: {STATE} does not list it"),
+                    };
+                    return Err(Error::artifact(format!("{name} {what}")));
+                }
+            }
+            (FORMAT_WITHOUT_CHECKSUMS | FORMAT, ..) => {
+                return Err(Error::artifact(format!("{STATE}: expected `files` and `digest` in format {FORMAT} alone")));
+            }
+            (found, ..) => {
+                return Err(Error::artifact(format!(
+                    "{STATE}: expected checkpoint format {FORMAT_WITHOUT_CHECKSUMS} or {FORMAT}, found {found}"
+                )));
+            }
+        }
+        state.scale.map_or(Ok(()), |scale| scale.check()).context(|| STATE.to_owned())?;
+        Ok(state)
+    }
+}
+
+/// Size and checksum of every file of a checkpoint but its state, by their paths in it, with `/` between their parts.
+fn infos(folder: &Path) -> Result<BTreeMap<String, FileInfo>> {
+    let mut infos = BTreeMap::new();
+    for file in files_of(folder)? {
+        let parts = file.strip_prefix(folder).unwrap_or(&file).components();
+        let name = parts.map(|part| part.as_os_str().to_string_lossy().into_owned()).collect::<Vec<_>>().join("/");
+        if name != STATE {
+            let bytes = bundles::map(&file)?;
+            let blake3 = blake3::hash(&bytes).to_hex().to_string();
+            infos.insert(name, FileInfo { bytes: bytes.len() as u64, blake3 });
+        }
+    }
+    Ok(infos)
 }
 
 /// The checkpoints of a run.
@@ -124,6 +211,17 @@ impl Checkpoints {
         Ok(Self { data: Some(data), ..self })
     }
 
+    /// Removes what was left of checkpoints at which a process was killed. One process alone has a run's folder.
+    fn sweep(&self) -> Result<()> {
+        for name in entries(&self.folder)? {
+            if name.starts_with(".step-") && [".part", ".old"].iter().any(|end| name.ends_with(end)) {
+                let left = self.folder.join(name);
+                fs::remove_dir_all(&left).map_err(|cause| io_error("removing", &left, cause))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Writes a checkpoint, then removes the oldest.
     ///
     /// # Errors
@@ -141,14 +239,16 @@ impl Checkpoints {
         if place.is_dir() {
             return Ok(());
         }
+        self.sweep()?;
         write_folder(&place, |folder| {
             model.save(&folder.join(MODEL), view)?;
             write(&folder.join(OPTIMISER), &optimiser.to_safetensors()?)?;
             write(&folder.join(HARD), &pack(hard)?)?;
             worst.map_or(Ok(()), |worst| write(&folder.join(WORST), &pack_matrices(worst)?))?;
-            let state = serde_json::to_vec(&State { format: 1, step, scale: optimiser.scale, data: self.data.clone() })
-                .map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
-            write(&folder.join(STATE), &state)
+            // Last, and of the files as they have been written.
+            let (scale, data, files) = (optimiser.scale, self.data.clone(), Some(infos(folder)?));
+            let state = State { format: FORMAT, step, scale, data, files, digest: None };
+            write(&folder.join(STATE), &state.sealed()?)
         })?;
         let all = self.list()?;
         for (_, old) in &all[..all.len().saturating_sub(self.options.keep)] {
@@ -172,31 +272,45 @@ impl Checkpoints {
 
     fn read(folder: &Path, config: &Config, device: &Device) -> Result<(Resumed, Optimiser)> {
         let file = |name: &'static str| bundles::map(&folder.join(name)).map(|bytes| (bytes, move || name.to_owned()));
-        let (state, named) = file(STATE)?;
-        let state: State = serde_json::from_slice(&state)
-            .map_err(|cause| Error::artifact("expected a checkpoint's state").caused_by(cause))
-            .context(named)?;
-        if state.format != 1 {
-            let found = state.format;
-            return Err(Error::artifact(format!("{STATE}: expected checkpoint format 1, found {found}")));
-        }
+        let state = State::read(folder)?;
         let model = Model::resume(&folder.join(MODEL), config, device)?;
         let mut optimiser = Optimiser::new(&config.optimiser, &model.towers, device);
         optimiser.scale = state.scale;
         let (moments, named) = file(OPTIMISER)?;
-        optimiser.load(&moments).context(named)?;
+        check_moments(&moments).and_then(|()| optimiser.load(&moments)).context(named)?;
         let (hard, named) = file(HARD)?;
         let hard = unpack(&hard).context(named)?;
         let worst = match model.worst(config, device)? {
             None => None,
-            Some(_) => {
+            Some(begun) => {
                 let (matrices, named) = file(WORST)?;
-                let matrices = unpack_matrices(&matrices, &device.clone().inner()).context(named)?;
+                let sizes = begun.matrices().each_ref().map(|matrix| matrix.dims());
+                let matrices = unpack_matrices(&matrices, sizes, &device.clone().inner()).context(named)?;
                 Some(Worst::from_matrices(&config.transformation, matrices, device))
             }
         };
         Ok((Resumed { step: state.step, data: state.data, model, hard, worst }, optimiser))
     }
+}
+
+/// Checks the moments of an optimiser: finite floats, and those of squares not below zero.
+fn check_moments(file: &[u8]) -> Result<()> {
+    let all = SafeTensors::deserialize(file)
+        .map_err(|cause| Error::artifact("the optimiser's state").caused_by(cause))?;
+    for (name, view) in all.iter() {
+        let what = format!("the tensor `{name}`");
+        if view.dtype() != Dtype::F32 {
+            let found = view.dtype();
+            return Err(Error::artifact(format!("{what}: expected F32, found {found:?}")));
+        }
+        let values: Vec<f32> = view.data().as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
+        check_finite(&what, &values)?;
+        if let Some(at) = values.iter().position(|value| *value < 0.0).filter(|_| name.ends_with(".second")) {
+            let found = values[at];
+            return Err(Error::artifact(format!("{what}: expected no number below 0, found {found} at position {at}")));
+        }
+    }
+    Ok(())
 }
 
 /// Writes a folder whole or not at all: beside its place first, then renamed. An old one is replaced; whoever is killed meanwhile has
@@ -221,7 +335,18 @@ pub fn write_folder(place: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Res
         rename(place, &old)?;
     }
     rename(&part, place)?;
+    sync_names(place)?;
     clear(&old)
+}
+
+/// Flushes the names in the folder that a file or folder stands in, where the system lets folders be flushed: a name that was given
+/// by renaming is there after a crash of the machine too.
+fn sync_names(of: &Path) -> Result<()> {
+    let parent = of.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match cfg!(unix) {
+        true => fs::File::open(parent).and_then(|folder| folder.sync_all()).map_err(|cause| io_error("flushing", parent, cause)),
+        false => Ok(()),
+    }
 }
 
 /// Writes a file of a folder that is not in its place yet, also after the user has asked to stop.
@@ -266,17 +391,50 @@ fn pack(hard: &HardNegatives) -> Result<Vec<u8>> {
 fn unpack(file: &[u8]) -> Result<HardNegatives> {
     let failed = |cause: safetensors::SafeTensorError| Error::artifact(HARD).caused_by(cause);
     let all = SafeTensors::deserialize(file).map_err(failed)?;
-    let numbers = |name: &str| -> Result<Vec<u32>> {
+    let numbers = |name: &str| -> Result<(Vec<usize>, Vec<u32>)> {
         let view = all.tensor(name).map_err(failed)?;
-        Ok(view.data().as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect())
+        if view.dtype() != Dtype::U32 {
+            let found = view.dtype();
+            return Err(Error::artifact(format!("the tensor `{name}`: expected U32, found {found:?}")));
+        }
+        let values = view.data().as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
+        Ok((view.shape().to_vec(), values))
     };
-    let (examples, sequences) = (numbers("examples")?, numbers("sequences")?);
-    let width = sequences.len().checked_div(examples.len()).unwrap_or(0);
+    let ((_, examples), (shape, sequences)) = (numbers("examples")?, numbers("sequences")?);
+    let count = examples.len();
+    let width = match shape[..] {
+        [rows, width] if rows == count => width,
+        _ => {
+            return Err(Error::artifact(format!(
+                "the tensor `sequences`: expected one row for each of {count} examples, found shape {shape:?}"
+            )));
+        }
+    };
     let rows = examples.iter().enumerate().map(|(at, number)| {
         let row = sequences[at * width..][..width].iter().filter(|sequence| **sequence != NONE);
         (*number as usize, row.map(|sequence| SequenceId(*sequence)).collect())
     });
     Ok(rows.collect())
+}
+
+/// Checks that hard negatives are of examples and of sequences that there are.
+///
+/// # Errors
+/// If one is not.
+pub fn check_hard(hard: &HardNegatives, examples: usize, sequences: usize) -> Result<()> {
+    let refuse = |what: &str, count: usize, found: usize| {
+        Err(Error::artifact(format!(
+            "{HARD}: expected numbers of the {count} {what}, which are below {count}, found {found}; without the folder of this \
+             checkpoint the run goes on from the one before it"
+        )))
+    };
+    if let Some(found) = hard.keys().max().filter(|number| **number >= examples) {
+        return refuse("examples", examples, *found);
+    }
+    match hard.values().flatten().map(|sequence| sequence.index()).max().filter(|number| *number >= sequences) {
+        Some(found) => refuse("texts", sequences, found),
+        None => Ok(()),
+    }
 }
 
 fn pack_matrices(worst: &Worst) -> Result<Vec<u8>> {
@@ -289,14 +447,12 @@ fn pack_matrices(worst: &Worst) -> Result<Vec<u8>> {
     )
 }
 
-fn unpack_matrices(file: &[u8], device: &Device) -> Result<[Tensor<2>; 2]> {
-    let mut weights = Weights::from_bytes(file).context(|| WORST.into())?;
-    let mut take = |name: &str| {
-        let size = weights.rows(name)?;
-        weights.take::<2>(name, [size, size], device)
-    };
-    let [mention, entity] = MATRICES.map(&mut take);
-    Ok([mention?, entity?])
+fn unpack_matrices(file: &[u8], sizes: [[usize; 2]; 2], device: &Device) -> Result<[Tensor<2>; 2]> {
+    let mut weights = Weights::from_bytes(file)?;
+    let [mention, entity] = [0, 1].map(|at| weights.take::<2>(MATRICES[at], sizes[at], device));
+    let matrices = [mention?, entity?];
+    weights.finish()?;
+    Ok(matrices)
 }
 
 #[cfg(test)]
@@ -311,6 +467,86 @@ mod tests {
         let none = HardNegatives::new();
         assert_eq!(unpack(&pack(&none).expect("written")).expect("whole"), none);
         assert!(unpack(b"nonsense").is_err());
+    }
+
+    #[test]
+    fn hard_negatives_of_another_form_are_refused() {
+        let numbers = [0u32, 1, 2, 3];
+        let tensor = |name: &str, dtype, shape: Vec<usize>| {
+            let bytes: &[u8] = bytemuck::cast_slice(&numbers);
+            let count = shape.iter().product::<usize>();
+            NamedTensor { name: name.into(), dtype, shape, bytes: &bytes[..4 * count] }
+        };
+        for (examples, sequences, expected) in [
+            (tensor("examples", Dtype::F32, vec![2]), tensor("sequences", Dtype::U32, vec![2, 2]), "`examples`: expected U32"),
+            (tensor("examples", Dtype::U32, vec![2]), tensor("sequences", Dtype::U32, vec![4, 1]), "[4, 1]"),
+            (tensor("examples", Dtype::U32, vec![2]), tensor("sequences", Dtype::U32, vec![4]), "[4]"),
+            (tensor("examples", Dtype::U32, vec![0]), tensor("sequences", Dtype::U32, vec![2, 2]), "[2, 2]"),
+        ] {
+            let said = unpack(&to_bytes(&[examples, sequences]).expect("written")).expect_err(expected).to_string();
+            assert!(said.contains(expected), "{said}");
+        }
+    }
+
+    #[test]
+    fn hard_negatives_that_are_not_there_are_refused() {
+        let hard = HardNegatives::from([(3, vec![SequenceId(8), SequenceId(1)]), (0, vec![])]);
+        check_hard(&hard, 4, 9).expect("all are there");
+        check_hard(&HardNegatives::new(), 0, 0).expect("nothing is wrong");
+        let said = check_hard(&hard, 4, 8).expect_err("a text too many").to_string();
+        assert!(said.contains("the 8 texts, which are below 8, found 8"), "{said}");
+        let said = check_hard(&hard, 3, 9).expect_err("an example too many").to_string();
+        assert!(said.contains("the 3 examples, which are below 3, found 3"), "{said}");
+    }
+
+    #[test]
+    fn moments_have_to_be_finite_and_those_of_squares_not_negative() {
+        let file = |name: &str, values: &[f32]| {
+            to_bytes(&[NamedTensor::floats(name, vec![values.len()], values)]).expect("written")
+        };
+        check_moments(&file("a.first", &[-1.0, 0.0])).expect("as it should be");
+        check_moments(&file("a.second", &[1.0, 0.0])).expect("as it should be");
+        let said = |name, values: &[f32]| check_moments(&file(name, values)).expect_err("refused").to_string();
+        assert!(said("a.first", &[0.0, f32::NAN]).contains("`a.first`: expected finite numbers, found NaN at position 1"));
+        assert!(said("a.second", &[0.0, -0.5]).contains("`a.second`: expected no number below 0, found -0.5 at position 1"));
+    }
+
+    #[test]
+    fn a_state_is_read_only_with_the_files_that_it_was_written_for() {
+        let root = tempfile::tempdir().expect("a folder");
+        let folder = root.path();
+        write(&folder.join("model/a"), b"first").expect("written");
+        write(&folder.join("b"), b"second").expect("written");
+        let state = |files| State { format: FORMAT, step: 7, scale: None, data: Some("d".into()), files, digest: None };
+        let whole = state(Some(infos(folder).expect("read"))).sealed().expect("encoded");
+        let put = |bytes: &[u8]| write(&folder.join(STATE), bytes).expect("written");
+        put(&whole);
+        assert_eq!(State::read(folder).expect("whole").step, 7);
+        // Every bit of the state is covered.
+        for bit in 0..8 * whole.len() {
+            let mut bytes = whole.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            put(&bytes);
+            assert!(State::read(folder).is_err(), "bit {bit}");
+        }
+        put(&whole);
+        let said = || State::read(folder).expect_err("refused").to_string();
+        write(&folder.join("b"), b"secone").expect("written");
+        assert!(said().contains("b has been altered"), "{}", said());
+        write(&folder.join("b"), b"second, longer").expect("written");
+        assert!(said().contains("b has been cut or extended: expected 6 bytes, found 14"), "{}", said());
+        fs::remove_file(folder.join("b")).expect("removed");
+        assert!(said().contains("b is missing"), "{}", said());
+        write(&folder.join("b"), b"second").expect("written");
+        write(&folder.join("model/c"), b"third").expect("written");
+        assert!(said().contains("model/c is not of this checkpoint"), "{}", said());
+        // What earlier versions wrote.
+        put(br#"{"format":1,"step":3}"#);
+        assert_eq!(State::read(folder).expect("read with a warning").step, 3);
+        for other in [r#"{"format":3,"step":3}"#, r#"{"format":2,"step":3}"#, r#"{"format":1,"step":3,"digest":"x"}"#] {
+            put(other.as_bytes());
+            assert!(said().contains("expected"), "{}", said());
+        }
     }
 
     #[test]

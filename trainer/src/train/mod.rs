@@ -158,6 +158,7 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
         few_negatives(config, &catalogue, mentions).iter().for_each(|words| eprintln!("warning: {words}"));
     }
     let checkpoints = checkpoints.over(fingerprint(&catalogue, &examples), data.as_deref())?;
+    checkpoint::check_hard(&hard, examples.len(), catalogue.rows().sequences.len())?;
     let held_out = match config.data.corpus.as_os_str().is_empty() {
         true => None,
         false => HeldOut::read(config, &model, &catalogue)?,

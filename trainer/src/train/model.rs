@@ -44,6 +44,13 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Checks that windows and shares are within their bounds.
+    fn check(&self) -> Result<()> {
+        self.view.check_lengths()?;
+        self.view.check_mix()?;
+        self.view.check_spelling(self.reduction.score)
+    }
+
     /// Reads `pel.json` in the folder of a model, or of its mention tower; nothing if the model was not trained by us.
     ///
     /// # Errors
@@ -51,9 +58,11 @@ impl Settings {
     pub fn of(folder: &Path) -> Result<Option<Self>> {
         let places = [folder.join(SETTINGS), folder.join(TOWERS[0]).join(SETTINGS)];
         let Some(path) = places.into_iter().find(|path| path.is_file()) else { return Ok(None) };
-        serde_json::from_slice(&bundles::map(&path)?)
-            .map(Some)
-            .map_err(|cause| Error::artifact(path.display().to_string()).caused_by(cause))
+        let named = || path.display().to_string();
+        let settings: Self =
+            serde_json::from_slice(&bundles::map(&path)?).map_err(|cause| Error::artifact(named()).caused_by(cause))?;
+        settings.check().context(named)?;
+        Ok(Some(settings))
     }
 }
 

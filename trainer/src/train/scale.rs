@@ -2,6 +2,7 @@
 //! loss times a power of two, as large as they bear it.
 
 use pel_shared::bert::Precision;
+use pel_shared::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 /// The factor at the start, small enough for sums of losses over a batch.
@@ -23,6 +24,20 @@ impl Scale {
     /// The scale at the start of a run; nothing for numbers that need none.
     pub fn begin(precision: Precision) -> Option<Self> {
         precision.needs_scale().then_some(Self { factor: START, held: 0 })
+    }
+
+    /// Checks a scale that was read.
+    ///
+    /// # Errors
+    /// If its factor is not one that [`Scale::begin`], [`Scale::lower`] and [`Scale::hold`] come to.
+    pub fn check(&self) -> Result<()> {
+        match (1.0..=MOST).contains(&self.factor) && self.factor.log2().fract() == 0.0 {
+            true => Ok(()),
+            false => {
+                let found = self.factor;
+                Err(Error::artifact(format!("`scale.factor`: expected a power of two from 1 to {MOST}, found {found}")))
+            }
+        }
     }
 
     /// The factor.
@@ -61,6 +76,10 @@ mod tests {
         scale.hold();
         assert!(scale.lower());
         assert_eq!(scale, Scale { factor: START, held: 0 });
+        scale.check().expect("what steps come to");
+        for factor in [0.5, 3.0, 2.0 * MOST, f32::NAN, f32::INFINITY, -2.0] {
+            assert!(Scale { factor, held: 0 }.check().is_err(), "{factor}");
+        }
         let halved = (0..).take_while(|_| scale.lower()).count();
         assert_eq!((halved, scale.factor()), (12, 1.0));
     }

@@ -73,6 +73,14 @@ pub fn bundle() -> &'static str {
     path
 }
 
+/// The bytes of a manifest that was edited, with the digest that it now has.
+pub fn sealed(manifest: &serde_json::Value) -> Vec<u8> {
+    let mut manifest = manifest.clone();
+    manifest["digest"] = "".into();
+    manifest["digest"] = pel_shared::digest::of(manifest.to_string().as_bytes()).to_hex().as_str().into();
+    manifest.to_string().into_bytes()
+}
+
 /// Copies a folder of files.
 pub fn copy(from: &str, to: &Path) {
     std::fs::create_dir_all(to).expect("a folder");

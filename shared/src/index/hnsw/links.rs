@@ -47,7 +47,7 @@ impl Links {
     pub fn new(sections: [Bytes; 3], nodes: usize) -> Result<Self> {
         let [lowest, entries, upper] = sections.map(numbers);
         let (lowest, entries, upper) = (lowest?, entries?, upper?);
-        if nodes > MOST_NODES || lowest.get().len() != nodes * WIDTH {
+        if nodes > MOST_NODES || Some(lowest.get().len()) != nodes.checked_mul(WIDTH) {
             let (links, most) = (lowest.get().len(), MOST_NODES);
             return Err(wrong(&format!(
                 "{nodes} nodes (of {most} at most) need {WIDTH} links each, found {links} in all"

@@ -1,6 +1,7 @@
 //! Whole runs of the tiny model: against PyTorch, killed and resumed, and on input that cannot teach.
 
 mod batches;
+mod checkpoints;
 mod learning;
 mod methods;
 mod refused;

@@ -1,0 +1,432 @@
+//! Damaged bundles. Where the checksums are left as they were, every changed bit is refused. Where all checksums are made anew, as
+//! somebody would who means harm, each bundle is refused with an error or links: without a panic, and in bounded memory.
+
+use burn::tensor::Device;
+use bytes::Bytes;
+use cap::Cap;
+use pel_shared::bundle::{Bundle, Manifest, Parts, View, ViewOptions, names};
+use pel_shared::container::{Check, Container, Format, write};
+use pel_shared::detect::{DetectOptions, Detected, Origin, join};
+use pel_shared::error::{Error, Kind, Result};
+use pel_shared::index::{HnswOptions, Precision};
+use pel_shared::linker::{LinkOptions, Linker};
+use pel_shared::nil::Lift;
+use pel_shared::score::Scorer;
+use pel_shared::text::Span;
+use pel_shared::tokens::MentionTemplate;
+use pel_tests::table::{Table, recipe};
+use pel_tests::{bytes, sealed};
+use pel_trainer::commands::link::link;
+use pel_trainer::device::OpenDevice;
+use pel_trainer::indexing::{Recipe, build};
+use pel_trainer::work::WorkFolder;
+use serde_json::{Map, Value, json};
+use std::alloc::System;
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// More than [`MOST`] at once ends the test.
+#[global_allocator]
+static MEMORY: Cap<System> = Cap::new(System, usize::MAX);
+
+/// What a bundle of some hundred kilobytes may need to be opened and to link a sentence.
+const MOST: usize = 256 << 20;
+
+/// Damaged bundles of each kind.
+const CASES: u64 = 700;
+
+const TEXTS: [&str; 2] = ["Fever and severe chest pains, but no pyrexia (PX); a qwertz in the toe.", "PX"];
+
+/// Numbers that depend on a seed.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        // SplitMix64.
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, count: usize) -> usize {
+        (self.next() % count.max(1) as u64) as usize
+    }
+
+    fn one<T: Clone>(&mut self, of: &[T]) -> T {
+        of[self.below(of.len())].clone()
+    }
+}
+
+fn built(recipe: Recipe) -> Parts {
+    let folder = tempfile::tempdir().expect("a folder");
+    let work = WorkFolder::beside(&folder.path().join("bundle"));
+    let device = OpenDevice { device: Device::flex(), name: "cpu".into() };
+    build(recipe, &device, &work).expect("it fits together").parts
+}
+
+/// A projection to four values.
+fn projection() -> Bytes {
+    let header = json!({
+        "weight": {"dtype": "F32", "shape": [4, 32], "data_offsets": [0, 512]},
+        "bias": {"dtype": "F32", "shape": [4], "data_offsets": [512, 528]},
+    });
+    let values: Vec<f32> = (0..132u8).map(|at| f32::from(at % 7) - 3.0).collect();
+    safetensors(&header, little_endian(&values))
+}
+
+fn little_endian(values: &[f32]) -> Vec<u8> {
+    values.iter().flat_map(|value| value.to_le_bytes()).collect()
+}
+
+fn safetensors(header: &Value, data: Vec<u8>) -> Bytes {
+    let header = header.to_string().into_bytes();
+    [(header.len() as u64).to_le_bytes().to_vec(), header, data].concat().into()
+}
+
+/// Bundles of every form: what is optional is in one of them.
+fn kinds() -> [(&'static str, Parts); 3] {
+    let plain = recipe(&Table::read(), Precision::F32);
+    let mut full = recipe(&Table::read(), Precision::Int8);
+    full.view = ViewOptions { concepts: View::Both, mix: 0.25, spelling: 0.25, ..ViewOptions::template() };
+    full.view.mention_template = MentionTemplate::Context;
+    full.scorer = Scorer::SumOfMax;
+    full.hnsw = Some(HnswOptions::default());
+    full.nil.lift = Some(Lift { margin: 0.5, direction: vec![0.125; 32], ..Lift::default() });
+    full.licence_text = Some("# Licences".into());
+    let mut two = recipe(&Table::read(), Precision::F32);
+    two.encoder.tied = false;
+    two.precision = Precision::Int4;
+    for (name, from) in [(names::ENTITY_CONFIG, names::CONFIG), (names::ENTITY_WEIGHTS, names::WEIGHTS)] {
+        let bytes = two.files.0[from].clone();
+        two.files.0.insert(name.into(), bytes);
+    }
+    for name in [names::PROJECTION, names::ENTITY_PROJECTION] {
+        two.files.0.insert(name.into(), projection());
+    }
+    [("plain", built(plain)), ("full", built(full)), ("two towers", built(two))]
+}
+
+/// Opens a bundle and links sentences, in every way that a command or a page does.
+fn use_it(parts: Parts) -> Result<usize> {
+    let linker = Linker::new(Bundle::read(parts)?, &Device::flex())?;
+    let mut links = 0;
+    for text in TEXTS {
+        for overlapping in [false, true] {
+            let detect = DetectOptions { overlapping, ..DetectOptions::default() };
+            let options = LinkOptions { detect, ..LinkOptions::default() };
+            let given = vec![Detected { span: Span::new(0, 2), origin: Origin::Given }];
+            let mentions = if overlapping { linker.detect(text, &options) } else { join(given, linker.detect(text, &options)) };
+            for link in link(&linker, text, mentions, &options)? {
+                links += 1;
+                link.candidates.iter().try_for_each(|candidate| linker.concept(candidate.concept).map(drop))?;
+                linker.texts(&link)?;
+            }
+        }
+    }
+    let table = &linker.bundle().concepts;
+    table.find("D1")?;
+    table.to_knowledge_base()?;
+    linker.bundle().dictionary.lookup("fever");
+    Ok(links)
+}
+
+/// The magic, version, fields and sections of one of our files.
+type Opened = ([u8; 8], u32, Value, BTreeMap<String, Vec<u8>>);
+
+fn open(file: &Bytes) -> Opened {
+    let magic: [u8; 8] = file[..8].try_into().expect("eight");
+    let version = u32::from_le_bytes(file[8..12].try_into().expect("four"));
+    let format = Format { magic: Box::leak(Box::new(magic)), version, name: "file" };
+    let container = Container::<Value>::read(format, file, Check::Checksums).expect("whole");
+    let sections = container.names().map(|name| (name.to_owned(), container.section(name).expect("there").to_vec()));
+    (magic, version, container.fields.clone(), sections.collect())
+}
+
+fn close((magic, version, fields, sections): Opened) -> Bytes {
+    let format = Format { magic: Box::leak(Box::new(magic)), version, name: "file" };
+    let sections: Vec<(&str, &[u8])> = sections.iter().map(|(name, body)| (name.as_str(), &body[..])).collect();
+    write(format, &fields, &sections).expect("it can be written").into()
+}
+
+/// All places in a value, deepest last.
+fn places(value: &Value, at: &str, all: &mut Vec<String>) {
+    all.push(at.to_owned());
+    let escaped = |key: &str| key.replace('~', "~0").replace('/', "~1");
+    match value {
+        Value::Object(map) => map.iter().for_each(|(key, value)| places(value, &format!("{at}/{}", escaped(key)), all)),
+        Value::Array(list) => list.iter().enumerate().for_each(|(key, value)| places(value, &format!("{at}/{key}"), all)),
+        _ => {}
+    }
+}
+
+/// Changes one place in a value, and says which.
+fn change_value(random: &mut Random, value: &mut Value) -> String {
+    let mut all = Vec::new();
+    places(value, "", &mut all);
+    // Long lists would hide all else.
+    let few: Vec<String> = all.iter().filter(|at| at.matches('/').count() <= 2).take(200).cloned().collect();
+    let at = if random.below(3) > 0 { random.one(&few) } else { random.one(&all) };
+    let numbers = [
+        json!(0), json!(1), json!(-1), json!(3), json!(43_200), json!(i32::MAX), json!(u32::MAX), json!(1u64 << 53), json!(u64::MAX),
+        json!(i64::MIN), json!(1e39), json!(-1e300), json!(1e-60), json!(0.5),
+    ];
+    let others = [json!(null), json!(true), json!([]), json!({}), json!(""), json!("x".repeat(1000)), json!([[1], "a"])];
+    let Some(place) = value.pointer_mut(&at) else { return at };
+    let new = match (&*place, random.below(4)) {
+        (Value::Number(number), 0) => json!(number.as_u64().unwrap_or(1).wrapping_add(1)),
+        (Value::Number(number), 1) => json!(number.as_u64().unwrap_or(1).saturating_sub(1)),
+        (Value::Number(_), 2) => random.one(&numbers),
+        (Value::Array(list), 0) => json!(list.iter().chain(list.iter().rev()).collect::<Vec<_>>()),
+        (Value::Array(list), 1) => json!(list.iter().skip(1).collect::<Vec<_>>()),
+        (Value::Object(map), 0 | 1) => {
+            let gone = random.below(map.len());
+            let left = map.iter().enumerate().filter(|(at, _)| *at != gone).map(|(_, (key, value))| (key.clone(), value.clone()));
+            Value::Object(left.collect::<Map<_, _>>())
+        }
+        (_, 3) => random.one(&numbers),
+        _ => random.one(&others),
+    };
+    let said = format!("{at}: {}", new.to_string().chars().take(40).collect::<String>());
+    *place = new;
+    said
+}
+
+/// Changes the bytes of a section or of tensors, and says how.
+fn change_bytes(random: &mut Random, body: &mut Vec<u8>) -> String {
+    let extremes: [&[u8]; 12] = [
+        &[0; 4], &[0xff; 4], &[0xff; 8], &[0, 0, 0, 0x80], &[0, 0, 0xc0, 0x7f], &[0, 0, 0x80, 0x7f], &[0, 0, 0x80, 0xff],
+        &[0xff, 0xff, 0x7f, 0x7f], &[1, 0, 0, 0], &[0x80; 5], &[0x7f], &[0xff, 0xff, 0xff, 0x7f],
+    ];
+    match random.below(8) {
+        0 => body.truncate(random.below(body.len() + 1)),
+        1 => {
+            let more = 1 + random.below(64);
+            (0..more).for_each(|_| body.push(random.next() as u8));
+        }
+        2 => body.clear(),
+        3 | 4 if !body.is_empty() => {
+            for _ in 0..1 + random.below(3) {
+                let at = random.below(body.len());
+                body[at] = random.next() as u8;
+            }
+        }
+        _ => {
+            let extreme = random.one(&extremes);
+            let at = random.below((body.len() / 4).max(1)) * 4;
+            for (place, byte) in body.iter_mut().skip(at).zip(extreme) {
+                *place = *byte;
+            }
+            return format!("{extreme:x?} at {at}");
+        }
+    }
+    format!("{} bytes", body.len())
+}
+
+fn change_container(random: &mut Random, file: &Bytes) -> (Bytes, String) {
+    let mut opened = open(file);
+    let of: Vec<String> = opened.3.keys().cloned().collect();
+    let said = match random.below(8) {
+        0 | 1 => format!("fields {}", change_value(random, &mut opened.2)),
+        2 => {
+            let (one, other) = (random.one(&of), random.one(&of));
+            let body = opened.3[&other].clone();
+            opened.3.insert(one.clone(), body);
+            format!("{one} is {other}")
+        }
+        3 if random.below(4) == 0 => {
+            let gone = random.one(&of);
+            opened.3.remove(&gone);
+            format!("without {gone}")
+        }
+        _ => {
+            let name = random.one(&of);
+            let body = opened.3.get_mut(&name).expect("there");
+            format!("{name}: {}", change_bytes(random, body))
+        }
+    };
+    (close(opened), said)
+}
+
+fn change_tensors(random: &mut Random, file: &Bytes) -> (Bytes, String) {
+    let length = u64::from_le_bytes(file[..8].try_into().expect("eight")) as usize;
+    let mut header: Value = serde_json::from_slice(&file[8..8 + length]).expect("JSON");
+    let mut data = file[8 + length..].to_vec();
+    let said = match random.below(3) {
+        0 => change_value(random, &mut header),
+        _ => change_bytes(random, &mut data),
+    };
+    (safetensors(&header, data), said)
+}
+
+/// Changes one file, and says what.
+fn change(random: &mut Random, parts: &mut Parts) -> String {
+    let files: Vec<String> = parts.0.keys().cloned().collect();
+    let name = random.one(&files);
+    let file = parts.0[&name].clone();
+    let (bytes, said) = match name.rsplit('.').next() {
+        Some("bin") => change_container(random, &file),
+        Some("safetensors") => change_tensors(random, &file),
+        Some("json") => {
+            let mut value: Value = serde_json::from_slice(&file).expect("JSON");
+            let said = change_value(random, &mut value);
+            (value.to_string().into(), said)
+        }
+        _ => (Bytes::from_static(b"\xff\xfe"), "no text".to_owned()),
+    };
+    parts.0.insert(name.clone(), bytes);
+    format!("{name} {said}")
+}
+
+/// Makes all checksums of a bundle right again, and lets its manifest describe the files as they are.
+fn reseal(random: &mut Random, parts: &mut Parts) {
+    let Ok(Value::Object(mut manifest)) = serde_json::from_slice::<Value>(&parts.0[names::MANIFEST]) else { return };
+    manifest.insert("files".into(), serde_json::to_value(parts.file_infos()).expect("JSON"));
+    for (file, field) in [(names::INDEX, "index"), (names::TOKEN_VECTORS, "token_vectors")] {
+        if let Some(bytes) = parts.0.get(file).filter(|_| random.below(8) > 0) {
+            manifest.insert(field.into(), open(bytes).2);
+        }
+    }
+    parts.0.insert(names::MANIFEST.into(), sealed(Value::Object(manifest)).into());
+}
+
+#[test]
+fn damage_behind_right_checksums_is_an_error_and_no_panic() {
+    let mut outcomes = BTreeMap::new();
+    for (kind, whole) in kinds() {
+        assert!(use_it(whole.clone()).expect("whole") >= 8, "{kind}");
+        for seed in 0..CASES {
+            let mut random = Random(seed);
+            let mut parts = whole.clone();
+            let mut said: Vec<String> = (0..1 + random.below(2)).map(|_| change(&mut random, &mut parts)).collect();
+            reseal(&mut random, &mut parts);
+            if random.below(2) == 0 {
+                said.push("packed".into());
+                let one = Bytes::from(parts.to_one_file().expect("it can be written"));
+                parts = Parts::from_one_file(&one).expect("what is inside is not looked at");
+            }
+            MEMORY.set_limit(MEMORY.allocated() + MOST).expect("more than there is");
+            let outcome = catch_unwind(AssertUnwindSafe(|| use_it(parts)));
+            MEMORY.set_limit(usize::MAX).expect("no limit");
+            match outcome {
+                Ok(Ok(_)) => *outcomes.entry("linked").or_insert(0) += 1,
+                Ok(Err(error)) => {
+                    assert!(matches!(error.kind(), Kind::Artifact | Kind::Input), "{kind} {seed} {said:?}: {error:?}");
+                    *outcomes.entry("refused").or_insert(0) += 1;
+                }
+                Err(_) => panic!("{kind}, seed {seed}: a panic after {said:?}"),
+            }
+        }
+    }
+    // Neither is everything refused, nor nothing looked at.
+    assert!(outcomes["refused"] > CASES && outcomes["linked"] > CASES / 8, "{outcomes:?}");
+}
+
+fn refused(parts: Result<Parts>) -> bool {
+    parts.and_then(Bundle::read).is_err()
+}
+
+#[test]
+fn every_flipped_bit_of_a_bundle_of_one_file_is_refused() {
+    let [(_, parts), ..] = kinds();
+    let whole = parts.to_one_file().expect("it can be written");
+    assert!(!refused(Parts::from_one_file(&Bytes::from(whole.clone()))));
+    let manifest = whole.windows(9).position(|bytes| bytes == b"\"written_").expect("there");
+    let header = u32::from_le_bytes(whole[12..16].try_into().expect("four")) as usize + 48;
+    let everywhere = (0..whole.len()).step_by(61);
+    let dense = (0..header).step_by(3).chain(manifest - 30..manifest + 1200).chain(whole.len() - 70..whole.len());
+    for (count, at) in everywhere.chain(dense).enumerate() {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1 << (count % 8);
+        assert!(refused(Parts::from_one_file(&Bytes::from(bytes))), "bit {} of byte {at}", count % 8);
+    }
+    for more in [&b"\0"[..], &[0; 64]] {
+        assert!(refused(Parts::from_one_file(&Bytes::from([&whole[..], more].concat()))));
+    }
+}
+
+#[test]
+fn every_flipped_bit_of_a_bundles_folder_is_refused_or_means_nothing() {
+    let [(_, whole), ..] = kinds();
+    let before = Manifest::from_bytes(&whole.0[names::MANIFEST]).expect("whole");
+    for (name, file) in &whole.0 {
+        let is_manifest = name == names::MANIFEST;
+        let step = if is_manifest { 1 } else { (file.len() / 150).max(1) };
+        for (count, at) in (0..file.len()).step_by(step).enumerate() {
+            for bit in if is_manifest { 0..8 } else { count % 8..count % 8 + 1 } {
+                let mut bytes = file.to_vec();
+                bytes[at] ^= 1 << bit;
+                // A blank that became another one.
+                if is_manifest && Manifest::from_bytes(&bytes).is_ok_and(|found| found == before) {
+                    continue;
+                }
+                let mut parts = whole.clone();
+                parts.0.insert(name.clone(), bytes.into());
+                assert!(refused(Ok(parts)), "bit {bit} of byte {at} of {name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn bundles_of_earlier_versions_open_and_the_digest_cannot_be_left_out() {
+    let [(_, whole), ..] = kinds();
+    let json: Value = serde_json::from_slice(&whole.0[names::MANIFEST]).expect("JSON");
+    let with = |change: &dyn Fn(&mut Value)| {
+        let mut json = json.clone();
+        change(&mut json);
+        let mut parts = whole.clone();
+        parts.0.insert(names::MANIFEST.into(), json.to_string().into());
+        Bundle::read(parts).map(|bundle| bundle.manifest.format).map_err(|error: Error| error.to_string())
+    };
+    let without = |json: &mut Value| drop(json.as_object_mut().expect("an object").remove("digest"));
+    assert_eq!(with(&|_| {}), Ok(4));
+    assert_eq!(with(&|json| {
+        without(json);
+        json["format"] = 1.into();
+    }), Ok(1));
+    let said = with(&without).expect_err("format 4 has one");
+    assert!(said.contains("expected format version 1"), "{said}");
+    let said = with(&|json| json["format"] = 1.into()).expect_err("format 1 has none");
+    assert!(said.contains("expected format version 4"), "{said}");
+    let said = with(&|json| json["nil"]["threshold"] = 0.25.into()).expect_err("altered");
+    assert!(said.contains("manifest.json has been altered: its digest differs") && said.contains("pel pack --edited"), "{said}");
+    let said = with(&|json| json["view"]["mention_tokens"] = 43_200.into()).expect_err("altered");
+    assert!(said.contains("digest"), "{said}");
+}
+
+#[test]
+fn numbers_of_a_manifest_are_held_to_their_bounds() {
+    let [(_, whole), (_, full), _] = kinds();
+    let said = |parts: &Parts, change: &dyn Fn(&mut Value)| {
+        let mut json: Value = serde_json::from_slice(&parts.0[names::MANIFEST]).expect("JSON");
+        change(&mut json);
+        let mut parts = parts.clone();
+        parts.0.insert(names::MANIFEST.into(), sealed(json).into());
+        Bundle::read(parts).map(drop).expect_err("refused").to_string()
+    };
+    let limit: Value = serde_json::from_slice(&bytes("fixtures/tiny/config.json")).expect("JSON");
+    let limit = limit["max_position_embeddings"].as_u64().expect("a number");
+    for field in ["mention_tokens", "entity_tokens", "name_tokens"] {
+        let found = said(&whole, &|json| json["view"][field] = 43_200.into());
+        assert_eq!(
+            found,
+            format!("manifest.json: `view.{field}`: expected at most the {limit} tokens that the encoder reads, found 43200")
+        );
+        let found = said(&whole, &|json| json["view"][field] = 0.into());
+        assert!(found.contains(&format!("`view.{field}`: expected 1 to 1048576 tokens, found 0")), "{found}");
+        let found = said(&whole, &|json| json["view"][field] = u64::MAX.into());
+        assert!(found.contains("expected 1 to 1048576 tokens"), "{found}");
+    }
+    let found = said(&whole, &|json| json["nil"]["threshold"] = 1e39.into());
+    assert!(found.contains("`nil.threshold`: expected finite numbers, found inf"), "{found}");
+    let found = said(&full, &|json| json["nil"]["lift"]["direction"][7] = (-1e39).into());
+    assert!(found.contains("`nil.lift.direction`: expected finite numbers, found -inf at position 7"), "{found}");
+    let found = said(&whole, &|json| json["kb"]["concepts"] = 1.into());
+    assert!(found.contains("the manifest says 1"), "{found}");
+    for name in ["../x", "a/b", ".unfinished", "manifest.json", ""] {
+        let found = said(&whole, &|json| json["files"][name] = json!({"bytes": 0, "blake3": ""}));
+        assert!(found.contains("`files`: expected names of letters"), "{found}");
+    }
+}
