@@ -1,6 +1,7 @@
 //! Spans that a user brings: BRAT standoff or JSONL, in their own units.
 
-use crate::files::for_each_line;
+use crate::files::for_each_line_in;
+use crate::text_encoding::TextEncoding;
 use pel_shared::detect::{Detected, Origin};
 use pel_shared::error::{Error, Result};
 use pel_shared::text::{Offsets, Span};
@@ -32,11 +33,11 @@ struct Row {
 ///
 /// # Errors
 /// If a line has another form, a span lies outside the text, or the text under it is another one: the line is named.
-pub fn read(path: &Path, text: &str) -> Result<Vec<Detected>> {
+pub fn read(path: &Path, encoding: &TextEncoding, text: &str) -> Result<Vec<Detected>> {
     let offsets = Offsets::new(text);
     let brat = path.extension().is_some_and(|extension| extension == "ann");
     let mut found = Vec::new();
-    for_each_line(path, |_, line| {
+    for_each_line_in(path, encoding, |_, line| {
         let row = if brat { brat_row(line)? } else { json_row(line)? };
         if let Some(row) = row {
             found.push(Detected { span: span(&row, text, &offsets)?, origin: Origin::Given });
@@ -108,7 +109,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join(name);
         std::fs::write(&path, lines).expect("written");
-        Ok(read(&path, text)?.iter().map(|detected| (detected.span.start, detected.span.end)).collect())
+        Ok(read(&path, &TextEncoding::default(), text)?.iter().map(|detected| (detected.span.start, detected.span.end)).collect())
     }
 
     #[test]

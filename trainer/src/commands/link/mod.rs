@@ -7,6 +7,7 @@ use super::index::ScorerChoice;
 use crate::device::{DeviceArgs, OpenDevice, Work};
 use crate::files::{self, io_error, write_whole};
 use crate::progress::Progress;
+use crate::text_encoding::{EncodingArgs, read_text_in};
 use crate::render::{self, Format};
 use crate::{bundles, interrupt, memory, spans};
 use clap::Args;
@@ -33,7 +34,7 @@ pub struct LinkArgs {
     /// The bundle that `pel index` wrote
     #[arg(long)]
     pub bundle: PathBuf,
-    /// Notes: text files (UTF-8), folders of .txt or .text files, or - for standard input
+    /// Notes: text files (UTF-8, or see --encoding), folders of .txt or .text files, or - for standard input
     #[arg(default_value = "-")]
     inputs: Vec<PathBuf>,
     /// Mentions that you bring: BRAT standoff (.ann) or JSONL; with several notes a folder with NAME.ann or NAME.jsonl for each
@@ -42,6 +43,9 @@ pub struct LinkArgs {
     /// Link only the mentions that you bring; find no others
     #[arg(long, requires = "spans")]
     spans_only: bool,
+    /// Of the notes and of the spans that you bring.
+    #[command(flatten)]
+    encoding: EncodingArgs,
     /// Find names of the knowledge base only, not words that it does not know
     #[arg(long)]
     names_only: bool,
@@ -195,7 +199,7 @@ impl Job<'_> {
 
     /// Reads a note and prepares its mentions.
     fn read(&self, note: &Note) -> Result<(String, Prepared)> {
-        let text = files::read_text(&note.path)?;
+        let text = read_text_in(&note.path, &self.args.encoding.get())?;
         let mentions = self.mentions(note, &text)?;
         let prepared = self.linker.prepare(&text, mentions).context(|| note.path.display().to_string())?;
         Ok((text, prepared))
@@ -204,7 +208,7 @@ impl Job<'_> {
     fn mentions(&self, note: &Note, text: &str) -> Result<Vec<Detected>> {
         let given = match &note.spans {
             None => Vec::new(),
-            Some(path) => spans::read(path, text)?,
+            Some(path) => spans::read(path, &self.args.encoding.get(), text)?,
         };
         let found = if self.args.spans_only { Vec::new() } else { self.linker.detect(text, &self.options) };
         Ok(join(given, found))
