@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Makes the default knowledge base, default.jsonl.xz, from open vocabularies. Python 3.9 or later, nothing else.
 
+    build.py --check default.jsonl.xz    counts the rows of a table that break the rules below
     build.py --kb kb.jsonl.xz --extra kb_extra.jsonl.xz --doid HumanDO-2016.obo --symp symp.obo
              --mentions mentions.train.jsonl.xz --documents documents.jsonl.xz [--out default.jsonl.xz]
 
@@ -19,6 +20,7 @@ import json
 import lzma
 import pathlib
 import re
+import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -34,13 +36,15 @@ MOST_SYNONYMS, LONGEST_NAME, LONGEST_DEFINITION = 8, 80, 400
 LABEL = re.compile(r"\s*(\((inherited or acquired|disorder|finding|morphologic abnormality|body structure|procedure|context-dependent category|"
                    r"qualifier value|situation)\)|\[obs\]|\[WF\]|, NOS| NOS|\[Ambiguous\]|\(WF\))$", re.I)
 
-# Codes and editors' remarks within a name.
+# One of two names; codes and editors' remarks within a name.
+EITHER_OR = re.compile(r"^\(.+\) or \(")
 CODED = re.compile(r"\[dup\]|^[A-Z\d]{2,5}( -|,) |^[a-z]{2} - |\bNOS\b|unspecified|\bNEC\b|not otherwise specified|\[[a-z]+\]", re.I)
 
 
 def read_jsonl(path):
-    with lzma.open(path, "rt", encoding="utf-8") as file:
-        return [json.loads(line) for line in file]
+    opened = lzma.open if path.suffix == ".xz" else open
+    with opened(path, "rt", encoding="utf-8") as file:
+        return [json.loads(line) for line in file if line.strip()]
 
 
 def read_obo(path):
@@ -96,7 +100,8 @@ def names_of(concept):
         name = tidy(name)
         if (mesh or name.isupper()) and upright(name):
             name = upright(name)
-        if name != concept["name"] and (len(name) == 3 and not name.islower() or CODED.search(name)):
+        if name != concept["name"] and (len(name) == 3 and not name.islower() or CODED.search(name) or EITHER_OR.search(name)
+                                        or is_classified(name)):
             # Rare diseases have hundreds of three-letter names, each of which a note uses for something else.
             continue
         if 2 < len(name) <= LONGEST_NAME and re.search(r"[^\W\d_]{2}|\d[A-Z]|[A-Z]\d", name):
@@ -110,6 +115,49 @@ def key(name):
     if words and len(words[-1]) > 3 and words[-1].endswith("s") and not words[-1].endswith(("ss", "is", "us")):
         words[-1] = words[-1][:-1]
     return " ".join(words)
+
+
+# A word for a place on a scale.
+SCALE = r"(grade|stage|type|class|level|phase|group|score|category|degree|grading|staging|subtype|form|variant)"
+CLASSIFIED = re.compile(rf"({SCALE}s? ?)+[- ]?(\d+[a-c]?|[ivx]{{1,4}}[a-c]?|[a-d])?|(\d+|[ivx]{{1,4}})[- ]?({SCALE}s? ?)+", re.I)
+
+
+def is_classified(name):
+    """Whether a name is a place on some scale and does not say on which: Grade 3, Type II, Stage IV."""
+    return bool(CLASSIFIED.fullmatch(name.strip()))
+
+
+def words_of(name):
+    return re.findall(r"[^\W\d_]+", name.lower())
+
+
+def shares_a_word(name, other):
+    """Whether two names have words of one stem: the first four letters, or all of a word of three."""
+    def one_stem(a, b):
+        length = min(4, len(a), len(b))
+        return length >= 3 and a[:length] == b[:length]
+    return any(one_stem(a, b) for a in words_of(name) for b in words_of(other))
+
+
+def is_short_form(short, long):
+    """Whether the letters of `short` stand in `long` in this order, the first one at the beginning of a word
+    (Schwartz and Hearst, 2003)."""
+    short, long = short.lower(), long.lower()
+    at = len(long)
+    for place in range(len(short) - 1, -1, -1):
+        at -= 1
+        while at >= 0 and (long[at] != short[place] or place == 0 and at > 0 and long[at - 1].isalnum()):
+            at -= 1
+        if at < 0:
+            return False
+    return True
+
+
+def is_small_acronym(name, names):
+    """Whether a name in small letters is an acronym of another one: `sac` of serrated adenocarcinoma, `sag` of statoacoustic
+    ganglion. A text that has it in small letters means the word."""
+    return bool(re.fullmatch(r"[a-z]{2,4}", name)) and any(
+        len(other) > 2 * len(name) and not shares_a_word(name, other) and is_short_form(name, other) for other in names)
 
 
 def shorter(definition):
@@ -216,21 +264,51 @@ PRIMARY = {"Anatomical Structure": "Anatomy", "Chemical": "Drug or chemical", "F
            "Biologic Function": "Biological process"}
 
 
+# What the identifiers of other vocabularies say that a concept is.
+KIND_BY_PREFIX = {
+    "Disease": {"MONDO", "DOID", "Orphanet", "OMIM", "OMIMPS", "ICD9", "ICD9CM", "ICD10", "ICD10CM", "ICD11", "ICDO", "GARD"},
+    "Anatomy": {"UBERON", "FMA", "BIRNLEX", "NLXANAT", "EMAPA", "EHDAA", "EHDAA2", "MA", "VHOG", "TAO", "ZFA", "XAO", "CL"},
+}
+DISEASES, ANATOMIES = {"MONDO", "ORDO", "DOID", "DOID2016"}, {"UBERON", "CL"}
+
+
+def is_disease(concept):
+    """Whether a concept that a vocabulary of diseases has is one.
+
+    The UMLS type cannot tell: under Anatomical Structure it has malformations and other abnormalities, too (scoliosis, cleft
+    palate). So the vocabularies decide. One of diseases alone says a disease; where one of anatomy has the concept, too, more of the
+    concept's identifiers must be of diseases than of anatomy. Only MedMentions' type says that a thing is a chemical (for Orphanet
+    has genes), a sign, a place or people.
+    """
+    sources, first = set(concept["sources"]), concept["types"][0] if concept["types"] else None
+    if not sources & DISEASES or first not in (None, "Biologic Function", "Anatomical Structure", "Finding"):
+        return False
+    if first == "Finding":
+        return "SYMP" not in sources
+    if first != "Anatomical Structure" or not sources & ANATOMIES:
+        return True
+    votes = collections.Counter()
+    for prefix in {xref.split(":")[0] for xref in concept["xrefs"]}:
+        votes.update(kind for kind, prefixes in KIND_BY_PREFIX.items() if prefix in prefixes)
+    return votes["Disease"] > votes["Anatomy"]
+
+
 def primary(concept):
     """The type that a concept is coloured by, or `None` if nothing tells."""
-    sources, types, name = set(concept["sources"]), concept["types"], concept["name"]
+    sources, types = set(concept["sources"]), concept["types"]
     first = types[0] if types else None
-    diseases = sources & {"MONDO", "ORDO", "DOID", "DOID2016"}
+    name = "MESH" in sources and upright(concept["name"]) or concept["name"]
     if first == "Chemical":
         return "Drug or chemical"
-    if diseases and (first in (None, "Biologic Function") or first == "Finding" and "SYMP" not in sources):
+    if is_disease(concept):
         return "Disease"
     if first == "Finding" or "SYMP" in sources:
         return "Sign or symptom"
     if sources & {"CL"} and first == "Anatomical Structure":
         return "Cell"
-    if first == "Biologic Function" and not sources & {"GO", "NBO", "PATO"} and DISEASE.search(name) \
-            and not NOT_DISEASE.search(name):
+    # Under Anatomical Structure only MeSH and NCIt have abnormalities without saying so.
+    others = {"Biologic Function": {"GO", "NBO", "PATO"}, "Anatomical Structure": {"GO", "NBO", "PATO", "NIFSTD", *ANATOMIES}}
+    if first in others and not sources & others[first] and DISEASE.search(name) and not NOT_DISEASE.search(name):
         return "Disease"
     if first == "Spatial Concept":
         return "Anatomy" if "UBERON" in sources else None
@@ -349,7 +427,7 @@ COMPATIBLE = {
     ("Measurement", "Biological process"), ("Procedure", "Measurement"), ("Disease", "Sign or symptom"),
     ("Sign or symptom", "Disease"), ("Sign or symptom", "Biological process"), ("Disease", "Biological process"),
     ("Procedure", "Biological process"), ("Anatomy", "Cell"), ("Device", "Procedure"), ("Procedure", "Device"),
-    ("Drug or chemical", "Biological process"), ("Procedure", "Sign or symptom"), ("Organism", "Disease"),
+    ("Drug or chemical", "Biological process"), ("Procedure", "Sign or symptom"),
 }
 
 
@@ -411,6 +489,59 @@ def acronyms_that_are_words(pool, documents):
     return {name for name in small if lower[name] > upper[name]}
 
 
+# Documents in which a word stands by itself without a link, so that somebody would have made one if it meant the concept.
+ENOUGH_DOCUMENTS = 3
+
+
+def words_of_other_sense(pool, mentions, documents):
+    """(id, word) for names of one word that texts use in another sense.
+
+    MedMentions is annotated exhaustively. So a word that annotators linked to other concepts and never to this one is no name of
+    it there (`midline` of the second vertebra), nor is one that stands by itself, in no longer mention, in several documents and
+    that they linked to nothing (`abolished` of negative regulation). Words that share a stem with the label stay, and so do words of
+    the definition that were linked to nothing.
+    """
+    suspects = collections.defaultdict(set)
+    for concept in pool:
+        if re.fullmatch(r"C\d{7}", concept["id"]):
+            for name in concept["names"][1:]:
+                if re.fullmatch(r"[A-Z]?[a-z]+", name) and not shares_a_word(name, concept["names"][0]):
+                    suspects[name.lower()].add(concept["id"])
+    definitions = {concept["id"]: set(words_of(concept["definition"] or "")) for concept in pool}
+    linked, spans = collections.defaultdict(set), collections.defaultdict(list)
+    for mention in mentions:
+        linked[mention["text"].lower()].add(mention["cui"])
+        spans[mention["doc_id"]].append((mention["start"], mention["end"]))
+    alone = collections.Counter()
+    for document in documents:
+        inside = spans.get(document["doc_id"])
+        if inside is None:
+            continue
+        found = set()
+        for match in re.finditer(r"(?<![\w-])[A-Za-z][a-z]+(?![\w-])", document["text"]):
+            word = match.group().lower()
+            if word in suspects and word not in found and not any(
+                    start <= match.start() and match.end() <= end and end - start > len(word) for start, end in inside):
+                found.add(word)
+        alone.update(found)
+    return {(id, word) for word, ids in suspects.items() for id in ids
+            if id not in linked[word] and (linked[word] or alone[word] >= ENOUGH_DOCUMENTS and word not in definitions[id])}
+
+
+def quality_words(pool):
+    """(id, word) for names of one word that PATO brought to a thing, process or disease: `triangular`, `arrested`. Its terms are
+    qualities, which are joined to others by mistake; they share no stem with the label."""
+    return {(concept["id"], name.lower()) for concept in pool
+            if "PATO" in concept["sources"] and concept["kind"] != "Sign or symptom" and set(concept["sources"]) != {"PATO"}
+            for name in concept["names"][1:]
+            if re.fullmatch(r"[a-z]+", name) and not shares_a_word(name, concept["names"][0])}
+
+
+def organisms_of(concepts):
+    """The names, in small letters, of what MedMentions types as an organism."""
+    return {name.lower() for concept in concepts if concept["types"][:1] == ["Eukaryote"] for name in [concept["name"], *concept["synonyms"]]}
+
+
 # Words that are somebody's label but that a note says in another sense.
 EVERYDAY = set("""
     abnormal absence absent acid acquired action active activity acute adrenal adult ageing agent aging air all
@@ -439,21 +570,73 @@ EVERYDAY = set("""
 """.split()) | {"anatomical structure", "finding by site", "neoplasm by site"}
 
 
+def clinical_rows():
+    """Our own list: (type, name, synonyms)."""
+    with open(HERE / "clinical.tsv", encoding="utf-8") as file:
+        next(file)
+        rows = [line.rstrip("\n").split("\t") for line in file]
+    return [(kind, name, [s for s in synonyms.split("|") if s]) for kind, name, synonyms in rows]
+
+
+def faults_of(concept, ours=frozenset()):
+    """The rules that a row of the table breaks, as (rule, what breaks it). Names that are `ours` were chosen by hand."""
+    name, kind = concept["name"], concept["types"][0] if concept["types"] else None
+    sources = set(concept["sources"])
+    own = {"sources": concept["sources"], "types": concept["types"][1:], "xrefs": concept["xrefs"]}
+    if kind == "Anatomy" and is_disease(own):
+        yield "a disease typed Anatomy", name
+    if kind == "Organism" and sources & DISEASES:
+        yield "a disease typed Organism", name
+    for at, synonym in enumerate([name, *concept["synonyms"]]):
+        others = [other for other in [name, *concept["synonyms"]] if other != synonym]
+        if synonym.lower() in ours:
+            continue
+        if at and is_classified(synonym):
+            yield "a place on an unnamed scale", f"{synonym} ({name})"
+        if is_small_acronym(synonym, others):
+            yield "an acronym in small letters", f"{synonym} ({others[0]})"
+        if at and synonym.lower() in EVERYDAY:
+            yield "an everyday word", f"{synonym} ({name})"
+        if EITHER_OR.search(synonym):
+            yield "one of two names", f"{synonym} ({name})"
+
+
+def check(path):
+    """Prints how many rows of a table break which rule, with the first few; returns whether none does."""
+    faults = collections.defaultdict(list)
+    ours = {one.lower() for _, name, synonyms in clinical_rows() for one in (name, *synonyms)}
+    for concept in read_jsonl(path):
+        for rule, what in faults_of(concept, ours):
+            faults[rule].append(f"{concept['id']} {what}")
+    for rule, rows in sorted(faults.items()):
+        print(f"{len(rows)} x {rule}: " + "; ".join(rows[:5]) + (" ..." if len(rows) > 5 else ""))
+    print(f"{path}: {sum(map(len, faults.values()))} faults")
+    return not faults
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", type=pathlib.Path, metavar="TABLE", help="check a table against the rules, and make none")
     for name in ("kb", "extra", "doid", "symp", "mentions", "documents"):
-        parser.add_argument(f"--{name}", type=pathlib.Path, required=True)
+        parser.add_argument(f"--{name}", type=pathlib.Path)
     parser.add_argument("--out", type=pathlib.Path, default=HERE / "default.jsonl.xz")
     options = parser.parse_args()
+    if options.check:
+        sys.exit(0 if check(options.check) else 1)
+    missing = [name for name in ("kb", "extra", "doid", "symp", "mentions", "documents") if getattr(options, name) is None]
+    if missing:
+        parser.error("the following arguments are required: " + ", ".join(f"--{name}" for name in missing))
 
     counts = collections.Counter()
     doid, symp = read_obo(options.doid), read_obo(options.symp)
     surfaces = collections.defaultdict(collections.Counter)
-    for mention in read_jsonl(options.mentions):
+    mentions, documents = read_jsonl(options.mentions), read_jsonl(options.documents)
+    for mention in mentions:
         surfaces[mention["cui"]][mention["text"]] += 1
 
-    pool = []
-    for concept in read_jsonl(options.kb):
+    pool, kb = [], read_jsonl(options.kb)
+    organisms = organisms_of(kb)
+    for concept in kb:
         if "HPO" in concept["sources"]:
             concept = without_hpo(concept, doid, symp, surfaces)
             counts["made again without HPO" if concept else "left out: HPO alone"] += 1
@@ -471,14 +654,11 @@ def main():
     pool = [concept for concept in pool if concept]
 
     merge_same_names(pool)
-    with open(HERE / "clinical.tsv", encoding="utf-8") as file:
-        next(file)
-        rows = [line.rstrip("\n").split("\t") for line in file]
-    rows = [(kind, name, [s for s in synonyms.split("|") if s]) for kind, name, synonyms in rows]
-    added, owner = apply_clinical(pool, rows)
+    added, owner = apply_clinical(pool, clinical_rows())
     pool = [concept for concept in pool + added if not concept["gone"] and concept["chosen"]]
 
-    words = acronyms_that_are_words(pool, read_jsonl(options.documents))
+    words = acronyms_that_are_words(pool, documents)
+    other_sense = words_of_other_sense(pool, mentions, documents) | quality_words(pool)
     # A label belongs to the concept that bears it; synonyms of others give way to it.
     labels = collections.defaultdict(set)
     for concept in pool:
@@ -488,10 +668,19 @@ def main():
         names = {}
         for at, name in enumerate(concept["names"]):
             low = name.lower()
-            if low in owner and owner[low] is not concept:
+            ours = owner.get(low) is concept
+            # A label may go, too, if it is but an acronym: the next name is then the label.
+            others = [other for other in concept["names"] if other != name]
+            if low in owner and not ours:
                 counts["names left out: ours elsewhere"] += 1
-            elif (low in EVERYDAY or low in words) and not (low in owner and owner[low] is concept):
+            elif (low in EVERYDAY or low in words) and not ours:
                 counts["names left out: everyday words"] += 1
+            elif not ours and is_small_acronym(name, others):
+                counts["names left out: acronyms in small letters"] += 1
+            elif not ours and at > 0 and (concept["id"], low) in other_sense:
+                counts["names left out: words that texts use in another sense"] += 1
+            elif not ours and at > 0 and concept["kind"] == "Disease" and low in organisms:
+                counts["names left out: the organism, not the disease"] += 1
             elif at > 0 and labels[low] - {concept["id"]}:
                 counts["names left out: another concept's label"] += 1
             else:

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// A concept's position in its knowledge base. Ties in scores are broken by it, lower first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -45,10 +45,9 @@ pub struct Concept {
 impl Concept {
     /// The preferred name, then the synonyms, each once (compared to the letter).
     pub fn names(&self) -> impl Iterator<Item = &str> {
+        let mut seen = HashSet::with_capacity(1 + self.synonyms.len());
         let all = std::iter::once(&self.name).chain(&self.synonyms);
-        all.enumerate()
-            .filter(|(at, name)| *at == 0 || **name != self.name && !self.synonyms[..at - 1].contains(name))
-            .map(|(_, name)| name.as_str())
+        all.map(String::as_str).filter(move |name| seen.insert(*name))
     }
 }
 

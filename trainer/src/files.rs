@@ -2,6 +2,7 @@
 
 use crate::interrupt;
 use crate::outputs::behind_links;
+use crate::text_encoding::{TextEncoding, open_text, read_text_in};
 use pel_shared::error::{Error, Result};
 use pel_shared::import;
 use std::fs::File;
@@ -27,7 +28,7 @@ pub fn walk_error(folder: &Path, cause: walkdir::Error) -> Error {
     }
 }
 
-/// Opens a file, or standard input for `-`; gzip, xz and zstd are unpacked on the way, whatever the name says.
+/// Opens a file, or standard input for `-`; gzip, bzip2, xz and zstd are unpacked on the way, whatever the name says.
 ///
 /// # Errors
 /// If the file cannot be opened or its first bytes cannot be read.
@@ -54,18 +55,12 @@ pub fn open(path: &Path) -> Result<Box<dyn BufRead>> {
     Ok(Box::new(BufReader::with_capacity(1 << 16, reader)))
 }
 
-/// The whole of a text file.
+/// The whole of a text file in UTF-8, or in UTF-16 with a byte order mark.
 ///
 /// # Errors
-/// If it cannot be read or is not UTF-8 (the error names the first bad byte).
+/// If it cannot be read or is neither (the error names the first bad byte).
 pub fn read_text(path: &Path) -> Result<String> {
-    let mut bytes = Vec::new();
-    open(path)?.read_to_end(&mut bytes).map_err(|cause| io_error("reading", path, cause))?;
-    String::from_utf8(bytes).map_err(|error| not_utf8(path, error.utf8_error().valid_up_to()))
-}
-
-fn not_utf8(path: &Path, byte: usize) -> Error {
-    Error::input(format!("{}: expected UTF-8, found another encoding at byte {byte}", path.display()))
+    read_text_in(path, &TextEncoding::default())
 }
 
 /// Calls `each` with every line and its number, as [`pel_shared::import::for_each_line`].
@@ -73,8 +68,20 @@ fn not_utf8(path: &Path, byte: usize) -> Error {
 /// # Errors
 /// What reading or `each` gives, with the file and the line named; the interruption of the user.
 pub fn for_each_line(path: &Path, each: impl FnMut(usize, &str) -> Result<()>) -> Result<()> {
+    for_each_line_in(path, &TextEncoding::default(), each)
+}
+
+/// As [`for_each_line`], of a text in another encoding.
+///
+/// # Errors
+/// As [`for_each_line`]; if the text is not in the encoding.
+pub fn for_each_line_in(
+    path: &Path,
+    encoding: &TextEncoding,
+    each: impl FnMut(usize, &str) -> Result<()>,
+) -> Result<()> {
     let name = path.display().to_string();
-    let read = import::for_each_line(&name, &mut open(path)?, &mut interrupt::check, each);
+    let read = import::for_each_line(&name, &mut open_text(path, encoding)?, &mut interrupt::check, each);
     // A user who has ended the waiting for standard input has not met an error of reading.
     read.map_err(|error| interrupt::check().err().unwrap_or(error))
 }

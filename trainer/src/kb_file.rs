@@ -1,11 +1,14 @@
 //! Concept tables on disk: one concept a line, as JSON, packed or not.
 
-use crate::files::for_each_line;
+use crate::files::for_each_line_in;
 use crate::import::commit::check_whole;
+use crate::text_encoding::{TextEncoding, open_text};
 use pel_shared::clean;
 use pel_shared::error::{Context, Error, Result};
+use pel_shared::import::formats::{self, Format};
 use pel_shared::import::records::record;
 use pel_shared::kb::{Concept, KnowledgeBase};
+use std::io::Read;
 use std::path::Path;
 
 /// A knowledge base and what identifies it.
@@ -17,16 +20,24 @@ pub struct KbFile {
     pub blake3: String,
 }
 
+/// Reads a concept table in UTF-8.
+///
+/// # Errors
+/// As [`read_in`].
+pub fn read(path: &Path) -> Result<KbFile> {
+    read_in(path, &TextEncoding::default())
+}
+
 /// Reads a concept table.
 ///
 /// # Errors
-/// If it cannot be read; if a line is no concept, or an identifier stands twice or has a control character: the line is
-/// named.
-pub fn read(path: &Path) -> Result<KbFile> {
+/// If it cannot be read, or is of another form, for which the command is named; if a line is no concept, or an identifier stands
+/// twice or has a control character: the line is named.
+pub fn read_in(path: &Path, encoding: &TextEncoding) -> Result<KbFile> {
     path.parent().map_or(Ok(()), check_whole)?;
     let mut kb = KnowledgeBase::new();
     let mut hash = blake3::Hasher::new();
-    for_each_line(path, |_, line| {
+    let read = for_each_line_in(path, encoding, |_, line| {
         if line.trim().is_empty() {
             return Ok(());
         }
@@ -34,11 +45,35 @@ pub fn read(path: &Path) -> Result<KbFile> {
         let concept: Concept = record(line)?;
         clean::check_id(&concept.id)?;
         kb.push(concept).map(drop)
-    })?;
+    });
+    if let (Err(error), true) = (&read, kb.is_empty())
+        && let Some(found) = other_form(path, encoding)
+        && !error.is_interrupted()
+    {
+        let path = path.display();
+        return Err(Error::input(format!("{path}: expected concepts as JSON lines, found {found}")));
+    }
+    read?;
     if kb.is_empty() {
         return Err(Error::input(format!("{}: expected at least one concept, found none", path.display())));
     }
     Ok(KbFile { kb, blake3: hash.finalize().to_hex().to_string() })
+}
+
+/// What a file is that holds no concepts as JSON lines, and which command reads it; `None` if nothing is certain.
+fn other_form(path: &Path, encoding: &TextEncoding) -> Option<&'static str> {
+    if path.as_os_str() == "-" {
+        return None;
+    }
+    let mut head = Vec::new();
+    open_text(path, encoding).ok()?.take(formats::HEAD as u64).read_to_end(&mut head).ok()?;
+    let columns = |head: &[u8]| head.split(|byte| *byte == b'\n').next().is_some_and(|line| line.contains(&b',') || line.contains(&b'\t'));
+    match Format::recognise(&head) {
+        Some(Format::JsonLines) => None,
+        Some(other) => Some(other.advice()),
+        None if columns(&head) && !head.starts_with(b"{") => Some("what may be a table with columns, which `pel import csv` reads"),
+        None => None,
+    }
 }
 
 /// The lines `source: licence` of a licence file beside a concept table (`LICENSES.md`), and the file itself.

@@ -27,5 +27,6 @@ pub mod spans;
 pub mod split;
 pub mod tables;
 pub mod tensors;
+pub mod text_encoding;
 pub mod train;
 pub mod work;

@@ -1,6 +1,7 @@
 //! Spans that a user brings: BRAT standoff or JSONL, in their own units.
 
-use crate::files::for_each_line;
+use crate::files::for_each_line_in;
+use crate::text_encoding::TextEncoding;
 use pel_shared::clean::breaks_line;
 use pel_shared::detect::{Detected, Origin};
 use pel_shared::error::{Error, Result};
@@ -75,12 +76,12 @@ struct Row {
 ///
 /// # Errors
 /// If a line has another form, a span lies outside the text, or the text under it is another one: the line is named.
-pub fn read(path: &Path, text: &str) -> Result<Spans> {
+pub fn read(path: &Path, encoding: &TextEncoding, text: &str) -> Result<Spans> {
     let offsets = Offsets::new(text);
     let brat = path.extension().is_some_and(|extension| extension == "ann");
     let mut spans = Spans::default();
     let mut seen: HashMap<Vec<Span>, Vec<String>> = HashMap::new();
-    for_each_line(path, |number, line| {
+    for_each_line_in(path, encoding, |number, line| {
         let Some(row) = (if brat { brat_row(line)? } else { json_row(line)? }) else { return Ok(()) };
         let pieces = pieces(&row, text, &offsets)?;
         let place = || format!("{}: line {number}", path.display());
@@ -230,7 +231,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join(name);
         std::fs::write(&path, lines).expect("written");
-        read(&path, text)
+        read(&path, &TextEncoding::default(), text)
     }
 
     fn read_as(name: &str, lines: &str, text: &str) -> Result<Vec<(usize, usize)>> {

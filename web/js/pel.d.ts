@@ -146,7 +146,10 @@ export interface Added {
   };
 }
 
-/** A file of concepts: the columns of CSV and TSV as for `pel import csv` (id, name, synonyms, types, definition ...). */
+/**
+ * A file of concepts: the columns of CSV and TSV as for `pel import csv` (id, name, synonyms, types, definition, preferred ...). Rows of one id
+ * are one concept with several names.
+ */
 export interface ConceptFile {
   name: string;
   format: "csv" | "tsv" | "obo" | "jsonl";

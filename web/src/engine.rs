@@ -11,7 +11,8 @@ use pel_shared::encoder::{Encodings, Vectors, floats};
 use pel_shared::error::Error;
 use pel_shared::import::concepts::{Concepts, Defaults};
 use pel_shared::import::delimited::Layout;
-use pel_shared::import::obo::{Ontology, Scope};
+use pel_shared::import::merging::ConceptTable;
+use pel_shared::import::obo::{Ontology, Scope, SynonymChoice};
 use pel_shared::import::report::Report;
 use pel_shared::import::{Input, delimited, jsonl};
 use pel_shared::kb::Concept;
@@ -250,17 +251,19 @@ impl Engine {
         let mut out = Concepts::new(&mut take, Defaults::default(), &mut report);
         let (mut reader, mut tick) = (text.as_bytes(), || Ok(()));
         let input = Input { name, reader: &mut reader, tick: &mut tick };
+        let mut table = ConceptTable::default();
         match format {
-            "csv" => delimited::read(input, &Layout::lenient(b','), &mut out)?,
-            "tsv" => delimited::read(input, &Layout::lenient(b'\t'), &mut out)?,
-            "jsonl" => jsonl::read(input, true, &mut out)?,
+            "csv" => delimited::read(input, &Layout::lenient(b','), &mut table, out.report)?,
+            "tsv" => delimited::read(input, &Layout::lenient(b'\t'), &mut table, out.report)?,
+            "jsonl" => jsonl::read(input, true, &mut table, out.report)?,
             "obo" => {
                 let mut ontology = Ontology::default();
-                ontology.read(input, &[Scope::Exact], out.report)?;
+                ontology.read(input, &SynonymChoice::of(&[Scope::Exact]), out.report)?;
                 ontology.finish(&mut out)?;
             }
             other => return Err(Error::input(format!("expected csv, tsv, obo or jsonl, found {other:?}")).into()),
         }
+        table.finish(&mut out)?;
         self.add(concepts, report).await
     }
 

@@ -1,11 +1,14 @@
 //! Concept tables with one JSON object a line.
 
 use super::Input;
-use super::concepts::{Concepts, tidied};
+use super::concepts::tidied;
+use super::merging::ConceptTable;
 use super::records::record;
+use super::report::Report;
 use crate::error::{Error, Result};
 use crate::kb::Concept;
 use serde::Deserialize;
+use std::rc::Rc;
 
 /// The reason for skipping a line that cannot be read as a concept.
 pub const BAD_LINE: &str = "the line is no concept";
@@ -38,26 +41,30 @@ impl From<Row> for Concept {
     }
 }
 
-/// Reads one table. Blank lines are no records.
+/// Reads one table behind those before it. Blank lines are no records; lines of one identifier are one concept.
 ///
 /// # Errors
 /// If the file cannot be read or is not UTF-8. A line that is no concept is an error that names file, line and field,
 /// or a counted skip if `skip_bad`.
-pub fn read(mut input: Input<'_>, skip_bad: bool, concepts: &mut Concepts<'_>) -> Result<()> {
+pub fn read(mut input: Input<'_>, skip_bad: bool, table: &mut ConceptTable, report: &mut Report) -> Result<()> {
     let name = input.name;
+    let file = Rc::<str>::from(name);
     input.for_each_line(|number, line| {
         if line.trim().is_empty() {
             return Ok(());
         }
         let place = || format!("{name}:{number}");
         let concept = record::<Row>(line).and_then(|row| {
-            let concept = tidied(row.into(), concepts.report, place);
+            let concept = tidied(row.into(), report, place);
             concept.map_err(|reason| Error::input(format!("the concept has {reason}")))
         });
         match concept {
-            Ok(concept) => concepts.push(concept, place),
+            Ok(concept) => {
+                table.add(concept, false, (&file, number), report);
+                Ok(())
+            }
             Err(why) if skip_bad => {
-                concepts.report.skip(BAD_LINE, || format!("{}: {why}", place()));
+                report.skip(BAD_LINE, || format!("{}: {why}", place()));
                 Ok(())
             }
             Err(why) => Err(why),

@@ -1,45 +1,205 @@
 //! Lines with their numbers.
 
-use super::read_error;
+use super::{not_utf8, read_error};
 use crate::error::{Context, Error, Result};
-use std::io::{BufRead, Read};
+use std::io::{self, BufRead, Chain, Cursor, ErrorKind, Read};
 
 /// The longest line that is read as a record, in bytes.
-const LONGEST: usize = 64 << 20;
+pub const LONGEST_LINE: usize = 64 << 20;
 
-/// Calls `each` with every line (without its end, LF or CRLF) and its number, from 1; before it `tick`, whose error ends the
-/// reading. A byte order mark is dropped.
+/// How much of a text tells how its lines end, in bytes.
+const HEAD: u64 = 64 << 10;
+
+/// The lines of a text, without their ends: LF, CRLF, or CR alone where the beginning of the text has a CR and no LF.
+pub(super) struct Lines<'a> {
+    name: &'a str,
+    reader: Chain<Cursor<Vec<u8>>, &'a mut dyn BufRead>,
+    /// Lines end with CR alone, as old Macintosh programs write them.
+    by_cr: bool,
+    /// The last line ended with CR, so that an LF here is the second half of its end.
+    after_cr: bool,
+    number: usize,
+    longest: usize,
+}
+
+impl<'a> Lines<'a> {
+    /// The lines of a reader, none longer than so many bytes.
+    ///
+    /// # Errors
+    /// If its beginning cannot be read.
+    pub fn new(name: &'a str, reader: &'a mut dyn BufRead, longest: usize) -> Result<Self> {
+        let mut head = Vec::new();
+        (&mut *reader).take(HEAD).read_to_end(&mut head).map_err(|cause| read_error(name, cause))?;
+        let by_cr = head.contains(&b'\r') && !head.contains(&b'\n');
+        let reader = Cursor::new(head).chain(reader);
+        Ok(Self { name, reader, by_cr, after_cr: false, number: 0, longest })
+    }
+
+    /// Reads the next line into `line`; `false` at the end of the text. A byte order mark before the first is dropped.
+    ///
+    /// # Errors
+    /// If the text cannot be read, or the line is too long.
+    pub fn next(&mut self, line: &mut Vec<u8>) -> Result<bool> {
+        line.clear();
+        let read = if self.by_cr { self.to_cr(line) } else { self.to_lf(line) };
+        if !read.map_err(|cause| read_error(self.name, cause))? {
+            return Ok(false);
+        }
+        self.number += 1;
+        if line.len() > self.longest {
+            let (name, number, most) = (self.name, self.number, self.longest >> 20);
+            return Err(Error::input(format!("{name}: line {number} is longer than {most} MiB")));
+        }
+        if self.number == 1 && line.starts_with("\u{feff}".as_bytes()) {
+            line.drain(..3);
+        }
+        Ok(true)
+    }
+
+    /// The number of the line that was read last, from 1.
+    pub fn number(&self) -> usize {
+        self.number
+    }
+
+    fn to_lf(&mut self, line: &mut Vec<u8>) -> io::Result<bool> {
+        // One byte more than allowed shows that the line is too long; two are its end.
+        let read = (&mut self.reader).take(self.longest as u64 + 3).read_until(b'\n', line)?;
+        if line.last() == Some(&b'\n') {
+            line.pop();
+            if line.last() == Some(&b'\r') {
+                line.pop();
+            }
+        } else if line.len() <= self.longest + 1 && line.last() == Some(&b'\r') {
+            line.pop();
+        }
+        Ok(read > 0)
+    }
+
+    fn to_cr(&mut self, line: &mut Vec<u8>) -> io::Result<bool> {
+        let mut any = false;
+        while line.len() <= self.longest {
+            let bytes = match self.reader.fill_buf() {
+                Err(cause) if cause.kind() == ErrorKind::Interrupted => continue,
+                other => other?,
+            };
+            let Some(first) = bytes.first() else { return Ok(any) };
+            if std::mem::take(&mut self.after_cr) && *first == b'\n' {
+                self.reader.consume(1);
+                continue;
+            }
+            any = true;
+            match bytes.iter().position(|byte| matches!(byte, b'\r' | b'\n')) {
+                Some(at) => {
+                    line.extend_from_slice(bytes.get(..at).unwrap_or_default());
+                    self.after_cr = bytes.get(at) == Some(&b'\r');
+                    self.reader.consume(at + 1);
+                    return Ok(true);
+                }
+                None => {
+                    line.extend_from_slice(bytes);
+                    let length = bytes.len();
+                    self.reader.consume(length);
+                }
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Calls `each` with every line (without its end) and its number, from 1; before it `tick`, whose error ends the reading.
+/// Lines end with LF, CRLF, or CR alone in a text that begins without any LF. A byte order mark is dropped.
 ///
 /// # Errors
-/// What reading, `tick` or `each` gives, with the name and the line.
+/// What reading, `tick` or `each` gives, with the name and the line; a line of more than [`LONGEST_LINE`] bytes.
 pub fn for_each_line(
     name: &str,
     reader: &mut dyn BufRead,
     tick: &mut dyn FnMut() -> Result<()>,
     mut each: impl FnMut(usize, &str) -> Result<()>,
 ) -> Result<()> {
-    let mut buffer = Vec::new();
-    for number in 1.. {
-        tick()?;
-        buffer.clear();
-        let read = (&mut *reader).take(LONGEST as u64 + 1).read_until(b'\n', &mut buffer);
-        let read = read.map_err(|cause| read_error(name, cause))?;
-        if read == 0 {
-            break;
-        }
-        if read > LONGEST {
-            return Err(Error::input(format!("{name}: line {number} is longer than 64 MiB")));
-        }
+    tick()?;
+    let (mut lines, mut buffer) = (Lines::new(name, reader, LONGEST_LINE)?, Vec::new());
+    while lines.next(&mut buffer)? {
+        let number = lines.number();
         let line = std::str::from_utf8(&buffer).map_err(|error| {
-            let byte = error.valid_up_to();
-            Error::input(format!(
-                "{name}: line {number}: expected UTF-8, found another encoding at byte {byte} of the line"
-            ))
+            let found = not_utf8(&buffer, error.valid_up_to(), "of the line");
+            Error::input(format!("{name}: line {number}: {found}"))
         })?;
-        let line = line.strip_suffix('\n').unwrap_or(line);
-        let line = line.strip_suffix('\r').unwrap_or(line);
-        let line = if number == 1 { line.strip_prefix('\u{feff}').unwrap_or(line) } else { line };
         each(number, line).context(|| format!("{name}: line {number}"))?;
+        tick()?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::BufReader;
+
+    fn lines_of(text: &str, capacity: usize) -> Vec<(usize, String)> {
+        let mut lines = Vec::new();
+        let mut reader = BufReader::with_capacity(capacity, text.as_bytes());
+        for_each_line("a", &mut reader, &mut || Ok(()), |number, line| {
+            lines.push((number, line.to_owned()));
+            Ok(())
+        })
+        .expect("readable");
+        lines
+    }
+
+    #[test]
+    fn every_kind_of_line_end_is_read() {
+        let cases: [(&str, &[&str]); 8] = [
+            ("a\nb\r\n\r\nc", &["a", "b", "", "c"]),
+            ("a\rb\r\rc", &["a", "b", "", "c"]),
+            ("a\rb\r", &["a", "b"]),
+            // One LF is enough: a CR within a line is then a character of it.
+            ("a\rb\nc\r\n", &["a\rb", "c"]),
+            ("a\r\nb\r", &["a", "b"]),
+            ("\u{feff}a\nb\u{feff}", &["a", "b\u{feff}"]),
+            ("\n", &[""]),
+            ("", &[]),
+        ];
+        for (text, expected) in cases {
+            for capacity in [1, 3, 1000] {
+                let lines = lines_of(text, capacity);
+                assert_eq!(lines.iter().map(|(_, line)| line.as_str()).collect::<Vec<_>>(), expected, "{text:?}");
+                assert!(lines.iter().enumerate().all(|(at, (number, _))| at + 1 == *number));
+            }
+        }
+    }
+
+    #[test]
+    fn carriage_returns_end_lines_beyond_the_head() {
+        let text = format!("{}\rlast\r\nend", "x".repeat(HEAD as usize + 10).replacen('x', "\r", 1));
+        let lines = lines_of(&text, 4096);
+        assert_eq!(lines.len(), 4, "an empty line, the long one, and two more");
+        assert_eq!((lines[2].1.as_str(), lines[3].1.as_str()), ("last", "end"));
+    }
+
+    #[test]
+    fn a_long_line_is_refused_with_its_number() {
+        for text in ["ab\nabcd\n", "ab\rabcd\r", "ab\r\nabcd", "ab\nabcd\r\n"] {
+            let mut reader = text.as_bytes();
+            let mut lines = Lines::new("a.txt", &mut reader, 3).expect("readable");
+            let mut line = Vec::new();
+            assert!(lines.next(&mut line).expect("short") && line == b"ab", "{text:?}");
+            let said = lines.next(&mut line).expect_err("long").to_string();
+            assert!(said.starts_with("a.txt: line 2 is longer than"), "{said}");
+        }
+        let mut reader = &b"abc\r\nabc"[..];
+        let mut lines = Lines::new("a.txt", &mut reader, 3).expect("readable");
+        let mut line = Vec::new();
+        assert!(lines.next(&mut line).expect("short") && line == b"abc");
+        assert!(lines.next(&mut line).expect("short") && line == b"abc");
+        assert!(!lines.next(&mut line).expect("the end"));
+    }
+
+    #[test]
+    fn a_byte_that_is_not_utf8_is_named() {
+        let mut reader = &b"one\nFi\xe8vre"[..];
+        let said = for_each_line("a.txt", &mut reader, &mut || Ok(()), |_, _| Ok(())).expect_err("no UTF-8").to_string();
+        assert!(said.contains("a.txt: line 2: expected UTF-8, found the byte 0xE8 at byte 2 of the line"), "{said}");
+        assert!(said.contains("--encoding"), "{said}");
+    }
 }

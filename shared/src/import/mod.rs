@@ -1,17 +1,21 @@
 //! Concept tables and ontologies of other tools, read into concepts; what became of each record is counted.
 
+pub mod columns;
 pub mod concepts;
 pub mod delimited;
+pub mod formats;
 pub mod jsonl;
 mod lines;
+pub mod merging;
 pub mod obo;
+mod obo_synonyms;
 mod obo_syntax;
 mod obo_types;
 pub mod records;
 pub mod report;
-mod unix_lines;
+pub mod rows;
 
-pub use lines::for_each_line;
+pub use lines::{LONGEST_LINE, for_each_line};
 
 use crate::error::{Error, Result};
 use std::io::BufRead;
@@ -36,6 +40,21 @@ impl Input<'_> {
     }
 }
 
+/// What a reader says when it meets bytes that are not UTF-8: which byte, where, and what to do. `of` ends the place.
+#[must_use]
+pub fn not_utf8(bytes: &[u8], at: usize, of: &str) -> String {
+    let byte = bytes.get(at).copied().unwrap_or_default();
+    let of = format!("{at} {of}");
+    format!(
+        "expected UTF-8, found the byte 0x{byte:02X} at byte {} (name the encoding, for example --encoding windows-1252, or convert the file)",
+        of.trim_end()
+    )
+}
+
+/// Names the text in an error of its reader. An error of ours that the reader passes on keeps its kind.
 fn read_error(name: &str, cause: std::io::Error) -> Error {
-    Error::io(format!("reading {name}")).caused_by(cause)
+    match cause.downcast::<Error>() {
+        Ok(own) => own.context(name),
+        Err(cause) => Error::io(format!("reading {name}")).caused_by(cause),
+    }
 }

@@ -25,12 +25,96 @@ pub fn unescaped(value: &str) -> String {
     text
 }
 
+/// The text of a line and what follows it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct TextLine<'a> {
+    /// The text, unescaped.
+    pub text: String,
+    /// What follows.
+    pub rest: &'a str,
+    /// Quotes within the text were not escaped, or it has none around it.
+    pub mended: bool,
+}
+
 /// The text of a value that starts with a quoted one, unescaped, and what follows the closing quote; `None` if it does
 /// not start with a quote or the quote is not closed.
-pub fn quoted(value: &str) -> Option<(String, &str)> {
+///
+/// Authors forget to escape quotes within the text. So the closing quote is the first one that only scope, type, references,
+/// modifiers and a comment follow; if no quote is so, then the first one that a scope or references follow or that ends the line.
+pub fn quoted_line(value: &str) -> Option<TextLine<'_>> {
     let inner = value.trim_start().strip_prefix('"')?;
-    let end = unescaped_positions(inner).find(|(_, c)| *c == '"')?.0;
-    Some((unescaped(inner.get(..end)?), inner.get(end + 1..)?.trim()))
+    let mut loose = None;
+    for (count, (at, _)) in unescaped_positions(inner).filter(|(_, c)| *c == '"').enumerate() {
+        let (text, rest) = (inner.get(..at)?, inner.get(at + 1..)?);
+        let line = |mended| TextLine { text: unescaped(text), rest: rest.trim(), mended };
+        if is_tail(rest) {
+            return Some(line(count > 0));
+        }
+        if loose.is_none() && begins_tail(rest) {
+            loose = Some(line(count > 0));
+        }
+    }
+    loose
+}
+
+/// The text of a value without quotes: up to its scope, references or modifiers. `None` if there is none, or if a quote is
+/// opened at its beginning.
+pub fn unquoted_line(value: &str) -> Option<TextLine<'_>> {
+    let value = value.trim();
+    let scope = ["EXACT", "BROAD", "NARROW", "RELATED"].into_iter().filter_map(|scope| value.find(&format!(" {scope}")));
+    let end = scope.chain(value.find(" [")).chain(value.find(" {")).min().unwrap_or(value.len());
+    let (text, rest) = value.split_at_checked(end)?;
+    let text = plain(text);
+    match text.is_empty() || text.starts_with(['"', '[', '{']) {
+        true => None,
+        false => Some(TextLine { text, rest: rest.trim(), mended: true }),
+    }
+}
+
+/// Whether what follows a quote begins like the end of a line: with nothing, a scope or references.
+fn begins_tail(rest: &str) -> bool {
+    let trimmed = rest.trim_start();
+    let word = trimmed.split([' ', '\t', '[']).next().unwrap_or_default();
+    trimmed.is_empty()
+        || trimmed.starts_with('[')
+        || rest.len() > trimmed.len() && matches!(word, "EXACT" | "BROAD" | "NARROW" | "RELATED")
+}
+
+/// Whether all that follows a quote is the end of a line: at most a scope and a type, references in brackets, modifiers in
+/// braces, a comment.
+fn is_tail(rest: &str) -> bool {
+    let mut left = rest.trim_start();
+    if !left.is_empty() && left.len() == rest.len() && !left.starts_with(['[', '{']) {
+        return false;
+    }
+    for _ in 0..2 {
+        let end = left.find(|c: char| c.is_whitespace() || "[{".contains(c)).unwrap_or(left.len());
+        let (word, after) = left.split_at(end);
+        if word.is_empty() || word.contains(['"', '!', ']', '}']) {
+            break;
+        }
+        left = after.trim_start();
+    }
+    for (open, close) in [('[', ']'), ('{', '}')] {
+        if left.starts_with(open) {
+            let Some(end) = closing(left, close) else { return false };
+            left = left.get(end..).unwrap_or_default().trim_start();
+        }
+    }
+    left.is_empty() || left.starts_with('!')
+}
+
+/// The byte behind the bracket that closes the one at the front; brackets in quoted texts within do not count.
+fn closing(text: &str, close: char) -> Option<usize> {
+    let mut within_quotes = false;
+    for (at, c) in unescaped_positions(text) {
+        match c {
+            '"' => within_quotes = !within_quotes,
+            _ if c == close && !within_quotes => return Some(at + c.len_utf8()),
+            _ => {}
+        }
+    }
+    None
 }
 
 /// An unquoted value without its trailing `{modifiers}` and `! comment`, unescaped and trimmed.
@@ -101,10 +185,46 @@ mod tests {
 
     #[test]
     fn a_quoted_text_ends_at_its_own_quote() {
-        let (text, rest) = quoted(r#""5\" long, \\" EXACT [PMID:1 "x"]"#).expect("closed");
-        assert_eq!((text.as_str(), rest), ("5\" long, \\", r#"EXACT [PMID:1 "x"]"#));
-        assert_eq!(quoted(r#""never closed\""#), None);
-        assert_eq!(quoted("bare"), None);
+        let line = quoted_line(r#""5\" long, \\" EXACT [PMID:1 "x"]"#).expect("closed");
+        assert_eq!((line.text.as_str(), line.rest), ("5\" long, \\", r#"EXACT [PMID:1 "x"]"#));
+        assert_eq!(quoted_line(r#""never closed\""#), None);
+        assert_eq!(quoted_line("bare"), None);
+    }
+
+    #[test]
+    fn quotes_that_are_not_escaped_do_not_cut_the_text() {
+        for (value, text, rest) in [
+            (r#""3,3',3"-triyl acid" EXACT IUPAC_NAME [IUPAC:]"#, r#"3,3',3"-triyl acid"#, "EXACT IUPAC_NAME [IUPAC:]"),
+            (r#""so-called "tick" fever" EXACT []"#, r#"so-called "tick" fever"#, "EXACT []"),
+            (r#"""tick" fever" EXACT []"#, r#""tick" fever"#, "EXACT []"),
+            (r#""fever "tick"" EXACT []"#, r#"fever "tick""#, "EXACT []"),
+            (r#""A "b" by farmers, with headache." [DEMO:x, Y:1 "z"]"#, r#"A "b" by farmers, with headache."#, r#"[DEMO:x, Y:1 "z"]"#),
+            (r#""size 5" [large] of it" EXACT []"#, r#"size 5" [large] of it"#, "EXACT []"),
+            (r#""a 5" b" [] {source="x"} ! said"#, r#"a 5" b"#, r#"[] {source="x"} ! said"#),
+            // What is odd behind the text does not lengthen it.
+            (r#""whole" EXACT [Z:1<new"#, "whole", "EXACT [Z:1<new"),
+            (r#""whole" EXACT [] trailing"#, "whole", "EXACT [] trailing"),
+            (r#""whole." [PMID:1 "a] b"]"#, "whole.", r#"[PMID:1 "a] b"]"#),
+        ] {
+            let line = quoted_line(value).expect(value);
+            assert_eq!((line.text.as_str(), line.rest), (text, rest), "{value}");
+        }
+        assert!(!quoted_line(r#""a" EXACT []"#).expect("plain").mended);
+        assert!(quoted_line(r#""a "b" c" EXACT []"#).expect("mended").mended);
+    }
+
+    #[test]
+    fn a_text_without_quotes_ends_at_its_scope_or_references() {
+        for (value, text, rest) in [
+            ("tick fever [X:1]", "tick fever", "[X:1]"),
+            ("tick fever EXACT []", "tick fever", "EXACT []"),
+            ("tick fever", "tick fever", ""),
+            (r"tick\, fever {a=b}", "tick, fever", "{a=b}"),
+        ] {
+            let line = unquoted_line(value).expect(value);
+            assert_eq!((line.text.as_str(), line.rest), (text, rest), "{value}");
+        }
+        assert_eq!((unquoted_line("\"lost"), unquoted_line(" "), unquoted_line("[X:1]")), (None, None, None));
     }
 
     #[test]
@@ -138,7 +258,16 @@ mod tests {
         assert_eq!(texts.len(), (0..=5).map(|length| 9_usize.pow(length)).sum::<usize>());
         for text in texts {
             let line = format!("\"{}\" EXACT []", text.replace('\\', "\\\\").replace('"', "\\\""));
-            assert_eq!(quoted(&line), Some((text, "EXACT []")));
+            assert_eq!(quoted_line(&line), Some(TextLine { text, rest: "EXACT []", mended: false }));
+        }
+    }
+
+    #[test]
+    fn texts_with_bare_quotes_are_read_whole() {
+        // Without blanks and braces behind an inner quote nothing looks like the end of the line.
+        for text in small_texts().into_iter().filter(|text| !text.contains(['\\', ' ', '{', '!'])) {
+            let line = format!("\"x{text}y\" EXACT []");
+            assert_eq!(quoted_line(&line).map(|found| found.text), Some(format!("x{text}y")));
         }
     }
 
@@ -146,7 +275,7 @@ mod tests {
     fn cutting_never_adds() {
         for line in small_texts() {
             assert!(plain(&line).len() <= line.len() && identifier(&line).len() <= plain(&line).len().max(line.len()));
-            assert!(quoted(&line).is_none_or(|(text, rest)| text.len() + rest.len() + 2 <= line.len()), "{line}");
+            assert!(quoted_line(&line).is_none_or(|found| found.text.len() + found.rest.len() + 2 <= line.len()), "{line}");
         }
     }
 }

@@ -3,8 +3,9 @@
 use super::index::ScorerChoice;
 use super::link::{RankerArgs, link, linker};
 use crate::device::{DeviceArgs, Work};
+use crate::bundles;
 use crate::tables::table;
-use crate::{bundles, files};
+use crate::text_encoding::{EncodingArgs, read_text_in};
 use clap::Args;
 use pel_shared::biencoder::Side;
 use pel_shared::bundle::cut_words;
@@ -35,6 +36,9 @@ pub struct ExplainArgs {
     /// A file with the text
     #[arg(long)]
     file: Option<PathBuf>,
+    /// Of the file.
+    #[command(flatten)]
+    encoding: EncodingArgs,
     /// The mention: its first occurrence in the text
     #[arg(long, required_unless_present = "span", conflicts_with = "span")]
     mention: Option<String>,
@@ -98,7 +102,7 @@ struct Explained<'a> {
 pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let text = match (&args.text, &args.file) {
         (Some(text), _) => text.clone(),
-        (None, Some(file)) => files::read_text(file)?,
+        (None, Some(file)) => read_text_in(file, &args.encoding.get())?,
         (None, None) => return Err(Error::input("expected --text or --file")),
     };
     let span = span(args, &text)?;

@@ -1,16 +1,17 @@
 //! The command line of `pel import`.
 
 pub use super::corpus_args::{BlinkArgs, MentionFiles, PubtatorArgs, TacArgs, WikilinksArgs, ZeshelArgs};
+use crate::text_encoding::EncodingArgs;
 use clap::{Args, Subcommand};
 use pel_shared::import::concepts::Defaults;
-use pel_shared::import::delimited::{Columns, Layout};
+use pel_shared::import::delimited::{Column, Columns, Layout, Quoting, Role};
 use pel_shared::import::obo;
 use std::path::{Path, PathBuf};
 
 /// Bring concepts or annotated texts from another tool into PEL
 #[derive(Args, Clone, Debug)]
 #[command(long_about = "Bring concepts or annotated texts from another tool into PEL.\n\n\
-    Each format has its own command. All of them read plain, .gz, .xz and .zst files, write their result into the folder \
+    Each format has its own command. All of them read plain, .gz, .bz2, .xz and .zst files, write their result into the folder \
     given with --out, and list what they took, what they changed, and what they skipped and why. \
     If something goes wrong, nothing is written.")]
 #[command(after_help = "Example:\n  pel import obo doid.obo --out diseases\n  \
@@ -26,23 +27,31 @@ pub struct ImportArgs {
 pub enum Format {
     /// An ontology in OBO format: Disease Ontology, MONDO, HPO, GO, UBERON ...
     ///
-    /// Each term that is not obsolete becomes a concept with its name, synonyms, definition and cross-references.
-    /// Unless --type says otherwise, its semantic type is the name of the topmost term above it, and its source is the
-    /// part of its id before the colon. Writes kb.jsonl, which `pel index` reads, and import.json, the list of what was
-    /// taken and skipped.
+    /// Each term that is not obsolete becomes a concept with its name, synonyms, definition and cross-references; stanzas of
+    /// one id, in one file or several, are one term. Synonyms that their type withdraws (EXCLUDE, DEPRECATED, MISSPELLING,
+    /// obsolete_synonym and the like) are left out. Unless --type says otherwise, the semantic type is the name of the topmost
+    /// term above it that says something (of HPO "Phenotypic abnormality", not "All"), and its source is the part of its id before
+    /// the colon. Writes kb.jsonl, which `pel index` reads, and import.json, the list of what was taken and skipped.
     Obo(OboArgs),
     /// A concept table with one JSON object on each line
     ///
     /// The fields are id and name (both needed), synonyms, types, type_ids, xrefs, sources (lists of texts) and
-    /// definition (a text). Other fields are ignored. If an id stands twice, the first line with it is taken. Writes
-    /// kb.jsonl and import.json.
+    /// definition (a text). Other fields are ignored. Lines of one id are one concept: the first name is its preferred one, the
+    /// others are synonyms. Writes kb.jsonl and import.json.
     Jsonl(JsonlArgs),
     /// A concept table as a spreadsheet exports it: CSV, TSV
     ///
-    /// The first line names the columns. PEL looks for id and name (both needed), synonyms, types, type_ids,
-    /// definition, xrefs and sources, in any order and case; say so if your columns have other names. Several values in
-    /// one cell are separated by `|`. If an id stands twice, the first row with it is taken. Writes kb.jsonl and
-    /// import.json.
+    /// The first line names the columns. PEL looks for id and name (both needed), synonyms, types, type_ids, definition,
+    /// xrefs, sources and preferred, in any order and case, and for usual other names of them (cui, label, semantic_types,
+    /// description ...); say so if yours are others. Without a header, give columns by number: --columns id=1,name=2.
+    ///
+    /// Several values in one cell are separated by `|`. Rows of one id are one concept with several names, in one file or
+    /// several. The preferred one is marked in the column `preferred` (or name_status, ispref, tty ...) by P, Y, PT, PN or the
+    /// like; without a mark it is the first.
+    ///
+    /// The delimiter is what the name of the file says, else what the header shows, or a line `sep=;` before it. Between commas
+    /// and semicolons, cells may be in quotes as RFC 4180 has it. Between tabs and bars quotes are letters, but a cell in quotes
+    /// as a whole is read without them, so no open quote swallows rows. Writes kb.jsonl and import.json.
     Csv(CsvArgs),
     /// Texts with marked mentions in PubTator format: MedMentions, BC5CDR, NCBI Disease ...
     ///
@@ -85,6 +94,9 @@ pub struct Common {
     /// The folder to write into; it is made if it is missing, and files of an earlier import in it are replaced
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
+    /// Of the files.
+    #[command(flatten)]
+    pub encoding: EncodingArgs,
 }
 
 /// What to fill in where the input does not say it.
@@ -145,6 +157,22 @@ pub struct OboArgs {
     /// something wider, narrower or merely near, and lead to wrong links more often
     #[arg(long, value_name = "SCOPES", value_enum, value_delimiter = ',', default_value = "exact")]
     pub scopes: Vec<Scope>,
+    /// Types of synonyms to take although they withdraw a name or mark a wrong one, e.g. "MISSPELLING"
+    #[arg(long, value_name = "TYPES", value_delimiter = ',')]
+    pub with_synonym_types: Vec<String>,
+    /// Types of synonyms to leave out besides, e.g. "ABBREVIATION"
+    #[arg(long, value_name = "TYPES", value_delimiter = ',')]
+    pub without_synonym_types: Vec<String>,
+}
+
+impl OboArgs {
+    pub(super) fn choice(&self) -> obo::SynonymChoice {
+        obo::SynonymChoice {
+            scopes: self.scopes.iter().map(|scope| (*scope).into()).collect(),
+            with_types: self.with_synonym_types.iter().cloned().collect(),
+            without_types: self.without_synonym_types.iter().cloned().collect(),
+        }
+    }
 }
 
 /// Options of `pel import jsonl`.
@@ -169,7 +197,8 @@ pub struct JsonlArgs {
 #[command(after_help = "Example of a table:\n  id,name,synonyms,definition\n  \
     R50.9,fever,pyrexia|febris,\"body temperature above normal, however measured\"\n\n\
     Examples:\n  pel import csv codes.csv --out codes\n  \
-    pel import csv codes.txt --delimiter ';' \\\n      --id-column Code --name-column Label --type Finding --out codes")]
+    pel import csv codes.txt --delimiter ';' \\\n      --id-column Code --name-column Label --type Finding --out codes\n  \
+    pel import csv MRCONSO.RRF --delimiter '|' --columns id=1,name=15,preferred=7,sources=12 --out umls")]
 pub struct CsvArgs {
     /// Where to read and to write.
     #[command(flatten)]
@@ -177,12 +206,23 @@ pub struct CsvArgs {
     /// What to fill in.
     #[command(flatten)]
     pub fill: Fill,
-    /// The character between columns, or the word "tab" [default: a tab for .tsv and .tab files, else a comma]
+    /// The character between columns, or the word "tab" [default: a tab for .tsv and .tab files, else a comma; another one if
+    /// the header has the columns only by it]
     #[arg(long, value_name = "CHAR", value_parser = delimiter)]
     pub delimiter: Option<u8>,
+    /// Read quotation marks as RFC 4180 has it, also between tabs and bars: a quoted cell may hold delimiters and line ends
+    #[arg(long, conflicts_with = "no_quotes")]
+    pub quotes: bool,
     /// Read quotation marks as ordinary characters
     #[arg(long)]
     pub no_quotes: bool,
+    /// Which column is what, by name or by number from 1. With a number the file has no header. The parts are id, name, synonyms,
+    /// types, type_ids, definition, xrefs, sources and preferred
+    #[arg(long, value_name = "PART=COLUMN,...", value_delimiter = ',', value_parser = part_and_column)]
+    pub columns: Vec<(Role, Column)>,
+    /// The first line is a header, although columns are given by number
+    #[arg(long)]
+    pub header: bool,
     /// What separates several values in one cell
     #[arg(long, value_name = "TEXT", default_value = "|")]
     pub within: String,
@@ -210,6 +250,15 @@ pub struct CsvArgs {
     /// Column of the vocabularies [default: sources, if there is one]
     #[arg(long, value_name = "NAME")]
     pub sources_column: Option<String>,
+    /// Column that marks the preferred one of a concept's names [default: preferred, name_status, ispref, tty and the like]
+    #[arg(long, value_name = "NAME")]
+    pub preferred_column: Option<String>,
+    /// What in that column marks a preferred name [default: P, Y, PT, PN, 1, true, preferred and the like]
+    #[arg(long, value_name = "MARKS", value_delimiter = ',')]
+    pub preferred_marks: Vec<String>,
+    /// The longest row, in MiB; a longer one is an error, since a quote is left open in it more often than not
+    #[arg(long, value_name = "MIB", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=4096))]
+    pub max_row: u16,
     /// Count rows that cannot be read and go on, instead of stopping at the first
     #[arg(long)]
     pub skip_bad: bool,
@@ -217,18 +266,39 @@ pub struct CsvArgs {
 
 impl CsvArgs {
     pub(super) fn layout(&self) -> Layout {
-        let columns = Columns {
-            id: self.id_column.clone(),
-            name: self.name_column.clone(),
-            synonyms: self.synonyms_column.clone(),
-            types: self.types_column.clone(),
-            type_ids: self.type_ids_column.clone(),
-            definition: self.definition_column.clone(),
-            xrefs: self.xrefs_column.clone(),
-            sources: self.sources_column.clone(),
+        let mut columns = Columns::default();
+        self.columns.iter().for_each(|(role, column)| columns.set(*role, column.clone()));
+        for (role, name) in [
+            (Role::Id, &self.id_column),
+            (Role::Name, &self.name_column),
+            (Role::Synonyms, &self.synonyms_column),
+            (Role::Types, &self.types_column),
+            (Role::TypeIds, &self.type_ids_column),
+            (Role::Definition, &self.definition_column),
+            (Role::Xrefs, &self.xrefs_column),
+            (Role::Sources, &self.sources_column),
+            (Role::Preferred, &self.preferred_column),
+        ] {
+            if let Some(name) = name {
+                columns.set(role, Column::Named(name.clone()));
+            }
+        }
+        let quoting = match (self.quotes, self.no_quotes) {
+            (true, _) => Some(Quoting::Csv),
+            (false, true) => Some(Quoting::None),
+            (false, false) => None,
         };
-        let (delimiter, no_quotes, skip_bad) = (self.delimiter, self.no_quotes, self.skip_bad);
-        Layout { delimiter, no_quotes, within: self.within.clone(), columns, skip_bad }
+        Layout {
+            delimiter: self.delimiter,
+            usual_delimiter: None,
+            quoting,
+            within: self.within.clone(),
+            columns,
+            header: self.header,
+            preferred: self.preferred_marks.clone(),
+            longest_row: usize::from(self.max_row) << 20,
+            skip_bad: self.skip_bad,
+        }
     }
 }
 
@@ -272,9 +342,33 @@ fn delimiter(text: &str) -> Result<u8, String> {
     }
 }
 
+/// Reads `id=1` or `name=Label`.
+fn part_and_column(text: &str) -> Result<(Role, Column), String> {
+    let words = || Role::ALL.map(Role::word).join(", ");
+    let (word, column) = text.split_once('=').ok_or_else(|| format!("expected PART=COLUMN, found {text:?}"))?;
+    let role = Role::ALL.into_iter().find(|role| role.word() == word.trim());
+    let role = role.ok_or_else(|| format!("expected one of {}, found {word:?}", words()))?;
+    let column = column.trim();
+    match column.parse() {
+        Ok(0) => Err("columns are counted from 1, found 0".to_owned()),
+        Ok(number) => Ok((role, Column::Numbered(number))),
+        Err(_) if column.is_empty() => Err(format!("expected a column for {word}, found none")),
+        Err(_) => Ok((role, column.into())),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_column_is_a_name_or_a_number() {
+        assert_eq!(part_and_column("id=1"), Ok((Role::Id, Column::Numbered(1))));
+        assert_eq!(part_and_column("type_ids=Semantic Type"), Ok((Role::TypeIds, "Semantic Type".into())));
+        for (wrong, said) in [("id", "PART=COLUMN"), ("colour=1", "one of id, name"), ("id=0", "from 1"), ("id=", "none")] {
+            assert!(part_and_column(wrong).expect_err(wrong).contains(said), "{wrong}");
+        }
+    }
 
     #[test]
     fn a_delimiter_is_one_byte() {

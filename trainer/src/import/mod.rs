@@ -18,21 +18,24 @@ mod tests;
 pub mod xml;
 pub mod zeshel;
 
-use crate::files::open;
+use crate::text_encoding::{TextEncoding, open_text, read_error};
 pub use args::ImportArgs;
-use args::{CsvArgs, Format, JsonlArgs, OboArgs, PubtatorArgs};
+use args::{Common, CsvArgs, Format, JsonlArgs, OboArgs, PubtatorArgs};
 use comfy_table::{ContentArrangement, Table, presets};
 use counter::Counter;
 pub use output::Output;
 use output::write_line;
 use pel_shared::error::{Error, Result};
 use pel_shared::import::concepts::{CONCEPTS, Concepts, Defaults};
-use pel_shared::import::obo::{Ontology, Scope};
+use pel_shared::import::formats::{self, Format as Form};
+use pel_shared::import::merging::ConceptTable;
+use pel_shared::import::obo::Ontology;
 use pel_shared::import::report::Report;
 use pel_shared::import::{Input, delimited, jsonl};
 use pel_shared::kb::Concept;
 use serde::Serialize;
 use splits::Splits;
+use std::io::{BufRead, Cursor, Read};
 use std::path::{Path, PathBuf};
 
 /// The content of `import.json`.
@@ -87,30 +90,36 @@ pub fn import(args: &ImportArgs) -> Result<Report> {
     let mut output = Output::new(args.out(), "import.json", inputs.iter().map(PathBuf::as_path))?;
     let mut counter = Counter::new("lines");
     let (format, kind) = match &args.format {
-        Format::Obo(OboArgs { fill, scopes, .. }) => {
-            let scopes: Vec<Scope> = scopes.iter().map(|scope| (*scope).into()).collect();
+        Format::Obo(obo @ OboArgs { fill, .. }) => {
+            let (choice, texts) = (obo.choice(), Texts::of(&inputs, &obo.common, Some(Form::Obo)));
             write_concepts(&mut output, &mut report, fill.defaults(), |concepts| {
                 let mut ontology = Ontology::default();
-                each(&inputs, &mut counter, |input| ontology.read(input, &scopes, concepts.report))?;
+                texts.each(&mut counter, |input| ontology.read(input, &choice, concepts.report))?;
                 ontology.finish(concepts)
             })?;
             ("obo", CONCEPTS)
         }
-        Format::Jsonl(JsonlArgs { fill, skip_bad, .. }) => {
+        Format::Jsonl(JsonlArgs { fill, skip_bad, common }) => {
+            let texts = Texts::of(&inputs, common, Some(Form::JsonLines));
             write_concepts(&mut output, &mut report, fill.defaults(), |concepts| {
-                each(&inputs, &mut counter, |input| jsonl::read(input, *skip_bad, concepts))
+                let mut table = ConceptTable::default();
+                texts.each(&mut counter, |input| jsonl::read(input, *skip_bad, &mut table, concepts.report))?;
+                table.finish(concepts)
             })?;
             ("jsonl", CONCEPTS)
         }
         Format::Csv(csv @ CsvArgs { fill, .. }) => {
-            let layout = csv.layout();
+            let (layout, texts) = (csv.layout(), Texts::of(&inputs, &csv.common, None));
             write_concepts(&mut output, &mut report, fill.defaults(), |concepts| {
-                each(&inputs, &mut counter, |input| delimited::read(input, &layout, concepts))
+                let mut table = ConceptTable::default();
+                texts.each(&mut counter, |input| delimited::read(input, &layout, &mut table, concepts.report))?;
+                table.finish(concepts)
             })?;
             ("csv", CONCEPTS)
         }
-        Format::Pubtator(PubtatorArgs { prefix, .. }) => {
-            pubtator::read(&inputs, &splits, prefix, &mut output, &mut report, &mut counter)?;
+        Format::Pubtator(PubtatorArgs { prefix, common, .. }) => {
+            let encoding = &common.encoding.get();
+            pubtator::read(&inputs, encoding, &splits, prefix, &mut output, &mut report, &mut counter)?;
             ("pubtator", pubtator::DOCUMENTS)
         }
         Format::Zeshel(args) => {
@@ -151,16 +160,52 @@ fn write_concepts(
     })
 }
 
-/// Opens one file after the other.
-fn each(paths: &[PathBuf], counter: &mut Counter, mut read: impl FnMut(Input<'_>) -> Result<()>) -> Result<()> {
-    paths.iter().try_for_each(|path: &PathBuf| {
-        let (name, mut reader) = (name(path), open(path)?);
-        let mut tick = || {
-            counter.step();
-            crate::interrupt::check()
-        };
-        read(Input { name: &name, reader: &mut reader, tick: &mut tick })
-    })
+/// Texts that are read one after the other.
+struct Texts<'a> {
+    paths: &'a [PathBuf],
+    encoding: TextEncoding,
+    /// The form that is read; `None` for tables, which cannot be told by their beginning.
+    form: Option<Form>,
+}
+
+impl<'a> Texts<'a> {
+    fn of(paths: &'a [PathBuf], common: &Common, form: Option<Form>) -> Self {
+        Self { paths, encoding: common.encoding.get(), form }
+    }
+
+    /// Opens one file after the other.
+    ///
+    /// # Errors
+    /// If one cannot be opened, or is certainly of another form than is read here: what reads it is named. As `read`.
+    fn each(&self, counter: &mut Counter, mut read: impl FnMut(Input<'_>) -> Result<()>) -> Result<()> {
+        self.paths.iter().try_for_each(|path: &PathBuf| {
+            let (name, mut reader) = (name(path), self.open(path)?);
+            let mut tick = || {
+                counter.step();
+                crate::interrupt::check()
+            };
+            read(Input { name: &name, reader: &mut reader, tick: &mut tick })
+        })
+    }
+
+    fn open(&self, path: &Path) -> Result<Box<dyn BufRead>> {
+        let mut text = open_text(path, &self.encoding)?;
+        let mut head = Vec::new();
+        let head_read = text.by_ref().take(formats::HEAD as u64).read_to_end(&mut head);
+        head_read.map_err(|cause| read_error(path, cause))?;
+        match Form::recognise(&head) {
+            Some(found) if Some(found) != self.form => {
+                let expected = match self.form {
+                    Some(Form::Obo) => "an ontology in OBO",
+                    Some(_) => "concepts as JSON lines",
+                    None => "a table with columns",
+                };
+                let (path, found) = (path.display(), found.advice());
+                Err(Error::input(format!("{path}: expected {expected}, found {found}")))
+            }
+            _ => Ok(Box::new(Cursor::new(head).chain(text))),
+        }
+    }
 }
 
 /// Columns that a table is given at least.

@@ -7,7 +7,8 @@ use super::splits::Splits;
 use crate::corpus::{
     CorpusMention, DUPLICATE_DOCUMENT, Document, MISPLACED, UNKNOWN_DOCUMENT, span_of, without_doubles,
 };
-use crate::files::for_each_line;
+use crate::files::for_each_line_in;
+use crate::text_encoding::TextEncoding;
 use pel_shared::clean::breaks_line;
 use pel_shared::error::Result;
 use pel_shared::import::report::Report;
@@ -62,6 +63,7 @@ impl Block {
 
 /// A reader of PubTator files.
 struct Reader<'a> {
+    encoding: &'a TextEncoding,
     splits: &'a Splits,
     prefix: &'a str,
     out: &'a mut dyn Write,
@@ -73,9 +75,10 @@ struct Reader<'a> {
 /// Reads all files and writes `documents.jsonl` and one `mentions.{split}.jsonl` for each split.
 ///
 /// # Errors
-/// If a file cannot be read or is not UTF-8, or the output cannot be written.
+/// If a file cannot be read or is not in its encoding, or the output cannot be written.
 pub fn read(
     files: &[PathBuf],
+    encoding: &TextEncoding,
     splits: &Splits,
     prefix: &str,
     output: &mut Output,
@@ -84,7 +87,7 @@ pub fn read(
 ) -> Result<()> {
     let (mut mentions, mut seen) = (BTreeMap::new(), HashSet::new());
     output.write("documents.jsonl", |out| {
-        let mut reader = Reader { splits, prefix, out, report, seen: HashSet::new(), mentions: BTreeMap::new() };
+        let mut reader = Reader { encoding, splits, prefix, out, report, seen: HashSet::new(), mentions: BTreeMap::new() };
         for file in files {
             reader.file(file, counter)?;
         }
@@ -113,7 +116,7 @@ pub fn read(
 impl Reader<'_> {
     fn file(&mut self, path: &Path, counter: &mut Counter) -> Result<()> {
         let mut block = Block::default();
-        for_each_line(path, |number, line| {
+        for_each_line_in(path, self.encoding, |number, line| {
             counter.step();
             let place = || format!("{}:{number}", path.display());
             match Line::read(line) {

@@ -6,6 +6,7 @@ use crate::device::{DeviceArgs, Work};
 use crate::indexing::recall::{Floor, K, QUERIES};
 use crate::indexing::{Built, Recipe, build};
 use crate::outputs::{is_input, is_same};
+use crate::text_encoding::EncodingArgs;
 use crate::work::WorkFolder;
 use crate::{bundles, kb_file};
 use clap::{Args, ValueEnum};
@@ -24,9 +25,12 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "Example:\n  pel index --kb kb.jsonl --encoder all-MiniLM-L6-v2 --out bundle\n\n\
     Stopped half-way, the same command goes on where it was.")]
 pub struct IndexArgs {
-    /// The concept table that `pel import` writes (JSONL; may be gz, xz or zst)
+    /// The concept table that `pel import` writes (JSONL; may be gz, bz2, xz or zst)
     #[arg(long)]
     kb: PathBuf,
+    /// Of the concept table.
+    #[command(flatten)]
+    encoding: EncodingArgs,
     /// The encoder: a folder with config.json, model.safetensors and tokenizer.json, or a bundle, whose encoder, views and NIL
     /// threshold are taken
     #[arg(long)]
@@ -192,7 +196,7 @@ pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     }
     bundles::check_place(&args.out)?;
     let Source { files, tied, settings, bundle } = Source::read(&args.encoder, args.entity_encoder.as_deref())?;
-    let kb_file = kb_file::read(&args.kb)?;
+    let kb_file = kb_file::read_in(&args.kb, &args.encoding.get())?;
     let (licences, licence_text) = kb_file::licences(&args.kb)?.unzip();
     let untrained = Reduction { pooling: Pooling::Mean, score: Score::Cosine };
     let reduction = settings.map_or(untrained, |settings| settings.reduction);

@@ -7,13 +7,14 @@ use super::index::ScorerChoice;
 use crate::device::{DeviceArgs, OpenDevice, Work};
 use crate::files::{self, io_error, write_whole};
 use crate::progress::Progress;
+use crate::text_encoding::{EncodingArgs, read_text_in};
 use crate::render::{self, Format};
 use crate::{bundles, interrupt, memory, spans};
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use notes::Note;
 use pel_shared::bundle::Bundle;
-use pel_shared::detect::{DetectOptions, Detected, join};
+use pel_shared::detect::{DetectOptions, join};
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::import::report::Report;
 use pel_shared::kb::ConceptId;
@@ -37,7 +38,7 @@ pub struct LinkArgs {
     /// The bundle that `pel index` wrote
     #[arg(long)]
     pub bundle: PathBuf,
-    /// Notes: text files (UTF-8), folders of .txt or .text files, or - for standard input
+    /// Notes: text files (UTF-8, or see --encoding), folders of .txt or .text files, or - for standard input
     #[arg(default_value = "-")]
     inputs: Vec<PathBuf>,
     /// Mentions that you bring: BRAT standoff (.ann) or JSONL, fragments of discontinuous ones too; with several notes a folder with NAME.ann or NAME.jsonl for each
@@ -46,6 +47,9 @@ pub struct LinkArgs {
     /// Link only the mentions that you bring; find no others
     #[arg(long, requires = "spans")]
     spans_only: bool,
+    /// Of the notes and of the spans that you bring.
+    #[command(flatten)]
+    encoding: EncodingArgs,
     /// Find names of the knowledge base only, not words that it does not know
     #[arg(long)]
     names_only: bool,
@@ -237,8 +241,12 @@ impl Job<'_> {
 
     /// Reads a note and prepares its mentions.
     fn read(&self, note: &Note) -> Result<(String, Prepared, Report)> {
-        let text = files::read_text(&note.path)?;
-        let given = note.spans.as_ref().map(|path| spans::read(path, &text)).transpose()?.unwrap_or_default();
+        let encoding = self.args.encoding.get();
+        let text = read_text_in(&note.path, &encoding)?;
+        let given = match &note.spans {
+            Some(path) => spans::read(path, &encoding, &text)?,
+            None => spans::Spans::default(),
+        };
         let found = if self.args.spans_only { Vec::new() } else { self.linker.detect(&text, &self.options) };
         let mentions = join(given.mentions, found);
         let prepared = self.linker.prepare(&text, mentions).context(|| note.path.display().to_string())?;

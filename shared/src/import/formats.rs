@@ -1,0 +1,131 @@
+//! What a file is by its first lines, to say which command or form reads it when it was given to another.
+
+/// How much of a file is enough to tell, in bytes.
+pub const HEAD: usize = 64 << 10;
+
+/// A form that a file can be told by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// An ontology in OBO.
+    Obo,
+    /// Concepts as one JSON object a line.
+    JsonLines,
+    /// An ontology in OWL, as RDF/XML.
+    OwlXml,
+    /// An ontology in OWL, in functional or Manchester syntax.
+    OwlText,
+    /// Turtle or N-Triples.
+    Turtle,
+    /// OBO Graphs.
+    OboGraphs,
+    /// Another JSON file.
+    Json,
+    /// Texts with annotations as PubTator has them.
+    Pubtator,
+    /// Other XML.
+    Xml,
+    /// A page of the web: often what was downloaded in place of a file.
+    Html,
+}
+
+impl Format {
+    /// Tells the form of a file by its beginning; `None` where nothing is certain.
+    #[must_use]
+    pub fn recognise(head: &[u8]) -> Option<Self> {
+        let head = head.get(..HEAD.min(head.len())).unwrap_or_default();
+        let text = String::from_utf8_lossy(head);
+        let text = text.trim_start_matches('\u{feff}').trim_start();
+        let lower = text.get(..text.floor_char_boundary(2000)).unwrap_or(text).to_lowercase();
+        if text.starts_with('<') {
+            return Some(match () {
+                () if lower.starts_with("<!doctype html") || lower.starts_with("<html") => Self::Html,
+                () if lower.contains("<rdf:rdf") || lower.contains("owl#") || lower.contains("<ontology") => Self::OwlXml,
+                () if lower.starts_with("<http") => Self::Turtle,
+                () => Self::Xml,
+            });
+        }
+        if text.starts_with('{') || text.starts_with('[') && !text.starts_with("[Term]") && is_json_list(text) {
+            let first = text.lines().next().unwrap_or_default();
+            return Some(match () {
+                () if text.contains("\"graphs\"") && !text.starts_with('[') => Self::OboGraphs,
+                () if first.trim_end().ends_with('}') && first.contains("\"id\"") && first.contains("\"name\"") => Self::JsonLines,
+                () => Self::Json,
+            });
+        }
+        let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('!'));
+        let first = lines.next().unwrap_or_default();
+        let is_pubtator = |line: &str| {
+            let mut fields = line.splitn(3, '|');
+            let id = fields.next().unwrap_or_default();
+            !id.is_empty() && !id.contains(char::is_whitespace) && matches!(fields.next(), Some("t" | "a")) && fields.next().is_some()
+        };
+        match () {
+            () if first.starts_with("format-version:") || first == "[Term]" => Some(Self::Obo),
+            () if lines.any(|line| line == "[Term]") => Some(Self::Obo),
+            () if lower.starts_with("@prefix") || lower.starts_with("@base") => Some(Self::Turtle),
+            () if text.starts_with("Prefix(") || text.starts_with("Ontology(") || text.starts_with("Prefix:") => {
+                Some(Self::OwlText)
+            }
+            () if is_pubtator(first) => Some(Self::Pubtator),
+            () => None,
+        }
+    }
+
+    /// What it is and how PEL reads it, to end a sentence that begins with "found".
+    #[must_use]
+    pub fn advice(self) -> &'static str {
+        match self {
+            Self::Obo => "an ontology in OBO, which `pel import obo` reads",
+            Self::JsonLines => "concepts as JSON lines, which `pel import jsonl` reads",
+            Self::OwlXml | Self::OwlText => {
+                "an ontology in OWL, which PEL does not read: take its release in OBO, or convert it (`robot convert --input a.owl --output a.obo`), and use `pel import obo`"
+            }
+            Self::Turtle => {
+                "RDF as Turtle or N-Triples, which PEL does not read: take the ontology's release in OBO, or convert it (`robot convert --input a.ttl --output a.obo`), and use `pel import obo`"
+            }
+            Self::OboGraphs => {
+                "an ontology as OBO Graphs JSON, which PEL does not read: take its release in OBO, or convert it (`robot convert --input a.json --output a.obo`), and use `pel import obo`"
+            }
+            Self::Json => "JSON of another form; `pel import jsonl` reads one object with id and name on each line",
+            Self::Pubtator => "texts in PubTator format, which `pel import pubtator` reads",
+            Self::Xml => "XML, which PEL reads only as `pel import tac` needs it",
+            Self::Html => "a web page; perhaps a download gave a page in place of the file",
+        }
+    }
+}
+
+/// Whether a text in brackets is JSON and no stanza of an ontology or row of a table.
+fn is_json_list(text: &str) -> bool {
+    let inner = text.trim_start_matches('[').trim_start();
+    inner.starts_with(['{', '"', ']']) || inner.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_told_by_their_first_lines() {
+        for (head, expected) in [
+            ("format-version: 1.2\nontology: x\n", Some(Format::Obo)),
+            ("! a comment\n\n[Term]\nid: X:1\n", Some(Format::Obo)),
+            ("date: 05:20:2021 12:00\n\n[Term]\nid: X:1\n", Some(Format::Obo)),
+            ("<?xml version=\"1.0\"?>\n<rdf:RDF xmlns:owl=\"http://www.w3.org/2002/07/owl#\">", Some(Format::OwlXml)),
+            ("\u{feff}<Ontology xmlns=\"http://www.w3.org/2002/07/owl#\">", Some(Format::OwlXml)),
+            ("<?xml version=\"1.0\"?>\n<knowledge_base>", Some(Format::Xml)),
+            ("<!DOCTYPE HTML><html>", Some(Format::Html)),
+            ("Prefix(:=<http://a/>)\nOntology(<http://a>", Some(Format::OwlText)),
+            ("@prefix owl: <http://www.w3.org/2002/07/owl#> .", Some(Format::Turtle)),
+            ("<http://a> <http://b> <http://c> .", Some(Format::Turtle)),
+            ("{\n  \"graphs\" : [ {", Some(Format::OboGraphs)),
+            ("{\"id\": \"1\", \"name\": \"a\"}\n", Some(Format::JsonLines)),
+            ("[\n{\"id\": \"1\"}]", Some(Format::Json)),
+            ("12|t|Fever in ticks\n12|a|None.\n", Some(Format::Pubtator)),
+            ("id,name\n1,a\n", None),
+            ("", None),
+            ("[other]\nx\n", None),
+        ] {
+            assert_eq!(Format::recognise(head.as_bytes()), expected, "{head}");
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! What an OBO synonym is worth: its scope, and its type, by which authors withdraw names or mark wrong ones.
+
+use super::obo_syntax::{identifier, quoted_line, unquoted_line};
+use std::collections::{BTreeSet, HashMap};
+
+/// How closely a synonym means its term, in the words of OBO.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// It means the same.
+    Exact,
+    /// It means more.
+    Broad,
+    /// It means less.
+    Narrow,
+    /// It means something near.
+    Related,
+}
+
+impl Scope {
+    /// Reads the word for a scope.
+    #[must_use]
+    pub fn read(word: &str) -> Option<Self> {
+        match word.to_ascii_uppercase().as_str() {
+            "EXACT" => Some(Self::Exact),
+            "BROAD" => Some(Self::Broad),
+            "NARROW" => Some(Self::Narrow),
+            "RELATED" => Some(Self::Related),
+            _ => None,
+        }
+    }
+
+    /// The scope that the tag of a line says; the tags are those of OBO 1.0 and 1.2.
+    fn of_tag(tag: &str) -> Option<Self> {
+        tag.strip_suffix("_synonym").and_then(Self::read)
+    }
+
+    /// The reason under which synonyms of this scope are noted when they are not wanted.
+    pub fn left_out(self) -> &'static str {
+        match self {
+            Self::Exact => "EXACT synonym left out",
+            Self::Broad => "BROAD synonym left out",
+            Self::Narrow => "NARROW synonym left out",
+            Self::Related => "RELATED synonym left out",
+        }
+    }
+}
+
+/// Which synonyms become names.
+#[derive(Clone, Debug)]
+pub struct SynonymChoice {
+    /// The scopes that are taken.
+    pub scopes: Vec<Scope>,
+    /// Types that are taken although they withdraw a name or mark a wrong one, in any case.
+    pub with_types: BTreeSet<String>,
+    /// Types that are left out besides.
+    pub without_types: BTreeSet<String>,
+}
+
+impl SynonymChoice {
+    /// Synonyms of some scopes, without those that their type withdraws.
+    #[must_use]
+    pub fn of(scopes: &[Scope]) -> Self {
+        Self { scopes: scopes.to_vec(), with_types: BTreeSet::new(), without_types: BTreeSet::new() }
+    }
+}
+
+/// Word beginnings in a type's name or description that say: this is no name of the term.
+const WITHDRAWN: [&str; 14] = [
+    "exclud", "deprecat", "obsolet", "discard", "withdraw", "remov", "misspel", "misspelt", "misnomer", "incorrect",
+    "erroneous", "wrong", "dubious", "retired",
+];
+
+/// The same for the numbers of the OBO Metadata Ontology, where a file does not describe them: dubious, misspelling, misnomer.
+const WITHDRAWN_OMO: [&str; 3] = ["0003002", "0003006", "0003007"];
+
+/// A type of synonyms that the head of a file declares.
+#[derive(Debug, Default)]
+struct Declared {
+    withdrawn: bool,
+    scope: Option<Scope>,
+}
+
+/// The types of synonyms that the head of a file declares.
+#[derive(Debug, Default)]
+pub(super) struct SynonymTypes(HashMap<String, Declared>);
+
+impl SynonymTypes {
+    /// Reads `synonymtypedef: ID "description" SCOPE`.
+    pub fn declare(&mut self, value: &str) {
+        let id = last_part(value.split_whitespace().next().unwrap_or_default());
+        let (description, rest) = match value.find('"').and_then(|quote| quoted_line(value.get(quote..)?)) {
+            Some(found) => (found.text, found.rest),
+            None => (String::new(), ""),
+        };
+        let scope = rest.split_whitespace().next().and_then(Scope::read);
+        self.0.insert(id.to_lowercase(), Declared { withdrawn: withdraws(&id) || withdraws(&description), scope });
+    }
+
+    fn withdrawn(&self, id: &str) -> bool {
+        self.0.get(&id.to_lowercase()).map_or_else(|| withdraws(id), |declared| declared.withdrawn)
+    }
+}
+
+/// The type's own name within an address or behind a prefix: `OMO_0003006` of `http://purl.obolibrary.org/obo/OMO_0003006`.
+fn last_part(id: &str) -> String {
+    let id = identifier(id);
+    id.rsplit(['/', '#']).next().unwrap_or(&id).to_owned()
+}
+
+/// Whether a type's name or description says that its synonyms are no names of the term.
+fn withdraws(text: &str) -> bool {
+    let omo = text.to_uppercase();
+    let number = omo.strip_prefix("OMO:").or_else(|| omo.strip_prefix("OMO_"));
+    let lower = text.to_lowercase();
+    let mut words = lower.split(|c: char| !c.is_alphabetic());
+    number.is_some_and(|number| WITHDRAWN_OMO.contains(&number))
+        || words.any(|word| WITHDRAWN.iter().any(|beginning| word.starts_with(beginning)))
+}
+
+/// A synonym as a line gives it.
+#[derive(Debug)]
+pub(super) struct Synonym {
+    pub text: String,
+    pub scope: Scope,
+    /// Its type, if it has one.
+    pub kind: Option<String>,
+    /// Whether authors have withdrawn it, or mark it as wrong.
+    pub withdrawn: bool,
+    /// Whether quotes within it were not escaped, or it had none.
+    pub mended: bool,
+}
+
+impl Synonym {
+    /// Reads the value of a `synonym` line (or `exact_synonym` and its kin); `None` if there is no text in it.
+    pub fn read(tag: &str, value: &str, types: &SynonymTypes) -> Option<Self> {
+        let line = quoted_line(value).or_else(|| unquoted_line(value))?;
+        let mut words = line.rest.split(['[', '{']).next().unwrap_or_default().split_whitespace();
+        let (mut scope, mut kind) = (Scope::of_tag(tag), None);
+        for word in words.by_ref().take(2).take_while(|word| !word.starts_with('!')) {
+            match (Scope::read(word), scope) {
+                (Some(said), None) => scope = Some(said),
+                // OBO 1.0 says the scope by the tag.
+                (Some(_), Some(_)) => {}
+                (None, _) => kind = Some(last_part(word)),
+            }
+        }
+        // OBO's default for a missing scope is that of the type, then RELATED.
+        let declared = kind.as_ref().and_then(|kind| types.0.get(&kind.to_lowercase()));
+        let scope = scope.or_else(|| declared.and_then(|declared| declared.scope)).unwrap_or(Scope::Related);
+        let withdrawn = kind.as_ref().is_some_and(|kind| types.withdrawn(kind));
+        Some(Self { text: line.text, scope, kind, withdrawn, mended: line.mended })
+    }
+
+    /// Why it is no name, by the choice; `None` if it is one.
+    pub fn refused(&self, choice: &SynonymChoice) -> Option<String> {
+        let within = |types: &BTreeSet<String>| {
+            self.kind.as_ref().is_some_and(|kind| types.iter().any(|one| one.eq_ignore_ascii_case(kind)))
+        };
+        match &self.kind {
+            Some(kind) if within(&choice.without_types) || self.withdrawn && !within(&choice.with_types) => {
+                Some(format!("synonym of type {kind} left out"))
+            }
+            _ if !choice.scopes.contains(&self.scope) => Some(self.scope.left_out().to_owned()),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn types() -> SynonymTypes {
+        let mut types = SynonymTypes::default();
+        for line in [
+            "EXCLUDE \"Synonyms to be removed from public release\"",
+            "DEPRECATED \"A synonym that is deprecated\" EXACT",
+            "obsolete_synonym \"discarded/obsoleted synonym\"",
+            "ABBREVIATION \"abbreviation\" EXACT",
+            "http\\://purl.obolibrary.org/obo/X_1 \"common misspelling\"",
+            "bare",
+        ] {
+            types.declare(line);
+        }
+        types
+    }
+
+    #[test]
+    fn scope_and_type_are_read() {
+        let types = types();
+        let read = |tag: &str, value: &str| {
+            let synonym = Synonym::read(tag, value, &types).expect(value);
+            (synonym.scope, synonym.kind, synonym.withdrawn)
+        };
+        let kind = |kind: &str| Some(kind.to_owned());
+        for (tag, value, expected) in [
+            ("synonym", r#""MM" EXACT ABBREVIATION [X:1 "y"]"#, (Scope::Exact, kind("ABBREVIATION"), false)),
+            ("synonym", r#""MM" exact []"#, (Scope::Exact, None, false)),
+            ("synonym", r#""MM" ABBREVIATION []"#, (Scope::Exact, kind("ABBREVIATION"), false)),
+            ("synonym", r#""MM" []"#, (Scope::Related, None, false)),
+            ("synonym", r#""MM""#, (Scope::Related, None, false)),
+            ("broad_synonym", r#""MM" []"#, (Scope::Broad, None, false)),
+            ("exact_synonym", r#""MM" EXCLUDE []"#, (Scope::Exact, kind("EXCLUDE"), true)),
+            ("synonym", r#""MM" EXACT deprecated []"#, (Scope::Exact, kind("deprecated"), true)),
+            ("synonym", r#""MM" EXACT obsolete_synonym []"#, (Scope::Exact, kind("obsolete_synonym"), true)),
+            ("synonym", r#""MM" EXACT MISSPELLING []"#, (Scope::Exact, kind("MISSPELLING"), true)),
+            ("synonym", r#""MM" EXACT http\://purl.obolibrary.org/obo/X_1 []"#, (Scope::Exact, kind("X_1"), true)),
+            ("synonym", r#""MM" EXACT OMO:0003006 []"#, (Scope::Exact, kind("OMO:0003006"), true)),
+            ("synonym", r#""MM" EXACT OMO:0003012 []"#, (Scope::Exact, kind("OMO:0003012"), false)),
+            ("synonym", r#""MM" EXACT layperson [] {source="x"} ! EXCLUDE"#, (Scope::Exact, kind("layperson"), false)),
+        ] {
+            assert_eq!(read(tag, value), expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn withdrawn_names_are_taken_only_if_asked_for() {
+        let types = types();
+        let mut choice = SynonymChoice::of(&[Scope::Exact]);
+        let why = |value: &str, choice: &SynonymChoice| {
+            Synonym::read("synonym", value, &types).expect(value).refused(choice)
+        };
+        assert_eq!(why(r#""a" EXACT EXCLUDE []"#, &choice).as_deref(), Some("synonym of type EXCLUDE left out"));
+        assert_eq!(why(r#""a" NARROW []"#, &choice).as_deref(), Some("NARROW synonym left out"));
+        assert_eq!(why(r#""a" EXACT ABBREVIATION []"#, &choice), None);
+        choice.with_types.insert("exclude".into());
+        choice.without_types.insert("abbreviation".into());
+        assert_eq!(why(r#""a" EXACT EXCLUDE []"#, &choice), None);
+        assert_eq!(why(r#""a" EXACT ABBREVIATION []"#, &choice).as_deref(), Some("synonym of type ABBREVIATION left out"));
+    }
+}
