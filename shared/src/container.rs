@@ -166,7 +166,7 @@ impl<T: DeserializeOwned> Container<T> {
 
     /// All sections with their names, in the order of these.
     pub fn sections(&self) -> impl Iterator<Item = (&str, &[u8])> {
-        self.sections.iter().map(|(name, body)| (name.as_str(), &body[..]))
+        self.sections.iter().map(|(name, (body, _))| (name.as_str(), &body[..]))
     }
 
     /// The bytes of a section.
@@ -230,7 +230,9 @@ fn check_zeros(name: &str, bytes: &Bytes, from: usize, to: usize) -> Result<()> 
         None => Ok(()),
         Some(at) => {
             let at = from + at;
-            Err(Error::artifact(format!("the {name} has been altered: expected a zero between its sections, at byte {at}")))
+            Err(Error::artifact(format!(
+                "the {name} has been altered: expected a zero between its sections, at byte {at}"
+            )))
         }
     }
 }

@@ -3,9 +3,9 @@
 
 pub mod annotated;
 pub mod args;
+pub mod commit;
 pub mod contexts;
 pub mod corpus_args;
-pub pub mod commit;
 mod counter;
 pub mod output;
 pub mod pubtator;
