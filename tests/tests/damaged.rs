@@ -295,7 +295,7 @@ fn reseal(random: &mut Random, parts: &mut Parts) {
 fn damage_behind_right_checksums_is_an_error_and_no_panic() {
     let mut outcomes = BTreeMap::new();
     for (kind, whole) in kinds() {
-        assert!(use_it(whole.clone()).expect("whole") >= 8, "{kind}");
+        assert!(use_it(whole.clone()).expect("whole") >= 4, "{kind}");
         for seed in 0..CASES {
             let mut random = Random(seed);
             let mut parts = whole.clone();

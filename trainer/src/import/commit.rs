@@ -123,7 +123,7 @@ fn steps(folder: &Path) -> Result<Vec<Step>> {
         .map_err(|cause| Error::io(format!("{}: expected what is to be moved", path.display())).caused_by(cause))?;
     let all = files.into_iter().map(Step::Move).chain(stale.into_iter().map(Step::Remove));
     // Whatever a plan says, it reaches nothing outside of its folder.
-    Ok(all.filter(|Step::Move(name) | Step::Remove(name)| is_inside(name)).collect())
+    Ok(all.filter(|(Step::Move(name) | Step::Remove(name))| is_inside(name)).collect())
 }
 
 /// Whether a name means something below the folder that it is taken in.
