@@ -225,7 +225,9 @@ fn check_zeros(name: &str, bytes: &Bytes, from: usize, to: usize) -> Result<()> 
         None => Ok(()),
         Some(at) => {
             let at = from + at;
-            Err(Error::artifact(format!("the {name} has been altered: expected a zero between its sections, at byte {at}")))
+            Err(Error::artifact(format!(
+                "the {name} has been altered: expected a zero between its sections, at byte {at}"
+            )))
         }
     }
 }

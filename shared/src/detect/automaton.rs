@@ -61,7 +61,8 @@ pub(super) fn check(bytes: &[u8], most: u64) -> Result<()> {
     let (mut nodes, mut wanted) = (Places::new(end), Places::new(end));
     let mut at = end - 1;
     loop {
-        let node = read(bytes, at, &mut wanted).ok_or_else(|| wrong(&format!("a node that is damaged, at byte {at}")))?;
+        let node =
+            read(bytes, at, &mut wanted).ok_or_else(|| wrong(&format!("a node that is damaged, at byte {at}")))?;
         if node.output > most {
             return Err(wrong(&format!("an output of {} at byte {at}, expected at most {most}", node.output)));
         }
@@ -201,10 +202,7 @@ mod tests {
     }
 
     fn keys() -> impl Strategy<Value = BTreeMap<Vec<u8>, u64>> {
-        let key = prop_oneof![
-            "[a-c]{0,6}".prop_map(String::into_bytes),
-            prop::collection::vec(any::<u8>(), 0..3),
-        ];
+        let key = prop_oneof!["[a-c]{0,6}".prop_map(String::into_bytes), prop::collection::vec(any::<u8>(), 0..3),];
         prop::collection::btree_map(key, 0u64..70_000, 0..80)
     }
 
