@@ -190,7 +190,9 @@ pub fn recover(target: &Path) -> Result<()> {
             Ok(()) if planned => {
                 finish(target, &folder)?;
                 let target = target.display();
-                eprintln!("{target}: an earlier command was stopped while it put its files there; that is finished now");
+                eprintln!(
+                    "{target}: an earlier command was stopped while it put its files there; that is finished now"
+                );
             }
             Ok(()) => {
                 let _ = fs::remove_dir_all(&folder);
@@ -329,7 +331,8 @@ mod tests {
         assert!(entries(&target).expect("listed").is_empty());
         put(&folder.join(PLAN), "{}");
         assert!(recover(&target).is_err());
-        for (name, inside) in [("a", true), ("a/b", true), ("", false), ("..", false), ("a/../b", false), ("/a", false)] {
+        for (name, inside) in [("a", true), ("a/b", true), ("", false), ("..", false), ("a/../b", false), ("/a", false)]
+        {
             assert_eq!(is_inside(name), inside, "{name}");
         }
     }

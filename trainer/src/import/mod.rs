@@ -3,10 +3,10 @@
 
 pub mod annotated;
 pub mod args;
+pub mod commit;
 pub mod contexts;
 pub mod corpus_args;
-pub pub mod commit;
-mod counter;
+pub mod counter;
 pub mod output;
 pub mod pubtator;
 pub mod pubtator_lines;
