@@ -165,8 +165,11 @@ mod tests {
         let container = Container::<usize>::read(FORMAT, &whole, Check::Checksums).expect("whole");
         let section = |name: &str| container.section(name).expect("there");
         let read = |starts: &[u64], by_id: &[u32], records: &[u8]| {
-            let sections: [(&str, &[u8]); 3] =
-                [("starts", bytemuck::cast_slice(starts)), ("by_id", bytemuck::cast_slice(by_id)), ("records", records)];
+            let sections: [(&str, &[u8]); 3] = [
+                ("starts", bytemuck::cast_slice(starts)),
+                ("by_id", bytemuck::cast_slice(by_id)),
+                ("records", records),
+            ];
             let bytes = Bytes::from(container::write(FORMAT, &3usize, &sections).expect("it can be written"));
             ConceptTable::from_bytes(&bytes, Check::Checksums).map(drop).map_err(|error| error.to_string())
         };

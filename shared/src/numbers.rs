@@ -59,7 +59,8 @@ mod tests {
     fn numbers_that_are_not_finite_are_named_with_their_place() {
         check_finite("x", &[0.0, -0.0, f32::MAX, f32::MIN, f32::MIN_POSITIVE, 1e-45]).expect("all are finite");
         check_finite("x", &[]).expect("nothing is wrong");
-        let said = check_finite("the tensor `x`", &[1.0, f32::NAN, 2.0, f32::NEG_INFINITY]).expect_err("two").to_string();
+        let said =
+            check_finite("the tensor `x`", &[1.0, f32::NAN, 2.0, f32::NEG_INFINITY]).expect_err("two").to_string();
         assert_eq!(
             said,
             "the tensor `x`: expected finite numbers, found NaN at position 1, 2 of 4 that are not finite"

@@ -147,7 +147,7 @@ impl Begun {
             let all = reader.by_ref().take(bytes + CHECKSUM).read_to_end(&mut piece);
             let found = all.map_err(|cause| io_error("reading", &self.path, cause))? as u64;
             let body = piece.split_at_checked(*bytes as usize).filter(|_| found == bytes + CHECKSUM);
-            let body = body.filter(|(body, checksum)| self.checksum(at, body).as_bytes() == checksum);
+            let body = body.filter(|(body, checksum)| self.checksum(at, body).as_bytes() == *checksum);
             take(body.map(|(body, _)| body))?;
             if body.is_none() {
                 break;

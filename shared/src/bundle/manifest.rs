@@ -1,9 +1,9 @@
 //! What a bundle says of itself: `manifest.json`.
 
 use super::names;
-use crate::digest;
 use crate::abbreviations::Reader;
 use crate::biencoder::Reduction;
+use crate::digest;
 use crate::error::{Error, Result};
 use crate::index::{IndexInfo, Precision, TokenStoreInfo};
 use crate::kb::Concept;
@@ -222,9 +222,7 @@ impl ViewOptions {
             [("mention_tokens", mention_tokens), ("entity_tokens", entity_tokens), ("name_tokens", name_tokens)];
         match windows.into_iter().find(|(_, tokens)| !fits(*tokens)) {
             None => Ok(()),
-            Some((field, found)) => {
-                Err(Error::artifact(format!("`view.{field}`: expected {expected}, found {found}")))
-            }
+            Some((field, found)) => Err(Error::artifact(format!("`view.{field}`: expected {expected}, found {found}"))),
         }
     }
 

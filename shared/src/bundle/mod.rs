@@ -77,7 +77,9 @@ impl Parts {
         let container = Container::<Vec<String>>::read(FORMAT, bytes, Check::Trusted)?;
         container.verify(names::MANIFEST)?;
         if let Some(name) = container.names().find(|name| !names::is_plain(name)) {
-            return Err(Error::artifact(format!("the bundle holds a file of the name {name:?}, which is no plain name")));
+            return Err(Error::artifact(format!(
+                "the bundle holds a file of the name {name:?}, which is no plain name"
+            )));
         }
         if !container.fields.iter().map(String::as_str).eq(container.names()) {
             return Err(Error::artifact("the bundle's header does not list the files that it holds"));

@@ -23,14 +23,12 @@ const VERSION: u64 = 3;
 /// More transitions have an index.
 const WITHOUT_INDEX: usize = 32;
 
-/// What a node leads to.
+/// What there is to know of a node.
 struct Node {
     /// Its first byte.
     first: usize,
     /// The largest output.
     output: u64,
-    /// The addresses of its transitions; 0 for the end without a node.
-    targets: Vec<usize>,
 }
 
 /// Checks that every node is whole, that transitions lead to nodes before their own, and that no output is above `most`: whatever
@@ -63,12 +61,12 @@ pub(super) fn check(bytes: &[u8], most: u64) -> Result<()> {
     let (mut nodes, mut wanted) = (Places::new(end), Places::new(end));
     let mut at = end - 1;
     loop {
-        let node = read(bytes, at).ok_or_else(|| wrong(&format!("a node that is damaged, at byte {at}")))?;
+        let node =
+            read(bytes, at, &mut wanted).ok_or_else(|| wrong(&format!("a node that is damaged, at byte {at}")))?;
         if node.output > most {
             return Err(wrong(&format!("an output of {} at byte {at}, expected at most {most}", node.output)));
         }
         nodes.set(at);
-        node.targets.into_iter().filter(|target| *target != 0).for_each(|target| wanted.set(target));
         if node.first == HEAD {
             break;
         }
@@ -80,31 +78,26 @@ pub(super) fn check(bytes: &[u8], most: u64) -> Result<()> {
     }
 }
 
-/// The node whose last byte is at an address; nothing if it is not whole.
-fn read(bytes: &[u8], at: usize) -> Option<Node> {
+/// The node whose last byte is at an address; nothing if it is not whole. The addresses that it leads to are put among the wanted
+/// ones.
+fn read(bytes: &[u8], at: usize, wanted: &mut Places) -> Option<Node> {
     let mut back = Backwards { bytes: bytes.get(HEAD..=at)? };
     let state = back.byte()?;
-    let targets = |first: usize, distances: &[u8], size: usize| {
-        let distances = distances.chunks_exact(size.max(1)).map(number);
-        let targets = distances.map(|distance| match usize::try_from(distance).ok()? {
-            0 => Some(0),
-            distance => first.checked_sub(distance).filter(|target| *target >= HEAD),
-        });
-        targets.collect::<Option<Vec<usize>>>()
-    };
     if state >= 0b1000_0000 {
         if state & 0b0011_1111 == 0 {
             back.byte()?;
         }
         if state >= 0b1100_0000 {
             let first = back.first();
-            return Some(Node { first, output: 0, targets: vec![first.checked_sub(1).filter(|target| *target >= HEAD)?] });
+            wanted.set(first.checked_sub(1).filter(|target| *target >= HEAD)?);
+            return Some(Node { first, output: 0 });
         }
         let (size, output_size) = sizes(back.byte()?)?;
         let distance = back.take(size)?;
         let output = number(back.take(output_size)?);
         let first = back.first();
-        return Some(Node { first, output, targets: targets(first, distance, size).filter(|_| size > 0)? });
+        want(first, distance, size, wanted)?;
+        return Some(Node { first, output });
     }
     let count = match usize::from(state & 0b0011_1111) {
         0 => match usize::from(back.byte()?) {
@@ -123,9 +116,23 @@ fn read(bytes: &[u8], at: usize) -> Option<Node> {
     let is_final = state & 0b0100_0000 != 0;
     let own = back.take(if is_final { output_size } else { 0 })?;
     let first = back.first();
+    if count > 0 {
+        want(first, distances, size, wanted)?;
+    }
     let all = outputs.chunks_exact(output_size.max(1)).chain([own]);
-    let output = all.map(number).max().unwrap_or(0);
-    Some(Node { first, output, targets: targets(first, distances, size).filter(|_| size > 0 || count == 0)? })
+    Some(Node { first, output: all.map(number).max().unwrap_or(0) })
+}
+
+/// Puts the addresses at these distances from the first byte of a node among the wanted ones; nothing if one lies before all nodes.
+fn want(first: usize, distances: &[u8], size: usize, wanted: &mut Places) -> Option<()> {
+    if size == 0 {
+        return None;
+    }
+    for distance in distances.chunks_exact(size).map(number).filter(|distance| *distance != 0) {
+        let target = first.checked_sub(usize::try_from(distance).ok()?);
+        wanted.set(target.filter(|target| *target >= HEAD)?);
+    }
+    Some(())
 }
 
 /// The bytes of an address and of an output.
@@ -195,10 +202,7 @@ mod tests {
     }
 
     fn keys() -> impl Strategy<Value = BTreeMap<Vec<u8>, u64>> {
-        let key = prop_oneof![
-            "[a-c]{0,6}".prop_map(String::into_bytes),
-            prop::collection::vec(any::<u8>(), 0..3),
-        ];
+        let key = prop_oneof!["[a-c]{0,6}".prop_map(String::into_bytes), prop::collection::vec(any::<u8>(), 0..3),];
         prop::collection::btree_map(key, 0u64..70_000, 0..80)
     }
 

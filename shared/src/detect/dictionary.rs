@@ -122,10 +122,8 @@ impl Dictionary {
         let mut scan = Scan::new(self, mention, Source::Name);
         let names = scan.names_at(0);
         let whole = names.into_iter().filter(|found| scan.token(found.last + 1).is_none());
-        let mut concepts: Vec<ConceptId> = whole
-            .flat_map(|found| self.postings(found.postings))
-            .map(|posting| posting.concept)
-            .collect();
+        let mut concepts: Vec<ConceptId> =
+            whole.flat_map(|found| self.postings(found.postings)).map(|posting| posting.concept).collect();
         concepts.sort_unstable();
         concepts.dedup();
         concepts
@@ -197,7 +195,8 @@ mod tests {
     fn with_section(name: &str, body: &[u8]) -> Bytes {
         let whole = Bytes::from(bytes(&CONCEPTS, "heat of the body"));
         let container = Container::<Fields>::read(FORMAT, &whole, Check::Checksums).expect("whole");
-        let body_of = |own| if own == name { Bytes::copy_from_slice(body) } else { container.section(own).expect("there") };
+        let body_of =
+            |own| if own == name { Bytes::copy_from_slice(body) } else { container.section(own).expect("there") };
         let bodies = ["names", "words", "postings"].map(|own| (own, body_of(own)));
         let sections: Vec<(&str, &[u8])> = bodies.iter().map(|(name, body)| (*name, &body[..])).collect();
         crate::container::write(FORMAT, &container.fields, &sections).expect("it can be written").into()

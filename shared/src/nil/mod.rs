@@ -88,7 +88,9 @@ impl NilPolicy {
         };
         match self.curve.iter().position(|found| !point(found)) {
             None => Ok(()),
-            Some(at) => Err(Error::artifact(format!("`nil.curve`: expected finite numbers in the point {at}, found others"))),
+            Some(at) => {
+                Err(Error::artifact(format!("`nil.curve`: expected finite numbers in the point {at}, found others")))
+            }
         }
     }
 

@@ -2,9 +2,9 @@
 
 use crate::bundles;
 use crate::tables;
+use burn::tensor::Device;
 use clap::Args;
 use comfy_table::{ContentArrangement, Table, presets};
-use burn::tensor::Device;
 use pel_shared::bundle::{Bundle, Manifest};
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::index::FIRST_PASS;
@@ -69,8 +69,7 @@ fn print_json(value: &impl serde::Serialize) -> Result<()> {
 }
 
 fn print_manifest(bundle: &Bundle) {
-    let Manifest { written_by, encoder, kb, view, index, token_vectors, nil, files, format, digest } =
-        &bundle.manifest;
+    let Manifest { written_by, encoder, kb, view, index, token_vectors, nil, files, format, digest } = &bundle.manifest;
     let towers = if encoder.tied { "one tower for both sides" } else { "two towers" };
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
@@ -126,7 +125,8 @@ fn print_manifest(bundle: &Bundle) {
         "Manifest",
         match digest {
             Some(digest) => format!("blake3 {digest} (checked)"),
-            None => "has no digest, as those of earlier versions; damage to it is not noticed (`pel pack` writes one)".into(),
+            None => "has no digest, as those of earlier versions; damage to it is not noticed (`pel pack` writes one)"
+                .into(),
         },
     );
     row("Licences", if kb.licences.is_empty() { "not stated".into() } else { kb.licences.join("\n") });

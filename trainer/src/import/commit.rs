@@ -123,7 +123,7 @@ fn steps(folder: &Path) -> Result<Vec<Step>> {
         .map_err(|cause| Error::io(format!("{}: expected what is to be moved", path.display())).caused_by(cause))?;
     let all = files.into_iter().map(Step::Move).chain(stale.into_iter().map(Step::Remove));
     // Whatever a plan says, it reaches nothing outside of its folder.
-    Ok(all.filter(|Step::Move(name) | Step::Remove(name)| is_inside(name)).collect())
+    Ok(all.filter(|(Step::Move(name) | Step::Remove(name))| is_inside(name)).collect())
 }
 
 /// Whether a name means something below the folder that it is taken in.
@@ -190,7 +190,9 @@ pub fn recover(target: &Path) -> Result<()> {
             Ok(()) if planned => {
                 finish(target, &folder)?;
                 let target = target.display();
-                eprintln!("{target}: an earlier command was stopped while it put its files there; that is finished now");
+                eprintln!(
+                    "{target}: an earlier command was stopped while it put its files there; that is finished now"
+                );
             }
             Ok(()) => {
                 let _ = fs::remove_dir_all(&folder);
@@ -329,7 +331,8 @@ mod tests {
         assert!(entries(&target).expect("listed").is_empty());
         put(&folder.join(PLAN), "{}");
         assert!(recover(&target).is_err());
-        for (name, inside) in [("a", true), ("a/b", true), ("", false), ("..", false), ("a/../b", false), ("/a", false)] {
+        for (name, inside) in [("a", true), ("a/b", true), ("", false), ("..", false), ("a/../b", false), ("/a", false)]
+        {
             assert_eq!(is_inside(name), inside, "{name}");
         }
     }

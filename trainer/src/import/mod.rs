@@ -6,7 +6,7 @@ pub mod args;
 pub mod commit;
 pub mod contexts;
 pub mod corpus_args;
-mod counter;
+pub mod counter;
 pub mod output;
 pub mod pubtator;
 pub mod pubtator_lines;

@@ -140,7 +140,11 @@ pub fn vectors(encoding: &Encoding<'_>, sequences: &[Encoded], work: &WorkFolder
         let rows: Vec<&Encoded> = group.iter().flatten().map(|at| &sequences[*at]).collect();
         let found = encoding.encoder.encode_for(encoding.scorer, Side::Entity, &rows)?;
         check_finite("the vectors that the encoder gives", &found.pooled)?;
-        found.tokens.iter().flatten().try_for_each(|own| check_finite("the token vectors that the encoder gives", own))?;
+        found
+            .tokens
+            .iter()
+            .flatten()
+            .try_for_each(|own| check_finite("the token vectors that the encoder gives", own))?;
         let mut first = 0;
         for batch in group {
             let places = first..first + batch.len();

@@ -105,7 +105,10 @@ impl State {
                     let what = match (files.get(name), found.get(name)) {
                         (Some(_), None) => "is missing".to_owned(),
                         (Some(expected), Some(found)) if expected.bytes != found.bytes => {
-                            format!("has been cut or extended: expected {} bytes, found {}", expected.bytes, found.bytes)
+                            format!(
+                                "has been cut or extended: expected {} bytes, found {}",
+                                expected.bytes, found.bytes
+                            )
                         }
                         (Some(_), Some(_)) => "has been altered: its checksum differs".to_owned(),
                         (None, _) => format!("is not of this checkpoint: {STATE} does not list it"),
@@ -114,7 +117,9 @@ impl State {
                 }
             }
             (FORMAT_WITHOUT_CHECKSUMS | FORMAT, ..) => {
-                return Err(Error::artifact(format!("{STATE}: expected `files` and `digest` in format {FORMAT} alone")));
+                return Err(Error::artifact(format!(
+                    "{STATE}: expected `files` and `digest` in format {FORMAT} alone"
+                )));
             }
             (found, ..) => {
                 return Err(Error::artifact(format!(
@@ -295,8 +300,8 @@ impl Checkpoints {
 
 /// Checks the moments of an optimiser: finite floats, and those of squares not below zero.
 fn check_moments(file: &[u8]) -> Result<()> {
-    let all = SafeTensors::deserialize(file)
-        .map_err(|cause| Error::artifact("the optimiser's state").caused_by(cause))?;
+    let all =
+        SafeTensors::deserialize(file).map_err(|cause| Error::artifact("the optimiser's state").caused_by(cause))?;
     for (name, view) in all.iter() {
         let what = format!("the tensor `{name}`");
         if view.dtype() != Dtype::F32 {
@@ -344,7 +349,9 @@ pub fn write_folder(place: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Res
 fn sync_names(of: &Path) -> Result<()> {
     let parent = of.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match cfg!(unix) {
-        true => fs::File::open(parent).and_then(|folder| folder.sync_all()).map_err(|cause| io_error("flushing", parent, cause)),
+        true => fs::File::open(parent)
+            .and_then(|folder| folder.sync_all())
+            .map_err(|cause| io_error("flushing", parent, cause)),
         false => Ok(()),
     }
 }
@@ -478,7 +485,11 @@ mod tests {
             NamedTensor { name: name.into(), dtype, shape, bytes: &bytes[..4 * count] }
         };
         for (examples, sequences, expected) in [
-            (tensor("examples", Dtype::F32, vec![2]), tensor("sequences", Dtype::U32, vec![2, 2]), "`examples`: expected U32"),
+            (
+                tensor("examples", Dtype::F32, vec![2]),
+                tensor("sequences", Dtype::U32, vec![2, 2]),
+                "`examples`: expected U32",
+            ),
             (tensor("examples", Dtype::U32, vec![2]), tensor("sequences", Dtype::U32, vec![4, 1]), "[4, 1]"),
             (tensor("examples", Dtype::U32, vec![2]), tensor("sequences", Dtype::U32, vec![4]), "[4]"),
             (tensor("examples", Dtype::U32, vec![0]), tensor("sequences", Dtype::U32, vec![2, 2]), "[2, 2]"),
@@ -507,8 +518,12 @@ mod tests {
         check_moments(&file("a.first", &[-1.0, 0.0])).expect("as it should be");
         check_moments(&file("a.second", &[1.0, 0.0])).expect("as it should be");
         let said = |name, values: &[f32]| check_moments(&file(name, values)).expect_err("refused").to_string();
-        assert!(said("a.first", &[0.0, f32::NAN]).contains("`a.first`: expected finite numbers, found NaN at position 1"));
-        assert!(said("a.second", &[0.0, -0.5]).contains("`a.second`: expected no number below 0, found -0.5 at position 1"));
+        assert!(
+            said("a.first", &[0.0, f32::NAN]).contains("`a.first`: expected finite numbers, found NaN at position 1")
+        );
+        assert!(
+            said("a.second", &[0.0, -0.5]).contains("`a.second`: expected no number below 0, found -0.5 at position 1")
+        );
     }
 
     #[test]

@@ -329,7 +329,9 @@ fn report(args: &IndexArgs, built: &Built, json: bool) -> Result<()> {
 
 /// Copy a bundle into the other form: a folder into one file, or back
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  pel pack bundle bundle.pel\n  pel pack bundle.pel bundle\n  pel pack --edited bundle new")]
+#[command(
+    after_help = "Examples:\n  pel pack bundle bundle.pel\n  pel pack bundle.pel bundle\n  pel pack --edited bundle new"
+)]
 pub struct PackArgs {
     /// The bundle
     bundle: PathBuf,

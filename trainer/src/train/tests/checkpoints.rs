@@ -18,9 +18,13 @@ fn a_flipped_bit_in_a_checkpoint_is_refused_by_file() {
     let root = tempfile::tempdir().expect("a folder");
     let (config, out, last) = trained(root.path());
     let before = outcome(&out);
-    for name in
-        ["model/mention/model.safetensors", "model/entity/config.json", "optimiser.safetensors", "hard.safetensors", "state.json"]
-    {
+    for name in [
+        "model/mention/model.safetensors",
+        "model/entity/config.json",
+        "optimiser.safetensors",
+        "hard.safetensors",
+        "state.json",
+    ] {
         let path = last.join(name);
         let whole = std::fs::read(&path).expect("kept");
         let mut bytes = whole.clone();
@@ -55,7 +59,9 @@ fn numbers_in_a_checkpoint_without_checksums_are_held_to_their_bounds() {
     };
     let hard = last.join("hard.safetensors");
     let kept = std::fs::read(&hard).expect("read");
-    for (example, sequence, said) in [(0, 1_000_000, "texts, which are below"), (1_000_000, 0, "examples, which are below")] {
+    for (example, sequence, said) in
+        [(0, 1_000_000, "texts, which are below"), (1_000_000, 0, "examples, which are below")]
+    {
         let all = [numbers("examples", vec![1], &[example]), numbers("sequences", vec![1, 1], &[sequence])];
         let tensors = all.iter().map(|(name, shape, bytes)| NamedTensor {
             name: name.clone(),
@@ -65,10 +71,15 @@ fn numbers_in_a_checkpoint_without_checksums_are_held_to_their_bounds() {
         });
         std::fs::write(&hard, to_bytes(&tensors.collect::<Vec<_>>()).expect("encoded")).expect("written");
         let error = run(&config, &out).expect_err(said).to_string();
-        assert!(error.contains("hard.safetensors") && error.contains(said) && error.contains("found 1000000"), "{error}");
+        assert!(
+            error.contains("hard.safetensors") && error.contains(said) && error.contains("found 1000000"),
+            "{error}"
+        );
     }
     std::fs::write(&hard, kept).expect("written");
-    for (name, tensor) in [("model/mention/model.safetensors", "the tensor `"), ("optimiser.safetensors", "the tensor `")] {
+    for (name, tensor) in
+        [("model/mention/model.safetensors", "the tensor `"), ("optimiser.safetensors", "the tensor `")]
+    {
         let path = last.join(name);
         let whole = std::fs::read(&path).expect("read");
         let mut bytes = whole.clone();
