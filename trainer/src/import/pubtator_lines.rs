@@ -153,7 +153,8 @@ pub fn is_respelled(written: &str, stands: &str) -> bool {
 fn latin(text: &str) -> String {
     let letter = |c: char| match c {
         'α' => 'a',
-        'β' | 'ϐ' => 'b',
+        // The German letter is often written for a beta.
+        'β' | 'ϐ' | 'ß' => 'b',
         'γ' => 'g',
         'δ' => 'd',
         'ε' | 'ϵ' | 'η' => 'e',
@@ -264,6 +265,7 @@ mod tests {
     fn respelled_text_is_told_from_other_text() {
         for (written, stands) in [
             ("IL-1b", "IL-1β"),
+            ("IL-1b", "IL-1ß"),
             ("TNF-alpha", "TNF-α"),
             ("SARS CoV 2", "SARS\u{2010}CoV\u{2010}2"),
             ("Sjogren's", "Sjögren’s"),
