@@ -10,7 +10,9 @@ use fst::raw::{CompiledAddr, Output};
 /// A hyphen may be left out between words that have as many letters together.
 const MIN_JOINED: usize = 7;
 /// Tokens that are kept before the present one.
-const HISTORY: usize = 8;
+const HISTORY: usize = 48;
+/// Tokens on either side that tell whether capitals say anything.
+const NEIGHBOURS: usize = 8;
 const FORGET_AT_ONCE: usize = 1024;
 /// Ways to spell what was read so far that are followed at once.
 const MAX_STATES: usize = 8;
@@ -238,8 +240,8 @@ impl<'d, 't> Scan<'d, 't> {
         let heading = mention.first().is_some_and(|token| token.gap.parts())
             && after.first().is_some_and(|token| self.key(token) == ":");
         heading
-            || before.iter().rev().take(HISTORY).find(longer).is_some_and(capitals)
-            || after.iter().take(HISTORY).find(longer).is_some_and(capitals)
+            || before.iter().rev().take(NEIGHBOURS).find(longer).is_some_and(capitals)
+            || after.iter().take(NEIGHBOURS).find(longer).is_some_and(capitals)
     }
 }
 
