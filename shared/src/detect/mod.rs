@@ -363,6 +363,15 @@ mod tests {
     }
 
     #[test]
+    fn digits_and_letters_may_be_apart() {
+        let dictionary = dictionary(&[("5-FU", &["COVID19"]), ("type 2 diabetes", &[])], "");
+        let text = "5-FU, 5FU, 5 FU, COVID-19, COVID19, type2 diabetes, type-2 diabetes, 15FU, 5F U";
+        let found = found(&dictionary, text, Origin::Name);
+        assert_eq!(found, ["5-FU", "5FU", "5 FU", "COVID-19", "COVID19", "type2 diabetes", "type-2 diabetes"]);
+        assert_eq!(dictionary.lookup_mention("5FU"), [ConceptId(0)]);
+    }
+
+    #[test]
     fn signs_that_nobody_sees_do_not_matter() {
         for text in ["heart\u{200b} failure", "hea\u{200b}rt fail\u{2060}ure", "\u{feff}heart\u{a0}failure\u{200d}", "\u{200e}heart failure"] {
             let found = names(text);

@@ -46,7 +46,8 @@ const SUFFIXES: [(&str, &[&str]); 27] = [
     ("ively", &["", "e", "ion"]),
 ];
 
-const PREFIXES: [&str; 12] = ["un", "non", "re", "pre", "post", "over", "under", "out", "mis", "dis", "in", "sub"];
+const PREFIXES: [&str; 13] =
+    ["un", "non", "re", "pre", "post", "over", "under", "out", "mis", "dis", "in", "sub", "step"];
 
 /// Words after a person's name that make it the name of something else: "McMurray test".
 const EPONYMS: &[&str] = &[
