@@ -299,7 +299,7 @@ mod tests {
             ("breast, ovarian cancer", &["breast", "ovarian cancer"]),
             ("breast. Ovarian cancer", &["breast", "Ovarian cancer"]),
             ("breast and\n\novarian cancer", &["breast", "ovarian cancer"]),
-            ("breast and  ovarian cancer", &["breast", "ovarian cancer"]),
+            ("breast and   ovarian cancer", &["breast", "ovarian cancer"]),
             ("skin and ovarian cancer", &["ovarian cancer"]),
             ("left breast and ovarian cancer", &["left breast", "ovarian cancer"]),
             ("pain and anxiety disorder", &["pain", "anxiety disorder"]),
