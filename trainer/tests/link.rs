@@ -63,6 +63,18 @@ fn nil_is_said_with_its_reason_and_the_nearest_concept() {
 }
 
 #[test]
+fn overlapping_names_are_found_on_request() {
+    let texts = |more: &[&str]| -> Vec<String> {
+        let found = rows(&link(b"diabetes mellitus", more));
+        found.iter().map(|row| row["text"].as_str().expect("a text").to_owned()).collect()
+    };
+    assert_eq!(texts(&["--format", "jsonl"]), ["diabetes mellitus"]);
+    assert_eq!(texts(&["--format", "jsonl", "--overlapping"]), ["diabetes", "diabetes mellitus"]);
+    let both = link(b"x", &["--overlapping", "--spans", "x.ann", "--spans-only"]);
+    assert_eq!(both.code, Some(2), "{}", both.err);
+}
+
+#[test]
 fn every_form_is_written() {
     let brat = link("Has diabetes.".as_bytes(), &["--format", "brat"]);
     assert_eq!(brat.out, "T1\tDisease 4 12\tdiabetes\nN1\tReference T1 KB:D3\tdiabetes mellitus\n");

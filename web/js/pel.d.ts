@@ -51,6 +51,8 @@ export interface LinkOptions {
   spans?: (Span & { fragments?: Span[] })[];
   /** Link the given spans alone. */
   spansOnly?: boolean;
+  /** Find every name, also those within and across others, instead of the longest ones from left to right. */
+  overlapping?: boolean;
   /** Candidates of a mention; 5. */
   k?: number;
   /** The lowest score that is linked, in place of the bundle's. */

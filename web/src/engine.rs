@@ -90,10 +90,11 @@ impl Engine {
     /// # Errors
     /// If the request has another shape, or a span does not fit.
     pub fn begin(&mut self, text: String, request: &str) -> Outcome<usize> {
-        let LinkRequest { spans, spans_only, k, threshold } = serde_json::from_str(request)?;
+        let LinkRequest { spans, spans_only, overlapping, k, threshold } = serde_json::from_str(request)?;
         let offsets = Offsets::new(&text);
         let mut options = LinkOptions { threshold, ..LinkOptions::default() };
         options.k = k.unwrap_or(options.k);
+        options.detect.overlapping = overlapping;
         let given = spans.iter().map(|given| given.detected(&text, &offsets));
         let mut given: Vec<Detected> = given.collect::<Result<_, Error>>()?;
         given.sort_unstable();

@@ -67,6 +67,7 @@ fn spans(places: &[Place], text: &str, offsets: &Offsets<'_>) -> Result<Vec<Span
 pub struct LinkRequest {
     pub spans: Vec<GivenMention>,
     pub spans_only: bool,
+    pub overlapping: bool,
     pub k: Option<usize>,
     pub threshold: Option<f32>,
 }

@@ -148,6 +148,9 @@ pub struct Bundle {
     parts: Parts,
 }
 
+/// Mentions that are looked at before a place, for one that overlaps it.
+const BESIDE: usize = 32;
+
 impl Bundle {
     /// The mentions in a text, by start, then end: those of the dictionary, and short forms that the text defines by a name
     /// of the dictionary.
@@ -159,9 +162,12 @@ impl Bundle {
         let abbreviations = Abbreviations::of(text);
         let mut named: Vec<Span> = Vec::new();
         for (span, long) in abbreviations.all() {
-            let from = detected.partition_point(|found| found.span.end <= span.start);
-            let beside = &mut detected[from..].iter().take_while(|found| found.span.start < span.end);
-            let taken = !options.overlapping && beside.any(|found| found.origin == Origin::Name);
+            let whole = Detected::new(span, Origin::Name);
+            // A mention in pieces may end after later ones.
+            let to = detected.partition_point(|found| found.span.start < span.end);
+            let mut beside = detected[..to].iter().rev().take(BESIDE);
+            let taken = !options.overlapping
+                && beside.any(|found| found.origin == Origin::Name && found.overlaps(&whole));
             if !taken && !self.dictionary.lookup_mention(long).is_empty() {
                 named.push(span);
             }

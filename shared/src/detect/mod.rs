@@ -21,6 +21,7 @@
 
 mod automaton;
 mod build;
+mod coordination;
 mod deidentified;
 mod dictionary;
 mod fold;
@@ -38,6 +39,7 @@ pub use normalise::normalise_name;
 pub(crate) use words::is_ordinary;
 
 use crate::text::{self, Span};
+use coordination::{around_designators, before_shared_head};
 use normalise::{Gap, Source};
 use persons::{Person, person_at};
 use scan::{Found, Scan};
@@ -117,12 +119,10 @@ impl Dictionary {
         let mut detected: Vec<Detected> = Vec::new();
         // Tokens; `covered` is one past the last that is part of a name, `after_term` one past the last unknown term.
         let (mut at, mut covered, mut after_term) = (0, 0, None);
-        let mut person = Person::default();
+        let (mut person, mut coordinated) = (Person::default(), false);
         while let Some(token) = scan.token(at) {
             let mut next = at + 1;
-            if at >= person.end {
-                person = person_at(&mut scan, at).unwrap_or(person);
-            }
+            person = person_at(&mut scan, at).filter(|found| found.end > person.end).unwrap_or(person);
             let surname = person.first <= at && at < person.end;
             if token.gap != Gap::Glued {
                 let names = scan.names_at(at);
@@ -131,19 +131,35 @@ impl Dictionary {
                     whole && scan.accepts(at, **found)
                 };
                 let accepted = names.iter().filter(is_mention).map(|found| (found.last, found.end));
-                let first_new = detected.len();
+                let (first_new, mut longest) = (detected.len(), None);
                 for (last, end) in accepted {
                     if !options.overlapping {
                         detected.truncate(first_new); // shorter ones come first
                         next = last + 1;
                     }
                     covered = covered.max(last + 1);
+                    longest = Some(last);
                     let name = Detected::new(Span::new(token.start, end), Origin::Name);
                     if detected.last() != Some(&name) {
                         detected.push(name);
                     }
                 }
                 scan.recycle(names);
+                let mut parts = Vec::new();
+                if let Some(last) = longest.filter(|last| *last > at) {
+                    parts = before_shared_head(self, &mut scan, at, last, |end| ends_at(&detected, end));
+                } else if !surname && let Some((mentions, end)) = around_designators(self, &mut scan, at) {
+                    parts = mentions;
+                    covered = covered.max(end);
+                    next = if options.overlapping { next } else { end };
+                }
+                coordinated |= !parts.is_empty();
+                for pieces in parts {
+                    if !options.overlapping {
+                        make_room(&mut detected, &pieces);
+                    }
+                    detected.extend(Detected::of_pieces(pieces, Origin::Name));
+                }
             }
             if unknown_terms && at >= covered && !surname && self.is_unknown_term(&mut scan, at) {
                 let joined = after_term == Some(at) && token.gap == Gap::Hyphen;
@@ -158,8 +174,33 @@ impl Dictionary {
             at = next;
             scan.forget_before(at);
         }
+        if coordinated {
+            detected.sort_unstable();
+            detected.dedup();
+        }
         detected
     }
+}
+
+/// Mentions before the last one that are looked at.
+const LAST: usize = 32;
+
+/// Where the mention starts that was found last and ends at a byte.
+fn ends_at(detected: &[Detected], end: usize) -> Option<usize> {
+    let found = detected.iter().rev().take(LAST).find(|found| found.fragments.is_empty() && found.span.end == end);
+    found.map(|found| found.span.start)
+}
+
+/// Takes out the mentions that are part of a piece: the longer name is meant.
+fn make_room(detected: &mut Vec<Detected>, pieces: &[Span]) {
+    let last = detected.len().saturating_sub(LAST);
+    let within = |found: &Detected| {
+        found.fragments.is_empty()
+            && pieces.iter().any(|piece| piece.start <= found.span.start && found.span.end <= piece.end)
+            && pieces.iter().map(Span::len).sum::<usize>() > found.span.len()
+    };
+    let kept: Vec<Detected> = detected.drain(last..).filter(|found| !within(found)).collect();
+    detected.extend(kept);
 }
 
 /// Found mentions beside given ones: where they overlap, the given one stays. In the gap of a given one there is room.
@@ -276,6 +317,75 @@ mod tests {
     }
 
     #[test]
+    fn cells_of_a_line_part_names() {
+        for border in ["          ", "\t", " \t", "  ", "\u{a0}\u{a0}", "\u{3000}\u{3000}", " | ", "|", " ¦ ", "_____", " -----+----- "] {
+            assert_eq!(names(&format!("Heart{border}Failure to thrive")), ["Failure"], "{border:?}");
+        }
+        // Two blanks before a word in lower case are a slip in prose, and a border where the line has another one.
+        assert_eq!(names("a chronic heart  failure"), ["heart  failure"]);
+        assert_eq!(names("heart  failure   none"), ["failure"]);
+        assert_eq!(names("Test   heart  failure"), ["failure"]);
+        assert_eq!(names("cardiac failure  heart failure\tfailure"), ["cardiac failure", "heart failure", "failure"]);
+        assert_eq!(names("copd  HF\tALL  "), ["copd", "HF", "ALL"]);
+    }
+
+    #[test]
+    fn a_line_end_with_blanks_around_it_parts_nothing() {
+        for end in ["\n", "   \n", "\n          ", "  \r\n\t", "\r", " \r\r\n ", "\u{2028}  "] {
+            let text = format!("chronic heart{end}failure");
+            assert_eq!(names(&text), [&text[8..]], "{end:?}");
+        }
+        for end in ["\r\r", "\r\n\r\n", "\n \n"] {
+            assert_eq!(names(&format!("heart{end}failure")), ["failure"], "{end:?}");
+        }
+    }
+
+    #[test]
+    fn a_cell_goes_on_in_an_indented_line_and_not_in_the_next_row() {
+        let text = "PMH      chronic heart\n         failure";
+        assert_eq!(names(text), ["heart\n         failure"]);
+        assert_eq!(names("Chest    heart\nfailure  none"), ["failure"]);
+        assert_eq!(names("1.\tchronic heart\nfailure"), ["heart\nfailure"]);
+        assert_eq!(names("He is well.  He has heart\nfailure"), ["heart\nfailure"]);
+    }
+
+    #[test]
+    fn marks_of_anonymisers_hold_no_mention_and_part_names() {
+        for mark in [
+            "[**Failure 5827**]", "[**Hospital1 (failure) 18**]", "<failure>", "<PHI TYPE=\"X\">failure</PHI>", "{{failure}}",
+            "[NAME: failure]", "@@@failure@@@", "XXXXXX", "xxx", "REDACTED", "STitle", "___",
+        ] {
+            assert_eq!(names(&format!("HF {mark} COPD")), ["HF", "COPD"], "{mark}");
+            assert_eq!(names(&format!("heart {mark} failure")), ["failure"], "{mark}");
+        }
+        assert_eq!(names("[heart failure] (HF) {COPD} **failure**"), ["heart failure", "HF", "COPD", "failure"]);
+    }
+
+    #[test]
+    fn a_name_may_hold_a_row_of_crosses() {
+        let dictionary = dictionary(&[("XXX syndrome", &["XXX"])], "");
+        assert_eq!(found(&dictionary, "XXX syndrome, XXX, 47,XXX", Origin::Name), ["XXX syndrome"]);
+    }
+
+    #[test]
+    fn digits_and_letters_may_be_apart() {
+        let dictionary = dictionary(&[("5-FU", &["COVID19"]), ("type 2 diabetes", &[])], "");
+        let text = "5-FU, 5FU, 5 FU, COVID-19, COVID19, type2 diabetes, type-2 diabetes, 15FU, 5F U";
+        let found = found(&dictionary, text, Origin::Name);
+        assert_eq!(found, ["5-FU", "5FU", "5 FU", "COVID-19", "COVID19", "type2 diabetes", "type-2 diabetes"]);
+        assert_eq!(dictionary.lookup_mention("5FU"), [ConceptId(0)]);
+    }
+
+    #[test]
+    fn signs_that_nobody_sees_do_not_matter() {
+        for text in ["heart\u{200b} failure", "hea\u{200b}rt fail\u{2060}ure", "\u{feff}heart\u{a0}failure\u{200d}", "\u{200e}heart failure"] {
+            let found = names(text);
+            assert_eq!(found.len(), 1, "{text:?}");
+            assert_eq!(normalise_name(found[0]), "heart failure");
+        }
+    }
+
+    #[test]
     fn case_tells_abbreviations_from_words() {
         assert_eq!(names("We can treat all with ALL, but not hf or Hf; HF, HFs, HFS."), ["ALL", "HF", "HFs"]);
         assert_eq!(names("copd, COPD"), ["copd", "COPD"]);
@@ -303,7 +413,10 @@ mod tests {
     #[test]
     fn a_long_line_takes_linear_time() {
         let dictionary = dictionary(&CONCEPTS, "");
-        for unit in ["a", "a ", "heart ", "beta-", "β", "β\u{301}", "a'", "\u{fdfa}", "\u{200b}", "1,", "\n", "非"] {
+        let letters = ["a", "a ", "heart ", "beta-", "β", "β\u{301}", "a'", "\u{fdfa}", "\u{200b}", "1,", "\n", "非"];
+        let marks = ["a  ", "[", "[**", "<", "<a ", "{{", "@@ ", "**a", "_", "_ ", "$${", "-", " ", "\t", "\r", "xx "];
+        let joined = ["Mr. ", "Drs. A and ", "J. ", "A/", "B, ", "B and ", "heart and ", "and/or ", "John "];
+        for unit in letters.into_iter().chain(marks).chain(joined) {
             assert!(
                 dictionary.detect(&unit.repeat((1 << 20) / unit.len()), &DetectOptions::default()).is_empty(),
                 "{unit:?}"
@@ -315,7 +428,7 @@ mod tests {
 
     fn piece() -> impl Strategy<Value = String> {
         let words =
-            ["heart", "failure", "ALL", "beta", "blocker", "Crohn", "’s", "disease", "fi\u{300}e", "α", "T", "cell"];
+            ["heart", "failure", "ALL", "beta", "blocker", "Crohn", "’s", "disease", "fi\u{300}e", "α", "T", "cell", " and ", "Mr. "];
         let signs =
             [" ", "\n", "-", "\u{ad}", "\u{301}", ",", "½", "ﬁ", "\u{1f637}", "\u{2019}", "\u{e9}", "\u{fdfa}", "s"];
         prop_oneof![
@@ -332,11 +445,12 @@ mod tests {
             let text = pieces.concat();
             let detected = dictionary.detect(&text, &DetectOptions { overlapping, ..DetectOptions::default() });
             for mention in &detected {
-                let name = mention.span.of(&text).expect("on char boundaries");
-                prop_assert!(!dictionary.lookup_mention(name).is_empty(), "{:?}", name);
+                let name = text::text_of(&text, mention.pieces()).expect("on char boundaries");
+                prop_assert!(!dictionary.lookup_mention(&name).is_empty(), "{:?}", name);
             }
-            let in_order = |a: &Detected, b: &Detected| if overlapping { a < b } else { a.span.end <= b.span.start };
-            prop_assert!(detected.is_sorted_by(in_order));
+            prop_assert!(detected.is_sorted_by(|a, b| a < b));
+            let whole = detected.iter().filter(|mention| mention.fragments.is_empty()).collect::<Vec<_>>();
+            prop_assert!(overlapping || whole.is_sorted_by(|a, b| a.span.end <= b.span.start));
         }
 
         #[test]
@@ -345,7 +459,7 @@ mod tests {
             before in "([.;!?😷] ?){0,3}",
             after in "[ .;!?😷\n]{0,3}",
             upper: bool,
-            dash in proptest::sample::select(&[" ", "-", "\u{2013}", "\u{3000}", "\u{a0}\t"][..]),
+            dash in proptest::sample::select(&[" ", "-", "\u{2013}", "\u{3000}", "\u{a0}", " \n\t"][..]),
             plural in proptest::sample::select(&["", "s"][..]),
         ) {
             let name = CONCEPTS[concept].0;

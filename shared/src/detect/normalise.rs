@@ -88,10 +88,12 @@ struct Piece {
     c: char,
 }
 
-/// Blanks that part cells.
-const MIN_CELL: usize = 2;
-/// Blanks that make a line a row of a table: two may be a slip of the thumb.
+/// Blanks that part cells wherever they stand, and make a line a row of a table.
 const MIN_ROW: usize = 3;
+/// Blanks that part cells unless they are a slip of the thumb, or justify a line of prose.
+const MIN_CELL: usize = 2;
+/// Most bytes of a line that are looked at for further cells.
+const MAX_ROW: usize = 256;
 /// Underscores that are a blank to be filled in.
 const MIN_RULE: usize = 2;
 /// Dashes that are a rule or a border.
@@ -150,16 +152,19 @@ impl Between {
         }
     }
 
-    /// Whether the signs part cells of one line, or are a rule or a blank to be filled in.
-    fn has_border(&self) -> bool {
-        self.newlines == 0 && (self.tab || self.longest_run >= MIN_CELL)
-            || self.longest_underscores >= MIN_RULE
-            || self.dashes >= MIN_DASH_RULE
+    /// Whether the signs are a rule, or a blank to be filled in.
+    fn has_rule(&self) -> bool {
+        self.longest_underscores >= MIN_RULE || self.dashes >= MIN_DASH_RULE
     }
 
     /// Whether what stands on both sides is in different cells of a table.
     fn is_row(&self) -> bool {
         self.newlines == 0 && (self.tab || self.longest_run >= MIN_ROW)
+    }
+
+    /// Whether it may be.
+    fn may_be_row(&self) -> bool {
+        self.newlines == 0 && self.longest_run >= MIN_CELL
     }
 }
 
@@ -217,8 +222,16 @@ impl<'t> Tokens<'t> {
         }
         // A cell may go on in the next line, indented; what begins at the margin is another row.
         let next_row = self.in_row && between.newlines > 0 && !between.indented;
+        let cell = between.is_row() || between.may_be_row() && !self.is_prose();
         self.in_row = between.newlines == 0 && (self.in_row || between.is_row() && !self.after_stop);
-        if between.has_border() || next_row { Gap::Cell } else { gap }
+        if cell || between.has_rule() || next_row { Gap::Cell } else { gap }
+    }
+
+    /// Whether a word in lower case goes on, in a line without columns.
+    fn is_prose(&self) -> bool {
+        let after = &self.text[self.at..self.text.floor_char_boundary(self.at.saturating_add(MAX_ROW))];
+        let line = after.split(['\n', '\r']).next().unwrap_or_default();
+        !self.in_row && line.starts_with(char::is_lowercase) && !line.contains('\t') && !line.contains("   ")
     }
 
     fn hidden(&mut self, end: usize, keys: &str) -> Token {

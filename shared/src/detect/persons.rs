@@ -94,7 +94,8 @@ fn names_after(scan: &mut Scan, at: usize, first: usize, title: Title) -> Option
     let (before, token) = (scan.token(first - 1)?, scan.token(first)?);
     // Two blanks after a full stop are no border.
     let meets = token.gap == Gap::Space || token.gap == Gap::Cell && first > at + 1 && !has_tab(scan, &before, &token);
-    if token.kind != Kind::Word || !meets || !(is_capitalised(&token) || title.any_case) {
+    let particle = PARTICLES.contains(&scan.key(&token));
+    if token.kind != Kind::Word || !meets || !(is_capitalised(&token) || title.any_case || particle) {
         return None;
     }
     let mut person = name(scan, first)?;
@@ -126,7 +127,7 @@ fn name(scan: &mut Scan, first: usize) -> Option<Person> {
         let key = scan.key(&token).to_owned();
         let particle = PARTICLES.contains(&key.as_str());
         let fits = is_capitalised(&token) || lower && words == 0 || particle || hyphen;
-        if apart || !fits || !key.starts_with(char::is_alphabetic) {
+        if apart || !fits || !key.starts_with(char::is_alphabetic) || words > 0 && is_degree(scan, end) {
             break;
         }
         let initial = key.chars().nth(1).is_none();
@@ -248,4 +249,82 @@ fn is_drive(scan: &mut Scan, at: usize) -> bool {
         before = previous;
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{dictionary, found};
+    use super::super::{Dictionary, Origin};
+
+    fn organs() -> Dictionary {
+        let names = ["Parkinson", "gout", "brain", "hand", "foot", "stroke", "burns", "heart", "heart failure", "hand pain", "rash", "MS"];
+        let concepts: Vec<(&str, &[&str])> = names.iter().map(|name| (*name, &[][..])).collect();
+        dictionary(&concepts, "")
+    }
+
+    fn names(text: &str) -> Vec<&str> {
+        found(&organs(), text, Origin::Name)
+    }
+
+    #[test]
+    fn a_surname_after_a_title_is_no_mention() {
+        for text in [
+            "Mr. Parkinson has no tremor",
+            "Mr Parkinson has no tremor",
+            "Ms. Gout",
+            "mr. gout was seen",
+            "Dr. Brain",
+            "Dr.  Brain",
+            "Dr Brain's note",
+            "DR. BRAIN WAS CALLED",
+            "dr. brain",
+            "Dr. J. Hand",
+            "Dr. J.K. Hand",
+            "Prof. Dr. Hand",
+            "Professor Heart",
+            "Mrs. Mary Stroke phoned",
+            "Mrs. Mary-Ann Stroke",
+            "Nurse Burns",
+            "Mr and Mrs Heart",
+            "Mr. & Mrs. Heart",
+            "Drs. Hand and Foot",
+            "Drs. Hand, Brain, and Foot",
+            "Miss Rash",
+            "Dr. van der Heart",
+            "Ms. Burns-Hand",
+            "seen by J. Hand, MD",
+            "seen by J. Hand, M.D.",
+            "Mary Stroke, RN",
+            "Signed: Hand MD",
+            "MS. GOUT WAS SEEN",
+        ] {
+            assert_eq!(names(text), [""; 0], "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_said_of_a_person_is_a_mention() {
+        for (text, mentions) in [
+            ("Mr. Burns has gout", &["gout"][..]),
+            ("Mr. Smith: Gout", &["Gout"]),
+            ("Dr. Smith\nHeart: regular", &["Heart"]),
+            ("Mr. Smith Gout", &["Gout"]),
+            ("Dr. Heart saw a heart", &["heart"]),
+            ("Mr. B. Heart failure was found", &["Heart failure"]),
+            ("the dr. heart sounds", &["heart"]),
+            ("Ms. Gout has MS", &["MS"]),
+            ("MS gout", &["MS", "gout"]),
+            ("Hx of MS. Gout too", &["MS", "Gout"]),
+            ("mild mr. heart normal", &["heart"]),
+            ("MR brain", &["brain"]),
+            ("12 Oak Dr, heart", &["heart"]),
+            ("12 Oak Dr Heart", &["Heart"]),
+            ("Pt. Brain normal", &["Brain"]),
+            ("nurse heart check", &["heart"]),
+            ("A. Gout, known", &["Gout"]),
+            ("Right hand, MD aware", &["hand"]),
+        ] {
+            assert_eq!(names(text), mentions, "{text}");
+        }
+    }
 }

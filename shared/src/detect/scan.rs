@@ -9,8 +9,12 @@ use fst::raw::{CompiledAddr, Output};
 
 /// A hyphen may be left out between words that have as many letters together.
 const MIN_JOINED: usize = 7;
+/// Most bytes of a word whose digits and letters may be apart in a name.
+const MAX_BORDERED: usize = 16;
 /// Tokens that are kept before the present one.
-const HISTORY: usize = 8;
+const HISTORY: usize = 48;
+/// Tokens on either side that tell whether capitals say anything.
+const NEIGHBOURS: usize = 8;
 const FORGET_AT_ONCE: usize = 1024;
 /// Ways to spell what was read so far that are followed at once.
 const MAX_STATES: usize = 8;
@@ -140,9 +144,13 @@ impl<'d, 't> Scan<'d, 't> {
                 self.ends(last, &token, found);
             }
             let key = self.keys.get(token.key.0..token.key.1).unwrap_or_default();
-            let entries = self.entries.iter();
+            let (entries, border) = (self.entries.iter(), border(key));
             self.states.clear();
-            self.states.extend(entries.filter_map(|state| step(self.dictionary, *state, key)));
+            self.states.extend(entries.clone().filter_map(|state| step(self.dictionary, *state, key)));
+            if let Some(at) = border {
+                self.states.extend(entries.filter_map(|state| step_apart(self.dictionary, *state, key.split_at(at))));
+                self.states.truncate(MAX_STATES);
+            }
             if self.states.is_empty() {
                 return;
             }
@@ -160,7 +168,12 @@ impl<'d, 't> Scan<'d, 't> {
         };
         let blank = needs_blank(before.kind, token.kind);
         let bytes = |token: &Token| token.key.1 - token.key.0;
-        let join = blank && token.gap == Gap::Hyphen && bytes(before) + bytes(token) >= MIN_JOINED;
+        let meets_digit = || {
+            let both = (self.key(before).chars().next_back(), self.key(token).chars().next());
+            matches!(both, (Some(end), Some(start)) if changes(end, start))
+        };
+        let long = bytes(before) + bytes(token) >= MIN_JOINED;
+        let join = blank && token.gap == Gap::Hyphen && (long || meets_digit());
         for state in &self.states {
             if blank {
                 self.entries.extend(step(self.dictionary, *state, " "));
@@ -176,16 +189,15 @@ impl<'d, 't> Scan<'d, 't> {
         let key = self.key(token);
         let inflects = token.kind == Kind::Word && !is_short_capitals(key, token.upper);
         for entry in &self.entries {
+            if let Some(at) = border(key)
+                && let Some(state) = step_apart(self.dictionary, *entry, key.split_at(at))
+            {
+                self.ends_in(last, token, state, Form::Same, found);
+            }
             let mut end = |stem: &str, ending: &str, form: Form| {
                 let state = step(self.dictionary, *entry, stem).and_then(|state| step(self.dictionary, state, ending));
-                let Some(state) = state else { return };
-                let node = self.dictionary.names.node(state.node);
-                if node.is_final() {
-                    let postings = state.output.cat(node.final_output()).value();
-                    // One ending may be reached by several rules.
-                    if found.last().is_none_or(|found| (found.last, found.postings) != (last, postings)) {
-                        found.push(Found { last, end: token.end, postings, form });
-                    }
+                if let Some(state) = state {
+                    self.ends_in(last, token, state, form, found);
                 }
             };
             end(key, "", Form::Same);
@@ -197,6 +209,17 @@ impl<'d, 't> Scan<'d, 't> {
                     let with_s = ending.is_empty() && key.len() == stem.len() + 1;
                     end(stem, ending, if with_s { Form::WithS } else { Form::Inflected });
                 });
+            }
+        }
+    }
+
+    fn ends_in(&self, last: usize, token: &Token, state: State, form: Form, found: &mut Vec<Found>) {
+        let node = self.dictionary.names.node(state.node);
+        if node.is_final() {
+            let postings = state.output.cat(node.final_output()).value();
+            // One ending may be reached by several rules.
+            if found.last().is_none_or(|found| (found.last, found.postings) != (last, postings)) {
+                found.push(Found { last, end: token.end, postings, form });
             }
         }
     }
@@ -238,8 +261,8 @@ impl<'d, 't> Scan<'d, 't> {
         let heading = mention.first().is_some_and(|token| token.gap.parts())
             && after.first().is_some_and(|token| self.key(token) == ":");
         heading
-            || before.iter().rev().take(HISTORY).find(longer).is_some_and(capitals)
-            || after.iter().take(HISTORY).find(longer).is_some_and(capitals)
+            || before.iter().rev().take(NEIGHBOURS).find(longer).is_some_and(capitals)
+            || after.iter().take(NEIGHBOURS).find(longer).is_some_and(capitals)
     }
 }
 
@@ -251,6 +274,27 @@ fn step(dictionary: &Dictionary, from: State, bytes: &str) -> Option<State> {
         state = State { node: transition.addr, output: state.output.cat(transition.out) };
     }
     Some(state)
+}
+
+/// As [`step`], with a blank between the two parts of a word.
+fn step_apart(dictionary: &Dictionary, from: State, (left, right): (&str, &str)) -> Option<State> {
+    let state = step(dictionary, from, left).and_then(|state| step(dictionary, state, " "))?;
+    step(dictionary, state, right)
+}
+
+/// Where digits and letters meet in a word, if they do so once: "5FU" may be "5-FU".
+fn border(key: &str) -> Option<usize> {
+    if key.len() > MAX_BORDERED || !key.is_ascii() {
+        return None;
+    }
+    let bytes = key.as_bytes();
+    let mut borders = (1..key.len()).filter(|at| changes(char::from(bytes[at - 1]), char::from(bytes[*at])));
+    borders.next().filter(|_| borders.next().is_none())
+}
+
+/// Whether one of two characters is a digit, and the other a letter.
+fn changes(before: char, after: char) -> bool {
+    before.is_ascii_digit() && after.is_ascii_lowercase() || before.is_ascii_lowercase() && after.is_ascii_digit()
 }
 
 /// "AIDS" is not the plural of "AID".

@@ -6,6 +6,7 @@ use super::inflect::other_numbers;
 use super::lexicon::Lexicon;
 use super::normalise::{Gap, Kind, Token};
 use super::scan::Scan;
+use super::words::is_ordinary;
 use bytes::Bytes;
 
 /// Fewest and most letters of an unknown term.
@@ -45,7 +46,8 @@ const SUFFIXES: [(&str, &[&str]); 27] = [
     ("ively", &["", "e", "ion"]),
 ];
 
-const PREFIXES: [&str; 12] = ["un", "non", "re", "pre", "post", "over", "under", "out", "mis", "dis", "in", "sub"];
+const PREFIXES: [&str; 13] =
+    ["un", "non", "re", "pre", "post", "over", "under", "out", "mis", "dis", "in", "sub", "step"];
 
 /// Words after a person's name that make it the name of something else: "McMurray test".
 const EPONYMS: &[&str] = &[
@@ -70,7 +72,7 @@ struct Known<'d> {
 
 impl Known<'_> {
     fn contains(&self, word: &str) -> bool {
-        self.words.contains(word) || self.lexicon.common.contains(word) || self.rare && self.lexicon.rare.contains(word)
+        self.words.contains(word) || is_ordinary(word) || self.lexicon.common.contains(word) || self.rare && self.lexicon.rare.contains(word)
     }
 
     /// Whether a normalised word of a-z is known, with or without a usual prefix.
@@ -223,6 +225,26 @@ mod tests {
     #[test]
     fn addresses_codes_and_other_scripts_are_left_alone() {
         assert_eq!(terms("zorblatt.example zorblatt@flumptious.org zorblat2 zorbl проверка αβγδεζη"), [""; 0]);
+    }
+
+    #[test]
+    fn plain_english_is_no_term() {
+        let note = "She agrees, answered all questions and was encouraged. Caucasian female who enjoys basketball; boyfriend in \
+                    college. Moreover, an illness complicating pregnancy. Her housekeeper doesn't ambulate; XXXXXX REDACTED.";
+        assert_eq!(terms(note), [""; 0]);
+    }
+
+    #[test]
+    fn names_of_people_and_places_are_no_terms() {
+        let note = "Martha and Andrew met Kowalski, J. Zorblatt and Andrew Flumptious near Zorblatt Hospital on Flumptious Street.";
+        assert_eq!(terms(note), [""; 0]);
+        assert_eq!(terms("a positive McMurray test, no kowalski"), ["McMurray", "kowalski"]);
+    }
+
+    #[test]
+    fn rare_words_with_a_capital_inside_a_sentence_are_terms() {
+        assert_eq!(terms("She took Tylenol, Motrin (Benadryl) and tylenol."), ["Tylenol", "Motrin", "Benadryl"]);
+        assert_eq!(terms("Tylenol helps. TYLENOL. Takes a Gatorade\nTylenol"), ["Gatorade"]);
     }
 
     #[test]

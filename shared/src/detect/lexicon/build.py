@@ -36,7 +36,7 @@ SUFFIXES = [
     ("ity", ["", "e"]), ("ment", [""]), ("ments", [""]), ("ion", ["", "e"]), ("ions", ["", "e"]), ("ation", ["", "e"]),
     ("ations", ["", "e"]), ("ive", ["", "e", "ion"]), ("ively", ["", "e", "ion"]),
 ]
-PREFIXES = ["un", "non", "re", "pre", "post", "over", "under", "out", "mis", "dis", "in", "sub"]
+PREFIXES = ["un", "non", "re", "pre", "post", "over", "under", "out", "mis", "dis", "in", "sub", "step"]
 ENDINGS = [
     ("", "s"), ("s", "ses"), ("x", "xes"), ("h", "hes"), ("y", "ies"), ("is", "es"), ("a", "ae"), ("us", "i"),
     ("um", "a"), ("on", "a"), ("ma", "mata"), ("ix", "ices"),

@@ -53,6 +53,10 @@ pub struct LinkArgs {
     /// Find names of the knowledge base only, not words that it does not know
     #[arg(long)]
     names_only: bool,
+    /// Find every name, also those within and across others ("failure" in "heart failure"), instead of the longest ones from
+    /// left to right
+    #[arg(long, conflicts_with = "spans_only")]
+    overlapping: bool,
     /// The form of the output [default: table, with --json jsonl]
     #[arg(long, value_enum)]
     format: Option<Format>,
@@ -114,7 +118,7 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let options = LinkOptions {
         k: usize::from(args.k).max(second.as_ref().map_or(0, |second| second.count)),
         threshold: args.threshold,
-        detect: DetectOptions { unknown_terms: !args.names_only, ..DetectOptions::default() },
+        detect: DetectOptions { unknown_terms: !args.names_only, overlapping: args.overlapping },
     };
     if let Some(prefixes) = &args.xrefs {
         warn_of_unknown(&linker, prefixes)?;
