@@ -109,7 +109,10 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join(name);
         std::fs::write(&path, lines).expect("written");
-        Ok(read(&path, &TextEncoding::default(), text)?.iter().map(|detected| (detected.span.start, detected.span.end)).collect())
+        Ok(read(&path, &TextEncoding::default(), text)?
+            .iter()
+            .map(|detected| (detected.span.start, detected.span.end))
+            .collect())
     }
 
     #[test]

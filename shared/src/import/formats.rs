@@ -39,7 +39,9 @@ impl Format {
         if text.starts_with('<') {
             return Some(match () {
                 () if lower.starts_with("<!doctype html") || lower.starts_with("<html") => Self::Html,
-                () if lower.contains("<rdf:rdf") || lower.contains("owl#") || lower.contains("<ontology") => Self::OwlXml,
+                () if lower.contains("<rdf:rdf") || lower.contains("owl#") || lower.contains("<ontology") => {
+                    Self::OwlXml
+                }
                 () if lower.starts_with("<http") => Self::Turtle,
                 () => Self::Xml,
             });
@@ -48,7 +50,9 @@ impl Format {
             let first = text.lines().next().unwrap_or_default();
             return Some(match () {
                 () if text.contains("\"graphs\"") && !text.starts_with('[') => Self::OboGraphs,
-                () if first.trim_end().ends_with('}') && first.contains("\"id\"") && first.contains("\"name\"") => Self::JsonLines,
+                () if first.trim_end().ends_with('}') && first.contains("\"id\"") && first.contains("\"name\"") => {
+                    Self::JsonLines
+                }
                 () => Self::Json,
             });
         }
@@ -57,7 +61,10 @@ impl Format {
         let is_pubtator = |line: &str| {
             let mut fields = line.splitn(3, '|');
             let id = fields.next().unwrap_or_default();
-            !id.is_empty() && !id.contains(char::is_whitespace) && matches!(fields.next(), Some("t" | "a")) && fields.next().is_some()
+            !id.is_empty()
+                && !id.contains(char::is_whitespace)
+                && matches!(fields.next(), Some("t" | "a"))
+                && fields.next().is_some()
         };
         match () {
             () if first.starts_with("format-version:") || first == "[Term]" => Some(Self::Obo),

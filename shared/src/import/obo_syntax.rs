@@ -61,7 +61,8 @@ pub fn quoted_line(value: &str) -> Option<TextLine<'_>> {
 /// opened at its beginning.
 pub fn unquoted_line(value: &str) -> Option<TextLine<'_>> {
     let value = value.trim();
-    let scope = ["EXACT", "BROAD", "NARROW", "RELATED"].into_iter().filter_map(|scope| value.find(&format!(" {scope}")));
+    let scope =
+        ["EXACT", "BROAD", "NARROW", "RELATED"].into_iter().filter_map(|scope| value.find(&format!(" {scope}")));
     let end = scope.chain(value.find(" [")).chain(value.find(" {")).min().unwrap_or(value.len());
     let (text, rest) = value.split_at_checked(end)?;
     let text = plain(text);
@@ -198,7 +199,11 @@ mod tests {
             (r#""so-called "tick" fever" EXACT []"#, r#"so-called "tick" fever"#, "EXACT []"),
             (r#"""tick" fever" EXACT []"#, r#""tick" fever"#, "EXACT []"),
             (r#""fever "tick"" EXACT []"#, r#"fever "tick""#, "EXACT []"),
-            (r#""A "b" by farmers, with headache." [DEMO:x, Y:1 "z"]"#, r#"A "b" by farmers, with headache."#, r#"[DEMO:x, Y:1 "z"]"#),
+            (
+                r#""A "b" by farmers, with headache." [DEMO:x, Y:1 "z"]"#,
+                r#"A "b" by farmers, with headache."#,
+                r#"[DEMO:x, Y:1 "z"]"#,
+            ),
             (r#""size 5" [large] of it" EXACT []"#, r#"size 5" [large] of it"#, "EXACT []"),
             (r#""a 5" b" [] {source="x"} ! said"#, r#"a 5" b"#, r#"[] {source="x"} ! said"#),
             // What is odd behind the text does not lengthen it.
@@ -275,7 +280,10 @@ mod tests {
     fn cutting_never_adds() {
         for line in small_texts() {
             assert!(plain(&line).len() <= line.len() && identifier(&line).len() <= plain(&line).len().max(line.len()));
-            assert!(quoted_line(&line).is_none_or(|found| found.text.len() + found.rest.len() + 2 <= line.len()), "{line}");
+            assert!(
+                quoted_line(&line).is_none_or(|found| found.text.len() + found.rest.len() + 2 <= line.len()),
+                "{line}"
+            );
         }
     }
 }
