@@ -25,6 +25,9 @@ pub fn unescaped(value: &str) -> String {
     text
 }
 
+/// Quotes in a line that may be the closing one, at most: each is looked at with the rest of the line.
+const MOST_QUOTES: usize = 100;
+
 /// The text of a line and what follows it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct TextLine<'a> {
@@ -44,7 +47,8 @@ pub struct TextLine<'a> {
 pub fn quoted_line(value: &str) -> Option<TextLine<'_>> {
     let inner = value.trim_start().strip_prefix('"')?;
     let mut loose = None;
-    for (count, (at, _)) in unescaped_positions(inner).filter(|(_, c)| *c == '"').enumerate() {
+    let quotes = unescaped_positions(inner).filter(|(_, c)| *c == '"');
+    for (count, (at, _)) in quotes.take(MOST_QUOTES).enumerate() {
         let (text, rest) = (inner.get(..at)?, inner.get(at + 1..)?);
         let line = |mended| TextLine { text: unescaped(text), rest: rest.trim(), mended };
         if is_tail(rest) {
@@ -244,6 +248,15 @@ mod tests {
         assert_eq!(identifier(r"url:http\://a.b/c"), "url:http://a.b/c");
         assert_eq!(tag_and_value("xref: MESH:D1 "), Some(("xref", "MESH:D1")));
         assert_eq!(tag_and_value("no colon"), None);
+    }
+
+    #[test]
+    fn a_line_of_a_million_quotes_takes_linear_time() {
+        let begin = std::time::Instant::now();
+        let line = format!("\"{}", "x\" [ ".repeat(1_000_000));
+        assert!(quoted_line(&line).is_some());
+        // With the rest of the line for each quote it would be 10^12 steps.
+        assert!(begin.elapsed() < std::time::Duration::from_secs(20));
     }
 
     /// Every text of up to five characters over those that matter to the syntax, and some that do not.
