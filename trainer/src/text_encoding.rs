@@ -130,10 +130,13 @@ pub fn decoded(path: &Path, mut raw: Box<dyn BufRead>, encoding: &TextEncoding) 
         )));
     }
     let marked = Encoding::for_bom(&head);
-    if let (None, None, Some(looks)) = (marked, named, unmarked_utf16(&head)) {
+    // Only an encoding of several bytes can be meant where every second one is zero.
+    let refuses = named.is_none_or(|named| named == UTF_8 || named.is_single_byte());
+    if let (None, true, Some(looks)) = (marked, refuses, unmarked_utf16(&head)) {
         let (path, option) = (path.display(), looks.name().to_lowercase());
         return Err(Error::input(format!(
-            "{path}: expected UTF-8, found what looks like {} without a byte order mark; if it is, say --encoding {option}",
+            "{path}: expected {}, found what looks like {} without a byte order mark; if it is, say --encoding {option}",
+            named.unwrap_or(UTF_8).name(),
             looks.name()
         )));
     }
@@ -353,6 +356,10 @@ mod tests {
             let said = read(&bytes, &TextEncoding::default()).expect_err("no mark").to_string();
             assert!(said.contains(name) && said.contains(&format!("--encoding {}", name.to_lowercase())), "{said}");
             assert_eq!(read(&bytes, &named(name)).expect("named"), text);
+            for other in ["utf-8", "windows-1252", "utf-8,windows-1252"] {
+                let said = read(&bytes, &named(other)).expect_err("zeros").to_string();
+                assert!(said.contains(name), "{said}");
+            }
         }
         let said = read(&utf16(text, false, false)[..7], &named("utf-16le")).expect_err("half a letter").to_string();
         assert!(said.contains("a.txt: line 1: expected UTF-16LE"), "{said}");

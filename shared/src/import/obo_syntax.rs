@@ -251,11 +251,11 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_a_million_quotes_takes_linear_time() {
+    fn a_line_of_many_quotes_takes_linear_time() {
         let begin = std::time::Instant::now();
-        let line = format!("\"{}", "x\" [ ".repeat(1_000_000));
+        let line = format!("\"{}", "x\" [ ".repeat(200_000));
         assert!(quoted_line(&line).is_some());
-        // With the rest of the line for each quote it would be 10^12 steps.
+        // With the rest of the line for each quote it would be 10^11 steps.
         assert!(begin.elapsed() < std::time::Duration::from_secs(20));
     }
 
