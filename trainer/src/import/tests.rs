@@ -138,7 +138,7 @@ fn obo_terms_become_concepts_and_the_rest_is_counted() {
         let noted =
             [REPEATED, JOINED, "BROAD synonym left out", "RELATED synonym left out", "[Typedef] stanza left out"];
         assert_eq!(noted.map(|reason| report.noted[reason]), [1; 5]);
-        assert!(report.examples["[Typedef] stanza left out"][0].ends_with("a.obo:39"), "{report:?}");
+        assert!(report.examples["[Typedef] stanza left out"][0].ends_with("a.obo:43"), "{report:?}");
         assert!(report.examples["term with no name"][0].ends_with("a.obo:23 T:3"), "{report:?}");
         let record = std::fs::read_to_string(bench.path("out/import.json")).expect("written");
         assert_eq!(serde_json::from_str::<Report>(&record).expect("a report"), report);

@@ -71,7 +71,7 @@ fn tables_of_spreadsheets_are_read_in_their_encodings() {
         ("csv @cp1252.csv", "--encoding windows-1252"),
         ("csv @bare16.csv", "--encoding utf-16le"),
         ("csv @utf8.csv --encoding windows-1252", "found valid UTF-8"),
-        ("csv @cp1252.csv --encoding shift_jis", "expected Shift_JIS"),
+        ("csv @cp1252.csv --encoding euc-jp", "expected EUC-JP"),
     ] {
         let error = bench.refusal(line).to_string();
         assert!(error.contains(said), "{line}: {error}");
