@@ -45,14 +45,29 @@ pub fn open(path: &Path) -> Result<Box<dyn BufRead>> {
     // niffler refuses input shorter than the longest magic number, which is too short to be compressed.
     let mut head = Vec::new();
     let mut raw = raw;
-    raw.by_ref().take(5).read_to_end(&mut head).map_err(|cause| io_error("reading", path, cause))?;
+    raw.by_ref().take(10).read_to_end(&mut head).map_err(|cause| io_error("reading", path, cause))?;
     if head.len() < 5 {
         return Ok(Box::new(io::Cursor::new(head)));
     }
+    // niffler takes every text that begins with BZ, such as a note on BZD, for bzip2.
+    let is_text = head.starts_with(b"BZ") && !is_bzip2(&head);
     let whole = Box::new(io::Cursor::new(head).chain(raw));
+    if is_text {
+        return Ok(Box::new(BufReader::with_capacity(1 << 16, whole)));
+    }
     let (reader, _) = niffler::get_reader(whole)
         .map_err(|cause| Error::io(format!("reading {}", path.display())).caused_by(cause))?;
     Ok(Box::new(BufReader::with_capacity(1 << 16, reader)))
+}
+
+/// Whether a file begins as bzip2 does: its version and block size, then the mark of a block or of the end.
+fn is_bzip2(head: &[u8]) -> bool {
+    const BLOCK: &[u8] = &[0x31, 0x41, 0x59, 0x26, 0x53, 0x59];
+    const END: &[u8] = &[0x17, 0x72, 0x45, 0x38, 0x50, 0x90];
+    match head {
+        [b'B', b'Z', b'h', b'1'..=b'9', mark @ ..] => mark.starts_with(BLOCK) || mark.starts_with(END),
+        _ => false,
+    }
 }
 
 /// The whole of a text file in UTF-8, or in UTF-16 with a byte order mark.
@@ -224,6 +239,22 @@ pub fn write_jsonl<T: serde::Serialize>(path: &Path, rows: impl IntoIterator<Ite
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_that_begins_like_bzip2_is_a_text() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("note.txt");
+        for text in ["BZD overdose.", "BZh9 is a room.", "BZ", "BZhhhhhhhhhhhhh"] {
+            std::fs::write(&path, text).expect("written");
+            assert_eq!(read_text(&path).expect(text), text);
+        }
+        for content in ["", "fever"] {
+            let mut packer = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::best());
+            packer.write_all(content.as_bytes()).expect("packed");
+            std::fs::write(&path, packer.finish().expect("packed")).expect("written");
+            assert_eq!(read_text(&path).expect("unpacked"), content);
+        }
+    }
 
     #[test]
     fn a_failed_write_leaves_the_old_file_and_nothing_else() {

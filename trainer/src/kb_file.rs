@@ -67,11 +67,15 @@ fn other_form(path: &Path, encoding: &TextEncoding) -> Option<&'static str> {
     }
     let mut head = Vec::new();
     open_text(path, encoding).ok()?.take(formats::HEAD as u64).read_to_end(&mut head).ok()?;
-    let columns = |head: &[u8]| head.split(|byte| *byte == b'\n').next().is_some_and(|line| line.contains(&b',') || line.contains(&b'\t'));
+    let columns = |head: &[u8]| {
+        head.split(|byte| *byte == b'\n').next().is_some_and(|line| line.contains(&b',') || line.contains(&b'\t'))
+    };
     match Format::recognise(&head) {
         Some(Format::JsonLines) => None,
         Some(other) => Some(other.advice()),
-        None if columns(&head) && !head.starts_with(b"{") => Some("what may be a table with columns, which `pel import csv` reads"),
+        None if columns(&head) && !head.starts_with(b"{") => {
+            Some("what may be a table with columns, which `pel import csv` reads")
+        }
         None => None,
     }
 }

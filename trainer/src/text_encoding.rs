@@ -61,7 +61,9 @@ pub fn open_text(path: &Path, encoding: &TextEncoding) -> Result<Box<dyn BufRead
     let raw = open(path)?;
     let [_, _, ..] = encoding.0[..] else { return decoded(path, raw, encoding) };
     if path.as_os_str() == "-" {
-        return Err(Error::input("standard input can be read only once: expected one name for --encoding, found several"));
+        return Err(Error::input(
+            "standard input can be read only once: expected one name for --encoding, found several",
+        ));
     }
     for one in &encoding.0 {
         if is_valid(path, one)? {
@@ -69,7 +71,11 @@ pub fn open_text(path: &Path, encoding: &TextEncoding) -> Result<Box<dyn BufRead
         }
     }
     let names: Vec<&str> = encoding.0.iter().map(|one| one.name()).collect();
-    Err(Error::input(format!("{}: expected a text in {}, found bytes that are in none", path.display(), names.join(" or "))))
+    Err(Error::input(format!(
+        "{}: expected a text in {}, found bytes that are in none",
+        path.display(),
+        names.join(" or ")
+    )))
 }
 
 /// The whole of a text.
@@ -89,8 +95,15 @@ pub fn whole(path: &Path, mut text: Box<dyn BufRead>) -> Result<String> {
     text.read_to_end(&mut bytes).map_err(|cause| read_error(path, cause))?;
     String::from_utf8(bytes).map_err(|error| {
         let (at, bytes) = (error.utf8_error().valid_up_to(), error.as_bytes());
-        let line = 1 + bytes.iter().take(at).filter(|byte| **byte == b'\n').count();
-        Error::input(format!("{}: line {line}: {}", path.display(), not_utf8(bytes, at, "")))
+        let before = bytes.get(..at).unwrap_or_default();
+        let line = before.iter().filter(|byte| **byte == b'\n').count();
+        let begin = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        let line_bytes = bytes.get(begin..).unwrap_or_default();
+        Error::input(format!(
+            "{}: {}",
+            path.display(),
+            not_utf8(line_bytes, at - begin, &format!("of line {}", line + 1))
+        ))
     })
 }
 
@@ -112,13 +125,18 @@ pub fn decoded(path: &Path, mut raw: Box<dyn BufRead>, encoding: &TextEncoding) 
     let named = encoding.0.first().copied();
     if let Some(what) = no_text(&head) {
         let path = path.display();
-        return Err(Error::input(format!("{path}: expected a text, found {what}; save it as plain text, CSV or OBO first")));
+        return Err(Error::input(format!(
+            "{path}: expected a text, found {what}; save it as plain text, CSV or OBO first"
+        )));
     }
     let marked = Encoding::for_bom(&head);
-    if let (None, None, Some(looks)) = (marked, named, unmarked_utf16(&head)) {
+    // Only an encoding of several bytes can be meant where every second one is zero.
+    let refuses = named.is_none_or(|named| named == UTF_8 || named.is_single_byte());
+    if let (None, true, Some(looks)) = (marked, refuses, unmarked_utf16(&head)) {
         let (path, option) = (path.display(), looks.name().to_lowercase());
         return Err(Error::input(format!(
-            "{path}: expected UTF-8, found what looks like {} without a byte order mark; if it is, say --encoding {option}",
+            "{path}: expected {}, found what looks like {} without a byte order mark; if it is, say --encoding {option}",
+            named.unwrap_or(UTF_8).name(),
             looks.name()
         )));
     }
@@ -328,14 +346,20 @@ mod tests {
         let error = read(bytes, &TextEncoding::default()).expect_err("no UTF-8");
         assert_eq!(error.kind(), Kind::Input);
         let said = error.to_string();
-        assert!(said.contains("a.txt: line 1: expected UTF-8, found the byte 0x96 at byte 7"), "{said}");
+        assert!(said.contains("a.txt: expected UTF-8, found the byte 0x96 at byte 7 of line 1"), "{said}");
         assert!(said.contains("--encoding windows-1252"), "{said}");
+        let said = read(b"one\nFi\xe8vre\n", &TextEncoding::default()).expect_err("no UTF-8").to_string();
+        assert!(said.contains("found the byte 0xE8 at byte 2 of line 2"), "{said}");
         let text = "Fever in ticks, 38.5 C.\n";
         for (big, name) in [(false, "UTF-16LE"), (true, "UTF-16BE")] {
             let bytes = utf16(text, big, false);
             let said = read(&bytes, &TextEncoding::default()).expect_err("no mark").to_string();
             assert!(said.contains(name) && said.contains(&format!("--encoding {}", name.to_lowercase())), "{said}");
             assert_eq!(read(&bytes, &named(name)).expect("named"), text);
+            for other in ["utf-8", "windows-1252", "utf-8,windows-1252"] {
+                let said = read(&bytes, &named(other)).expect_err("zeros").to_string();
+                assert!(said.contains(name), "{said}");
+            }
         }
         let said = read(&utf16(text, false, false)[..7], &named("utf-16le")).expect_err("half a letter").to_string();
         assert!(said.contains("a.txt: line 1: expected UTF-16LE"), "{said}");

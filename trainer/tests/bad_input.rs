@@ -239,3 +239,70 @@ fn one_file_and_a_folder_hold_the_same_bundle() {
     let cut = said(pel(&["inspect", &one]));
     assert!(cut.code == Some(4) && cut.err.contains("cut short"), "{}", cut.err);
 }
+
+#[test]
+fn notes_in_other_encodings_are_read_or_named_and_the_others_linked() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let notes = folder.path().join("notes");
+    std::fs::create_dir(&notes).expect("a folder");
+    let text = "Sjögren: fever.\n";
+    let utf16: Vec<u8> = std::iter::once(0xfeff).chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+    std::fs::write(notes.join("utf8.txt"), text).expect("written");
+    std::fs::write(notes.join("utf16.txt"), &utf16).expect("written");
+    std::fs::write(notes.join("bare16.txt"), &utf16[2..]).expect("written");
+    std::fs::write(notes.join("cp1252.txt"), b"Sj\xf6gren: fever.\n").expect("written");
+    std::fs::write(notes.join("word.txt"), b"PK\x03\x04 a file of Word").expect("written");
+    let (input, out) = (notes.display().to_string(), folder.path().join("out"));
+    let link = |more: &[&str]| {
+        let _ = std::fs::remove_dir_all(&out);
+        let out = out.display().to_string();
+        let mut args = vec!["link", "--bundle", bundle(), &input, "--names-only", "--format", "brat", "--out", &out];
+        args.extend(more);
+        said(pel(&args))
+    };
+    let linked = |name: &str| std::fs::read_to_string(out.join(format!("{name}.ann"))).unwrap_or_default();
+    let done = link(&[]);
+    assert_eq!(done.code, Some(3), "{}", done.err);
+    assert!(done.err.contains("3 of 5 notes cannot be read"), "{}", done.err);
+    for (name, why) in [
+        ("cp1252.txt", "expected UTF-8, found the byte 0xF6 at byte 2 of line 1"),
+        ("bare16.txt", "--encoding utf-16le"),
+        ("word.txt", "a ZIP archive"),
+    ] {
+        assert!(done.err.lines().any(|line| line.contains(name) && line.contains(why)), "{name}: {}", done.err);
+    }
+    // Offsets count the characters of the text, whatever its bytes.
+    for name in ["utf8", "utf16"] {
+        assert!(linked(name).contains(" 9 14\tfever"), "{name}: {}", linked(name));
+    }
+    let done = link(&["--encoding", "utf-8,windows-1252"]);
+    assert!(done.err.contains("word.txt") && !done.err.contains("cp1252.txt"), "{}", done.err);
+    for name in ["utf8", "utf16", "cp1252"] {
+        assert!(linked(name).contains(" 9 14\tfever"), "{name}: {}", linked(name));
+    }
+    let done = link(&["--encoding", "utf-7"]);
+    assert!(done.code == Some(2) && done.err.contains("expected an encoding such as"), "{}", done.err);
+}
+
+#[test]
+fn a_table_of_another_form_is_named_by_the_index() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("bundle");
+    for (name, text, expected) in [
+        ("a.obo", "format-version: 1.2\n\n[Term]\nid: T:1\nname: fever\n", "`pel import obo` reads"),
+        ("a.csv", "id,name\n1,fever\n", "`pel import csv` reads"),
+        ("a.owl", "<?xml version=\"1.0\"?>\n<rdf:RDF>\n</rdf:RDF>\n", "an ontology in OWL"),
+    ] {
+        let kb = folder.path().join(name);
+        std::fs::write(&kb, text).expect("written");
+        let done = index(&kb, &out, &[]);
+        assert!(done.code == Some(3) && done.err.contains(expected) && done.err.contains(name), "{}", done.err);
+        assert!(!out.exists());
+    }
+    let kb = folder.path().join("kb.jsonl");
+    std::fs::write(&kb, b"{\"id\": \"D1\", \"name\": \"Sj\xf6gren\"}\n").expect("written");
+    let done = index(&kb, &out, &[]);
+    assert!(done.err.contains("line 1: expected UTF-8") && done.err.contains("--encoding"), "{}", done.err);
+    let done = index(&kb, &out, &["--encoding", "windows-1252"]);
+    assert_eq!(done.code, Some(0), "{}", done.err);
+}

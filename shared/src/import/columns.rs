@@ -59,7 +59,9 @@ impl Role {
                 "concept_synonym_name",
                 "title",
             ],
-            Self::Synonyms => &["synonyms", "synonym", "aliases", "alias", "other_names", "alternative_names", "alt_names"],
+            Self::Synonyms => {
+                &["synonyms", "synonym", "aliases", "alias", "other_names", "alternative_names", "alt_names"]
+            }
             Self::Types => &["types", "type", "semantic_types", "semantic_type", "sty", "domain_id"],
             Self::TypeIds => &["type_ids", "type_id", "tui", "tuis"],
             Self::Definition => &["definition", "definitions", "description", "def"],
@@ -294,8 +296,25 @@ impl Places {
 
 /// Marks of a preferred name, in small letters: MedCAT's `P`, UMLS's TS, STT, ISPREF and TTY, and plain words.
 const PREFERRED: [&str; 19] = [
-    "p", "y", "yes", "t", "true", "1", "pref", "preferred", "preferred name", "preferred term", "preferredterm",
-    "preferred_name", "preferred_term", "pf", "pt", "pn", "mh", "main", "primary",
+    "p",
+    "y",
+    "yes",
+    "t",
+    "true",
+    "1",
+    "pref",
+    "preferred",
+    "preferred name",
+    "preferred term",
+    "preferredterm",
+    "preferred_name",
+    "preferred_term",
+    "pf",
+    "pt",
+    "pn",
+    "mh",
+    "main",
+    "primary",
 ];
 
 /// Whether a mark says that its name is the preferred one. With `marks`, those alone do, in any case; else the usual ones do,
@@ -346,7 +365,10 @@ mod tests {
         let names = header(&["CUI", "Concept Name", "name_status", "Semantic-Type", "more"]);
         let places = Places::find(&names, &Columns::default()).expect("they are there");
         let (concept, mark) = places.concept(&["C1", "fever", "P", "Sign", "x"], "|");
-        assert_eq!((concept.id.as_str(), concept.name.as_str(), &concept.types[..]), ("C1", "fever", &["Sign".into()][..]));
+        assert_eq!(
+            (concept.id.as_str(), concept.name.as_str(), &concept.types[..]),
+            ("C1", "fever", &["Sign".into()][..])
+        );
         assert_eq!((mark, places.uses(4)), (Some("P"), false));
         let said: Vec<_> = places.other_names.iter().map(|(role, name)| (role.word(), name.as_str())).collect();
         assert_eq!(said, [("id", "CUI"), ("name", "Concept Name"), ("types", "Semantic-Type")]);
@@ -363,7 +385,10 @@ mod tests {
         let of = |given: &[(Role, Column)]| Places::numbered(3, &columns(given)).map_err(|error| error.to_string());
         let places = of(&[(Role::Id, Numbered(3)), (Role::Name, Numbered(1))]).expect("they are there");
         let (concept, _) = places.concept(&["fever|pyrexia", "x", "R50"], "|");
-        assert_eq!((concept.id.as_str(), concept.name.as_str(), concept.synonyms.join("+")), ("R50", "fever", "pyrexia".into()));
+        assert_eq!(
+            (concept.id.as_str(), concept.name.as_str(), concept.synonyms.join("+")),
+            ("R50", "fever", "pyrexia".into())
+        );
         assert!(places.is_header(&["Name", "x", "CUI"]) && !places.is_header(&["Name", "x", "C1"]));
         for (given, said) in [
             (&[(Role::Id, Numbered(1))][..], "the column of name"),

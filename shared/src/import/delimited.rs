@@ -5,8 +5,8 @@ use super::columns::{Places, is_preferred};
 use super::concepts::tidied;
 use super::merging::ConceptTable;
 use super::report::Report;
-use super::rows::{Row, Rows, cells_of};
 pub use super::rows::{BAD_QUOTE, LONGEST_ROW, Quoting};
+use super::rows::{Row, Rows, cells_of};
 use super::{Input, not_utf8};
 use crate::error::{Error, Result};
 use std::rc::Rc;
@@ -208,9 +208,11 @@ pub fn read(input: Input<'_>, layout: &Layout, table: &mut ConceptTable, report:
         let Some(places) = &places else { continue };
         if cells.len() != width {
             let (found, of) = (cells.len(), if headed { "as in the header" } else { "as in the first row" });
-            let open = |cell: &&str| cell.starts_with('"');
+            let open = |cell: &&str| cell.contains('"');
             let hint = match layout.quoting(delimiter) {
-                Quoting::Cells if cells.iter().any(|cell| open(cell)) => " (for quoted cells over several lines see --quotes)",
+                Quoting::Cells if cells.iter().any(|cell| open(cell)) => {
+                    " (for quoted cells over several lines see --quotes)"
+                }
                 _ => "",
             };
             refuse(RAGGED, format!("line {line}: expected {width} fields {of}, found {found}{hint}"))?;
@@ -256,7 +258,10 @@ mod tests {
     }
 
     fn names(concepts: &[Concept]) -> Vec<String> {
-        concepts.iter().map(|concept| format!("{}={}", concept.id, concept.names().collect::<Vec<_>>().join("/"))).collect()
+        concepts
+            .iter()
+            .map(|concept| format!("{}={}", concept.id, concept.names().collect::<Vec<_>>().join("/")))
+            .collect()
     }
 
     fn numbered(columns: &[(Role, usize)]) -> Layout {
@@ -299,8 +304,11 @@ mod tests {
         let text = "cui,name,name_status\nC1,renal failure,A\nC2,tick fever,A\nC1,kidney failure,P\n\
             C1,failure of kidneys|RF,A\nC2,Colorado tick fever,P\nC3,cough,A\nC3,tussis,A\n";
         let (concepts, report) = read_with("a.csv", text, &Layout::default()).expect("readable");
-        let expected =
-            ["C1=kidney failure/renal failure/failure of kidneys/RF", "C2=Colorado tick fever/tick fever", "C3=cough/tussis"];
+        let expected = [
+            "C1=kidney failure/renal failure/failure of kidneys/RF",
+            "C2=Colorado tick fever/tick fever",
+            "C3=cough/tussis",
+        ];
         assert_eq!(names(&concepts), expected);
         assert_eq!(report.noted[JOINED], 4);
         let layout = Layout { preferred: vec!["a".into()], ..Layout::default() };
@@ -320,11 +328,17 @@ mod tests {
         let (concepts, report) = read_with("MRCONSO.RRF", text, &layout).expect("readable");
         assert_eq!((concepts.len(), report.noted[OTHER_DELIMITER]), (2, 1));
         let layout = numbered(&[(Role::Id, 1), (Role::Name, 2)]);
-        assert_eq!(names(&read_with("a.csv", "R50,fever\nR05,cough", &layout).expect("readable").0), ["R50=fever", "R05=cough"]);
+        assert_eq!(
+            names(&read_with("a.csv", "R50,fever\nR05,cough", &layout).expect("readable").0),
+            ["R50=fever", "R05=cough"]
+        );
         let said = read_with("a.csv", "id,name\nR05,cough", &layout).expect_err("a header").to_string();
         assert!(said.contains("a.csv: line 1: expected a row") && said.contains("--header"), "{said}");
         let with_header = Layout { header: true, ..layout.clone() };
-        assert_eq!(names(&read_with("a.csv", "code,text\nR05,cough", &with_header).expect("readable").0), ["R05=cough"]);
+        assert_eq!(
+            names(&read_with("a.csv", "code,text\nR05,cough", &with_header).expect("readable").0),
+            ["R05=cough"]
+        );
         let said = read_with("a.csv", "R50,fever\nR05", &layout).expect_err("ragged").to_string();
         assert!(said.ends_with("line 2: expected 2 fields as in the first row, found 1"), "{said}");
     }
@@ -343,7 +357,8 @@ mod tests {
             let said = read_with("CONCEPT.csv", &csv, &layout).expect_err("an open quote").to_string();
             assert!(said.contains("CONCEPT.csv: line 2: a quote is opened in this row"), "{said}");
         }
-        let said = read_with("a.tsv", "id\tname\n1\t\"two\nlines\"\n", &Layout::default()).expect_err("cut").to_string();
+        let said =
+            read_with("a.tsv", "id\tname\n1\t\"two\nlines\"\n", &Layout::default()).expect_err("cut").to_string();
         assert!(said.contains("line 3: expected 2 fields"), "{said}");
         let layout = Layout { quoting: Some(Quoting::Csv), ..Layout::default() };
         let (concepts, _) = read_with("a.tsv", "id\tname\n1\t\"two\nlines\"\n", &layout).expect("readable");
@@ -355,7 +370,10 @@ mod tests {
         let layout = Layout { longest_row: 1 << 20, skip_bad: true, ..Layout::default() };
         let endless = format!("id,name\n1,fever\n2,\"{}", "word\n".repeat(1 << 19));
         let said = read_with("a.csv", &endless, &layout).expect_err("too long").to_string();
-        assert!(said.starts_with("a.csv: line 3: the row is longer than 1 MiB") && said.contains("--max-row"), "{said}");
+        assert!(
+            said.starts_with("a.csv: line 3: the row is longer than 1 MiB") && said.contains("--max-row"),
+            "{said}"
+        );
         let long = format!("id,name\n1,{}\n", "x".repeat(2 << 20));
         let said = read_with("a.csv", &long, &layout).expect_err("too long").to_string();
         assert!(said.contains("line 2 is longer than 1 MiB"), "{said}");
@@ -363,7 +381,8 @@ mod tests {
 
     #[test]
     fn blank_rows_of_spreadsheets_are_no_rows() {
-        let (concepts, report) = read_with("a.csv", "id,name\nR50,fever\n,\n, \n", &Layout::default()).expect("readable");
+        let (concepts, report) =
+            read_with("a.csv", "id,name\nR50,fever\n,\n, \n", &Layout::default()).expect("readable");
         assert_eq!((names(&concepts), report.skipped_in_all()), (vec!["R50=fever".into()], 0));
     }
 }

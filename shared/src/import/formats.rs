@@ -39,16 +39,20 @@ impl Format {
         if text.starts_with('<') {
             return Some(match () {
                 () if lower.starts_with("<!doctype html") || lower.starts_with("<html") => Self::Html,
-                () if lower.contains("<rdf:rdf") || lower.contains("owl#") || lower.contains("<ontology") => Self::OwlXml,
+                () if lower.contains("<rdf:rdf") || lower.contains("owl#") || lower.contains("<ontology") => {
+                    Self::OwlXml
+                }
                 () if lower.starts_with("<http") => Self::Turtle,
                 () => Self::Xml,
             });
         }
         if text.starts_with('{') || text.starts_with('[') && !text.starts_with("[Term]") && is_json_list(text) {
-            let first = text.lines().next().unwrap_or_default();
+            // An object a line, even if it is cut or has other fields: its reader says what is missing.
+            let is_line = text.starts_with('{') && text.lines().next().is_some_and(|first| first.trim() != "{");
+            let is_graphs = text.starts_with('{') && lower.contains("\"graphs\"") && !lower.starts_with("{\"id\"");
             return Some(match () {
-                () if text.contains("\"graphs\"") && !text.starts_with('[') => Self::OboGraphs,
-                () if first.trim_end().ends_with('}') && first.contains("\"id\"") && first.contains("\"name\"") => Self::JsonLines,
+                () if is_graphs => Self::OboGraphs,
+                () if is_line => Self::JsonLines,
                 () => Self::Json,
             });
         }
@@ -57,7 +61,10 @@ impl Format {
         let is_pubtator = |line: &str| {
             let mut fields = line.splitn(3, '|');
             let id = fields.next().unwrap_or_default();
-            !id.is_empty() && !id.contains(char::is_whitespace) && matches!(fields.next(), Some("t" | "a")) && fields.next().is_some()
+            !id.is_empty()
+                && !id.contains(char::is_whitespace)
+                && matches!(fields.next(), Some("t" | "a"))
+                && fields.next().is_some()
         };
         match () {
             () if first.starts_with("format-version:") || first == "[Term]" => Some(Self::Obo),
@@ -119,6 +126,10 @@ mod tests {
             ("<http://a> <http://b> <http://c> .", Some(Format::Turtle)),
             ("{\n  \"graphs\" : [ {", Some(Format::OboGraphs)),
             ("{\"id\": \"1\", \"name\": \"a\"}\n", Some(Format::JsonLines)),
+            ("{\"graphs\": [{\"nodes\": []}]}", Some(Format::OboGraphs)),
+            ("{\"id\": \"1\"}", Some(Format::JsonLines)),
+            ("{\"id\": \"1\", \"name\": \"cu", Some(Format::JsonLines)),
+            ("{\n  \"id\": \"1\"}", Some(Format::Json)),
             ("[\n{\"id\": \"1\"}]", Some(Format::Json)),
             ("12|t|Fever in ticks\n12|a|None.\n", Some(Format::Pubtator)),
             ("id,name\n1,a\n", None),

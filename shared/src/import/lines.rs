@@ -198,7 +198,8 @@ mod tests {
     #[test]
     fn a_byte_that_is_not_utf8_is_named() {
         let mut reader = &b"one\nFi\xe8vre"[..];
-        let said = for_each_line("a.txt", &mut reader, &mut || Ok(()), |_, _| Ok(())).expect_err("no UTF-8").to_string();
+        let said =
+            for_each_line("a.txt", &mut reader, &mut || Ok(()), |_, _| Ok(())).expect_err("no UTF-8").to_string();
         assert!(said.contains("a.txt: line 2: expected UTF-8, found the byte 0xE8 at byte 2 of the line"), "{said}");
         assert!(said.contains("--encoding"), "{said}");
     }

@@ -44,10 +44,8 @@ impl Input<'_> {
 #[must_use]
 pub fn not_utf8(bytes: &[u8], at: usize, of: &str) -> String {
     let byte = bytes.get(at).copied().unwrap_or_default();
-    let of = format!("{at} {of}");
     format!(
-        "expected UTF-8, found the byte 0x{byte:02X} at byte {} (name the encoding, for example --encoding windows-1252, or convert the file)",
-        of.trim_end()
+        "expected UTF-8, found the byte 0x{byte:02X} at byte {at} {of} (name the encoding, for example --encoding windows-1252, or convert the file)"
     )
 }
 

@@ -2,8 +2,8 @@
 
 use super::concepts::{Concepts, tidied};
 use super::merging::{JOINED, OTHER_DEFINITION, join};
-use super::obo_synonyms::{Synonym, SynonymTypes};
 pub use super::obo_synonyms::{Scope, SynonymChoice};
+use super::obo_synonyms::{Synonym, SynonymTypes};
 use super::obo_syntax::{identifier, plain, quoted_line, tag_and_value, unquoted_line};
 use super::obo_types::types_of;
 use super::report::Report;
@@ -59,7 +59,13 @@ impl Term {
     }
 
     /// Takes in one line of the stanza.
-    fn read(&mut self, (tag, value): (&str, &str), reading: &Reading<'_>, report: &mut Report, place: &dyn Fn() -> String) {
+    fn read(
+        &mut self,
+        (tag, value): (&str, &str),
+        reading: &Reading<'_>,
+        report: &mut Report,
+        place: &dyn Fn() -> String,
+    ) {
         let concept = &mut self.concept;
         let example = || format!("{}: {value}", place());
         match tag {

@@ -66,8 +66,20 @@ impl SynonymChoice {
 
 /// Word beginnings in a type's name or description that say: this is no name of the term.
 const WITHDRAWN: [&str; 14] = [
-    "exclud", "deprecat", "obsolet", "discard", "withdraw", "remov", "misspel", "misspelt", "misnomer", "incorrect",
-    "erroneous", "wrong", "dubious", "retired",
+    "exclud",
+    "deprecat",
+    "obsolet",
+    "discard",
+    "withdraw",
+    "remov",
+    "misspel",
+    "misspelt",
+    "misnomer",
+    "incorrect",
+    "erroneous",
+    "wrong",
+    "dubious",
+    "retired",
 ];
 
 /// The same for the numbers of the OBO Metadata Ontology, where a file does not describe them: dubious, misspelling, misnomer.
@@ -217,15 +229,17 @@ mod tests {
     fn withdrawn_names_are_taken_only_if_asked_for() {
         let types = types();
         let mut choice = SynonymChoice::of(&[Scope::Exact]);
-        let why = |value: &str, choice: &SynonymChoice| {
-            Synonym::read("synonym", value, &types).expect(value).refused(choice)
-        };
+        let why =
+            |value: &str, choice: &SynonymChoice| Synonym::read("synonym", value, &types).expect(value).refused(choice);
         assert_eq!(why(r#""a" EXACT EXCLUDE []"#, &choice).as_deref(), Some("synonym of type EXCLUDE left out"));
         assert_eq!(why(r#""a" NARROW []"#, &choice).as_deref(), Some("NARROW synonym left out"));
         assert_eq!(why(r#""a" EXACT ABBREVIATION []"#, &choice), None);
         choice.with_types.insert("exclude".into());
         choice.without_types.insert("abbreviation".into());
         assert_eq!(why(r#""a" EXACT EXCLUDE []"#, &choice), None);
-        assert_eq!(why(r#""a" EXACT ABBREVIATION []"#, &choice).as_deref(), Some("synonym of type ABBREVIATION left out"));
+        assert_eq!(
+            why(r#""a" EXACT ABBREVIATION []"#, &choice).as_deref(),
+            Some("synonym of type ABBREVIATION left out")
+        );
     }
 }

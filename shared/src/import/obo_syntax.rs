@@ -25,6 +25,9 @@ pub fn unescaped(value: &str) -> String {
     text
 }
 
+/// Quotes in a line that may be the closing one, at most: each is looked at with the rest of the line.
+const MOST_QUOTES: usize = 100;
+
 /// The text of a line and what follows it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct TextLine<'a> {
@@ -44,7 +47,8 @@ pub struct TextLine<'a> {
 pub fn quoted_line(value: &str) -> Option<TextLine<'_>> {
     let inner = value.trim_start().strip_prefix('"')?;
     let mut loose = None;
-    for (count, (at, _)) in unescaped_positions(inner).filter(|(_, c)| *c == '"').enumerate() {
+    let quotes = unescaped_positions(inner).filter(|(_, c)| *c == '"');
+    for (count, (at, _)) in quotes.take(MOST_QUOTES).enumerate() {
         let (text, rest) = (inner.get(..at)?, inner.get(at + 1..)?);
         let line = |mended| TextLine { text: unescaped(text), rest: rest.trim(), mended };
         if is_tail(rest) {
@@ -61,7 +65,8 @@ pub fn quoted_line(value: &str) -> Option<TextLine<'_>> {
 /// opened at its beginning.
 pub fn unquoted_line(value: &str) -> Option<TextLine<'_>> {
     let value = value.trim();
-    let scope = ["EXACT", "BROAD", "NARROW", "RELATED"].into_iter().filter_map(|scope| value.find(&format!(" {scope}")));
+    let scope =
+        ["EXACT", "BROAD", "NARROW", "RELATED"].into_iter().filter_map(|scope| value.find(&format!(" {scope}")));
     let end = scope.chain(value.find(" [")).chain(value.find(" {")).min().unwrap_or(value.len());
     let (text, rest) = value.split_at_checked(end)?;
     let text = plain(text);
@@ -198,7 +203,11 @@ mod tests {
             (r#""so-called "tick" fever" EXACT []"#, r#"so-called "tick" fever"#, "EXACT []"),
             (r#"""tick" fever" EXACT []"#, r#""tick" fever"#, "EXACT []"),
             (r#""fever "tick"" EXACT []"#, r#"fever "tick""#, "EXACT []"),
-            (r#""A "b" by farmers, with headache." [DEMO:x, Y:1 "z"]"#, r#"A "b" by farmers, with headache."#, r#"[DEMO:x, Y:1 "z"]"#),
+            (
+                r#""A "b" by farmers, with headache." [DEMO:x, Y:1 "z"]"#,
+                r#"A "b" by farmers, with headache."#,
+                r#"[DEMO:x, Y:1 "z"]"#,
+            ),
             (r#""size 5" [large] of it" EXACT []"#, r#"size 5" [large] of it"#, "EXACT []"),
             (r#""a 5" b" [] {source="x"} ! said"#, r#"a 5" b"#, r#"[] {source="x"} ! said"#),
             // What is odd behind the text does not lengthen it.
@@ -241,6 +250,15 @@ mod tests {
         assert_eq!(tag_and_value("no colon"), None);
     }
 
+    #[test]
+    fn a_line_of_many_quotes_takes_linear_time() {
+        let begin = std::time::Instant::now();
+        let line = format!("\"{}", "x\" [ ".repeat(200_000));
+        assert!(quoted_line(&line).is_some());
+        // With the rest of the line for each quote it would be 10^11 steps.
+        assert!(begin.elapsed() < std::time::Duration::from_secs(20));
+    }
+
     /// Every text of up to five characters over those that matter to the syntax, and some that do not.
     fn small_texts() -> Vec<String> {
         let mut texts = vec![String::new()];
@@ -275,7 +293,10 @@ mod tests {
     fn cutting_never_adds() {
         for line in small_texts() {
             assert!(plain(&line).len() <= line.len() && identifier(&line).len() <= plain(&line).len().max(line.len()));
-            assert!(quoted_line(&line).is_none_or(|found| found.text.len() + found.rest.len() + 2 <= line.len()), "{line}");
+            assert!(
+                quoted_line(&line).is_none_or(|found| found.text.len() + found.rest.len() + 2 <= line.len()),
+                "{line}"
+            );
         }
     }
 }

@@ -75,9 +75,33 @@ fn hollow_tops(terms: &[Term], above: &mut [Vec<usize>]) -> Vec<bool> {
 
 /// Words that name a hierarchy, or anything at all, and no kind of thing.
 const HOLLOW: [&str; 27] = [
-    "all", "anything", "category", "class", "classes", "concept", "concepts", "ct", "entities", "entity", "everything", "item",
-    "node", "object", "of", "ontology", "owl", "root", "taxonomy", "term", "terminology", "terms", "the", "thesaurus", "thing",
-    "top", "vocabulary",
+    "all",
+    "anything",
+    "category",
+    "class",
+    "classes",
+    "concept",
+    "concepts",
+    "ct",
+    "entities",
+    "entity",
+    "everything",
+    "item",
+    "node",
+    "object",
+    "of",
+    "ontology",
+    "owl",
+    "root",
+    "taxonomy",
+    "term",
+    "terminology",
+    "terms",
+    "the",
+    "thesaurus",
+    "thing",
+    "top",
+    "vocabulary",
 ];
 
 /// Upper ontologies, whose terms (entity, continuant ...) stand above those of every field.
@@ -90,12 +114,15 @@ fn says_nothing(term: &Term) -> bool {
     if UPPER.iter().any(|upper| upper.eq_ignore_ascii_case(prefix)) {
         return true;
     }
-    let own = [Some(prefix), term.source.as_deref(), term.namespace.as_deref()].map(|name| name.unwrap_or_default().to_lowercase());
+    let own = [Some(prefix), term.source.as_deref(), term.namespace.as_deref()]
+        .map(|name| name.unwrap_or_default().to_lowercase());
     let name = term.concept.name.to_lowercase();
     let mut words = name.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).peekable();
     words.peek().is_some()
         && words.clone().any(|word| HOLLOW.contains(&word))
-        && words.all(|word| HOLLOW.contains(&word) || own.iter().any(|own| own.len() > 1 && word.starts_with(own)) || word == "snomed")
+        && words.all(|word| {
+            HOLLOW.contains(&word) || own.iter().any(|own| own.len() > 1 && word.starts_with(own)) || word == "snomed"
+        })
 }
 
 /// For each term those without parents that are reached from it, depth first, first parents first; somewhat more than a

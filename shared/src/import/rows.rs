@@ -78,7 +78,8 @@ impl Row {
     /// # Errors
     /// The column of a cell that is not UTF-8, from 1, its bytes, and the byte in it.
     pub fn texts(&self) -> std::result::Result<Vec<&str>, (usize, &[u8], usize)> {
-        let text = |at| std::str::from_utf8(self.cell(at)).map_err(|error| (at + 1, self.cell(at), error.valid_up_to()));
+        let text =
+            |at| std::str::from_utf8(self.cell(at)).map_err(|error| (at + 1, self.cell(at), error.valid_up_to()));
         (0..self.len()).map(text).collect()
     }
 }
@@ -306,7 +307,10 @@ mod tests {
         assert!(found[0].1[1].contains("line 1: in column 2"), "{found:?}");
         assert_eq!(found[1], (2, vec!["2".into(), "fever".into()]));
         let said = |text: &str| rows(text, b',', Quoting::Csv, 100).expect_err(text).to_string();
-        assert!(said("x,y\n1,\"a\n2,b\n3,say \"c\"\n").contains("a.csv: line 2: a quote is opened in this row and closed in the midst of a cell in line 4"));
+        assert!(
+            said("x,y\n1,\"a\n2,b\n3,say \"c\"\n")
+                .contains("a.csv: line 2: a quote is opened in this row and closed in the midst of a cell in line 4")
+        );
         assert!(said("x,y\n1,\"a\n2,b\n").contains("a.csv: line 2: a quote is opened in this row and never closed"));
         let long = format!("x,y\n1,\"{}", "word\n".repeat(40));
         assert!(said(&long).contains("a.csv: line 2: the row is longer than"));
@@ -316,10 +320,7 @@ mod tests {
     fn quotes_are_letters_in_tables_with_tabs() {
         let text = "1\t\"edoxaban\n2\t30GX1/2\"\n3\tstatus \"Deceased\"\n4\t\"fever\"\n5\t\"5\"\" long\"\n6\t\"\n7\t\"a\"b\"\n";
         let names: Vec<_> = read(text, b'\t', Quoting::Cells).into_iter().map(|(_, row)| row[1].clone()).collect();
-        assert_eq!(
-            names,
-            ["\"edoxaban", "30GX1/2\"", "status \"Deceased\"", "fever", "5\" long", "\"", "\"a\"b\""]
-        );
+        assert_eq!(names, ["\"edoxaban", "30GX1/2\"", "status \"Deceased\"", "fever", "5\" long", "\"", "\"a\"b\""]);
         let bare: Vec<_> = read(text, b'\t', Quoting::None).into_iter().map(|(_, row)| row[1].clone()).collect();
         assert_eq!((bare[3].as_str(), bare[4].as_str()), ("\"fever\"", "\"5\"\" long\""));
     }

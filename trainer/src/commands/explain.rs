@@ -2,8 +2,8 @@
 
 use super::index::ScorerChoice;
 use super::link::{RankerArgs, link, linker};
-use crate::device::{DeviceArgs, Work};
 use crate::bundles;
+use crate::device::{DeviceArgs, Work};
 use crate::tables::table;
 use crate::text_encoding::{EncodingArgs, read_text_in};
 use clap::Args;

@@ -365,7 +365,9 @@ mod tests {
     fn a_column_is_a_name_or_a_number() {
         assert_eq!(part_and_column("id=1"), Ok((Role::Id, Column::Numbered(1))));
         assert_eq!(part_and_column("type_ids=Semantic Type"), Ok((Role::TypeIds, "Semantic Type".into())));
-        for (wrong, said) in [("id", "PART=COLUMN"), ("colour=1", "one of id, name"), ("id=0", "from 1"), ("id=", "none")] {
+        for (wrong, said) in
+            [("id", "PART=COLUMN"), ("colour=1", "one of id, name"), ("id=0", "from 1"), ("id=", "none")]
+        {
             assert!(part_and_column(wrong).expect_err(wrong).contains(said), "{wrong}");
         }
     }

@@ -87,7 +87,8 @@ pub fn read(
 ) -> Result<()> {
     let (mut mentions, mut seen) = (BTreeMap::new(), HashSet::new());
     output.write("documents.jsonl", |out| {
-        let mut reader = Reader { encoding, splits, prefix, out, report, seen: HashSet::new(), mentions: BTreeMap::new() };
+        let mut reader =
+            Reader { encoding, splits, prefix, out, report, seen: HashSet::new(), mentions: BTreeMap::new() };
         for file in files {
             reader.file(file, counter)?;
         }

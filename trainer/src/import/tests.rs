@@ -2,13 +2,16 @@
 
 mod contexts;
 mod corpora;
+mod encodings;
+mod ontologies;
 mod tables;
 mod tac;
 
 use super::{ImportArgs, import, pubtator};
 use clap::{CommandFactory, Parser};
 use pel_shared::error::{Error, Kind, Result};
-use pel_shared::import::concepts::{CONCEPTS, DUPLICATE, REPEATED};
+use pel_shared::import::concepts::{CONCEPTS, REPEATED};
+use pel_shared::import::merging::JOINED;
 use pel_shared::import::{obo, report::Report};
 use pel_shared::kb::Concept;
 use std::path::PathBuf;
@@ -122,18 +125,20 @@ fn obo_terms_become_concepts_and_the_rest_is_counted() {
         let concepts = bench.concepts();
         assert_eq!(concepts.iter().map(|concept| concept.id.as_str()).collect::<Vec<_>>(), ["T:1", "T:2", "T:5"]);
         let fever = &concepts[1];
-        assert_eq!((fever.name.as_str(), &fever.synonyms[..]), ("fever", &["pyrexia".to_owned()][..]));
+        assert_eq!((fever.name.as_str(), fever.synonyms.join("+")), ("fever", "pyrexia+fever again".into()));
         assert_eq!(fever.definition.as_deref(), Some("Body \"heat\" above normal, measured: 38 C."));
         assert_eq!(fever.xrefs, ["T:9", "MESH:D005334"]);
         assert_eq!(fever.sources, ["T"]);
         // The top is of its own type, as what is under it; a term that stands alone has the file's namespace.
         let types: Vec<_> = concepts.iter().map(|concept| concept.types.join("+")).collect();
         assert_eq!(types, ["sign or symptom", "sign or symptom", "tiny things"]);
-        let skipped = ["term with no name", "term with no id", DUPLICATE, obo::OBSOLETE, obo::NO_TAG, obo::NOT_QUOTED];
-        assert_eq!(skipped.map(|reason| report.skipped(reason)), [1; 6]);
-        assert_eq!(report.skipped_in_all(), 6);
-        let noted = [REPEATED, "BROAD synonym left out", "RELATED synonym left out", "[Typedef] stanza left out"];
-        assert_eq!(noted.map(|reason| report.noted[reason]), [1; 4]);
+        let skipped = ["term with no name", "term with no id", obo::OBSOLETE, obo::NO_TAG, obo::NOT_QUOTED];
+        assert_eq!(skipped.map(|reason| report.skipped(reason)), [1; 5]);
+        assert_eq!(report.skipped_in_all(), 5);
+        let noted =
+            [REPEATED, JOINED, "BROAD synonym left out", "RELATED synonym left out", "[Typedef] stanza left out"];
+        assert_eq!(noted.map(|reason| report.noted[reason]), [1; 5]);
+        assert!(report.examples["[Typedef] stanza left out"][0].ends_with("a.obo:43"), "{report:?}");
         assert!(report.examples["term with no name"][0].ends_with("a.obo:23 T:3"), "{report:?}");
         let record = std::fs::read_to_string(bench.path("out/import.json")).expect("written");
         assert_eq!(serde_json::from_str::<Report>(&record).expect("a report"), report);
@@ -148,9 +153,9 @@ fn obo_options_and_several_files() {
         bench.import("obo @a.obo @b.obo --scopes exact,related,broad --source S --type Sign").expect("readable");
     let concepts = bench.concepts();
     assert_eq!(concepts.iter().map(|concept| concept.name.as_str()).collect::<Vec<_>>()[3..], ["chill"]);
-    assert_eq!(concepts[1].synonyms, ["pyrexia", "heat", "hot flush"]);
+    assert_eq!(concepts[1].synonyms, ["pyrexia", "heat", "hot flush", "fever again", "other"]);
     assert!(concepts.iter().all(|concept| concept.types == ["Sign"] && concept.sources == ["S"]));
-    assert_eq!(report.skipped(DUPLICATE), 2);
+    assert_eq!(report.noted[JOINED], 2);
     // Without --type, a parent in another file counts.
     bench.import("obo @a.obo @b.obo").expect("readable");
     assert_eq!(

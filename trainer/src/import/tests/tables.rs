@@ -2,7 +2,8 @@
 
 use super::Bench;
 use pel_shared::error::Kind;
-use pel_shared::import::concepts::{CONCEPTS, DUPLICATE};
+use pel_shared::import::concepts::CONCEPTS;
+use pel_shared::import::merging::JOINED;
 use pel_shared::import::{delimited, jsonl};
 
 #[test]
@@ -20,9 +21,10 @@ fn json_lines_name_their_faults_or_are_counted() {
         let error = bench.refusal("jsonl @a.jsonl");
         assert!(error.to_string().contains(&format!("a.jsonl: line 4: {said}")), "{error}");
         let report = bench.import("jsonl @a.jsonl --skip-bad --type Sign").expect("readable");
-        assert_eq!((report.kept(CONCEPTS), report.skipped(jsonl::BAD_LINE), report.skipped(DUPLICATE)), (1, 1, 1));
+        assert_eq!((report.kept(CONCEPTS), report.skipped(jsonl::BAD_LINE), report.noted[JOINED]), (1, 1, 1));
         assert!(report.examples[jsonl::BAD_LINE][0].contains(said), "{report:?}");
-        assert_eq!(bench.concepts()[0].types, ["Sign"]);
+        let concept = &bench.concepts()[0];
+        assert_eq!((concept.types.join("+"), concept.synonyms.join("+")), ("Sign".into(), "twice".into()));
     }
     let bench = Bench::new(&[("a.jsonl", b"{\"id\":\"1\"}\n"), ("empty.jsonl", b"")]);
     let said = bench.refusal("jsonl @a.jsonl --skip-bad").to_string();
@@ -59,7 +61,7 @@ fn tables_are_read_by_their_header() {
     }
     assert_eq!(bench.import("csv @open.csv --no-quotes").expect("readable").kept(CONCEPTS), 2);
     std::fs::remove_dir_all(bench.path("out")).expect("removed");
-    let said = bench.refusal("csv @c.csv").to_string();
+    let said = bench.refusal("csv @c.csv --delimiter ,").to_string();
     assert!(said.contains(r#"c.csv: no column "id"; the columns are "id;name""#), "{said}");
 }
 
@@ -79,7 +81,10 @@ fn bad_rows_name_their_line_or_are_counted() {
     ]);
     for (line, said) in [
         ("csv @three.csv", "three.csv: line 3: expected 2 fields as in the header, found 3"),
-        ("csv @utf8.csv", "utf8.csv: line 3: expected UTF-8, found another encoding in field 2"),
+        (
+            "csv @utf8.csv",
+            "utf8.csv: line 3: expected UTF-8, found the byte 0xFF at byte 4 of field 2 (name the encoding, for example --encoding windows-1252, or convert the file)",
+        ),
         ("csv @id.csv", "id.csv: line 3: the concept has no id"),
         ("csv @blank.csv", "blank.csv: line 6: expected 2 fields as in the header, found 1"),
     ] {
@@ -89,6 +94,78 @@ fn bad_rows_name_their_line_or_are_counted() {
     let report = bench.import("csv @blank.csv --skip-bad").expect("readable");
     assert!(report.examples[delimited::SEVERAL_LINES][0].ends_with("blank.csv:3, 2 lines"), "{report:?}");
     let report = bench.import("csv @all.csv --skip-bad").expect("readable");
-    let skipped = [delimited::RAGGED, delimited::NOT_UTF8, "no id", DUPLICATE].map(|reason| report.skipped(reason));
-    assert_eq!((report.kept(CONCEPTS), skipped, report.skipped_in_all()), (2, [2, 1, 1, 1], 5));
+    let skipped = [delimited::RAGGED, delimited::NOT_UTF8, "no id"].map(|reason| report.skipped(reason));
+    assert_eq!((report.kept(CONCEPTS), skipped, report.skipped_in_all(), report.noted[JOINED]), (2, [2, 1, 1], 4, 1));
+    assert_eq!(bench.concepts()[0].synonyms, ["twice"]);
+}
+
+#[test]
+fn a_row_for_each_name_gives_one_concept_over_several_files() {
+    let bench = Bench::new(&[
+        (
+            "a.csv",
+            b"cui,name,name_status,type_ids\nC1,renal failure,A,T047\nC2,tick fever,A,T047\nC1,kidney failure,P,T047\n",
+        ),
+        ("b.tsv", b"concept_id\tconcept_synonym_name\nC2\tmountain fever\nC1\tRF\n"),
+    ]);
+    let report = bench.import("csv @a.csv @b.tsv").expect("readable");
+    let names: Vec<_> = bench.concepts().iter().map(|concept| concept.names().collect::<Vec<_>>().join("/")).collect();
+    assert_eq!(names, ["kidney failure/renal failure/RF", "tick fever/mountain fever"]);
+    assert_eq!((report.kept(CONCEPTS), report.noted[JOINED]), (2, 3));
+    assert!(report.examples[delimited::OTHER_NAME][0].ends_with("a.csv: \"cui\" for id"), "{report:?}");
+    bench.import("csv @a.csv --preferred-marks a").expect("readable");
+    assert_eq!(bench.concepts()[0].name, "renal failure");
+}
+
+#[test]
+fn options_say_the_columns_quotes_and_limits() {
+    let bench = Bench::new(&[
+        ("a.rrf", b"C1|ENG|P|fever|\nC1|ENG|S|\"pyrexia|\n"),
+        ("b.tsv", b"id\tname\n1\t\"two\nlines\"\n"),
+        ("head.csv", b"a,b\n1,fever\n"),
+        ("long.csv", format!("id,name\n1,\"{}", "x\n".repeat(1 << 20)).as_bytes()),
+    ]);
+    bench.import("csv @a.rrf --columns id=1,name=4,preferred=3").expect("readable");
+    assert_eq!(bench.concepts()[0].names().collect::<Vec<_>>(), ["fever", "\"pyrexia"]);
+    bench.import("csv @b.tsv --quotes").expect("readable");
+    assert_eq!(bench.concepts()[0].name, "two lines");
+    bench.import("csv @head.csv --columns id=1,name=2 --header").expect("readable");
+    assert_eq!(bench.concepts().len(), 1);
+    bench.import("csv @head.csv --columns id=a,name=b").expect("readable");
+    std::fs::remove_dir_all(bench.path("out")).expect("removed");
+    let said = bench.refusal("csv @b.tsv").to_string();
+    assert!(
+        said.contains("b.tsv: line 2: expected 2 fields") || said.contains("b.tsv: line 3: expected 2 fields"),
+        "{said}"
+    );
+    let said = bench.refusal("csv @long.csv --max-row 1 --skip-bad").to_string();
+    assert!(said.contains("long.csv: line 2: the row is longer than 1 MiB") && said.contains("--max-row"), "{said}");
+}
+
+#[test]
+fn a_file_of_another_form_is_named_with_what_reads_it() {
+    let obo = "format-version: 1.2\n\n[Term]\nid: T:1\nname: fever\n";
+    let bench = Bench::new(&[
+        ("a.obo", obo.as_bytes()),
+        ("a.owl", b"<?xml version=\"1.0\"?>\n<rdf:RDF xmlns:owl=\"http://www.w3.org/2002/07/owl#\">\n</rdf:RDF>\n"),
+        ("a.json", b"{\n  \"graphs\": []\n}\n"),
+        ("a.jsonl", b"{\"id\":\"1\",\"name\":\"fever\"}\n"),
+        ("a.xlsx", b"PK\x03\x04........"),
+        ("a.7z", b"7z\xbc\xaf\x27\x1c........"),
+    ]);
+    for (line, said) in [
+        ("csv @a.obo", "which `pel import obo` reads"),
+        ("jsonl @a.obo", "which `pel import obo` reads"),
+        ("obo @a.owl", "an ontology in OWL, which PEL does not read"),
+        ("jsonl @a.owl", "robot convert"),
+        ("obo @a.json", "OBO Graphs JSON"),
+        ("obo @a.jsonl", "which `pel import jsonl` reads"),
+        ("csv @a.jsonl", "which `pel import jsonl` reads"),
+        ("csv @a.xlsx", "a ZIP archive"),
+        ("obo @a.7z", "PEL unpacks gzip, bzip2, xz and zstd"),
+    ] {
+        let error = bench.refusal(line);
+        assert!(error.kind() == Kind::Input && error.to_string().contains(said), "{line}: {error}");
+    }
+    assert_eq!(bench.import("obo @a.obo").expect("readable").kept(CONCEPTS), 1);
 }
