@@ -42,8 +42,11 @@ fn weights_that_are_not_finite_are_refused_wherever_they_are_loaded() {
         json["files"]["model.safetensors"]["blake3"] = blake3::hash(&weights).to_hex().as_str().into();
         std::fs::write(bench.path("bundle/manifest.json"), sealed(&json)).expect("written");
         std::fs::write(bench.path("note.txt"), "fever").expect("written");
+        let settings = serde_json::json!({"view": json["view"], "reduction": json["encoder"]["reduction"]});
+        std::fs::write(bench.path("encoder/pel.json"), settings.to_string()).expect("written");
         bench.refuses(&[
             ("inspect @bundle", 4, &words),
+            ("compact @encoder --kb @kb.jsonl --device cpu --out @small", 4, &words),
             ("link --bundle @bundle --device cpu @note.txt", 4, &words),
             ("explain --bundle @bundle --text fever --mention fever", 4, &words),
             ("index --kb @kb.jsonl --encoder @bundle --device cpu --out @new", 4, &words),

@@ -18,7 +18,9 @@ use crate::train::{Snapshot, write_file, write_folder};
 use crate::{bundles, kb_file};
 use clap::Args;
 use pel_shared::bert::Precision as BertPrecision;
+use pel_shared::biencoder::TowerBytes;
 use pel_shared::bundle::names;
+use pel_shared::cpu::Tower;
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::kb::Concept;
 use pel_shared::tokens::Tokens;
@@ -84,6 +86,10 @@ pub fn run(args: &CompactArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let folders: Vec<&str> = if tied { vec![""] } else { TOWERS.into() };
     let tokenizer = bundles::map(&args.model.join(folders[0]).join(names::TOKENIZER))?;
     let tokens = Tokens::from_bytes(&tokenizer)?;
+    for folder in &folders {
+        let from = args.model.join(folder);
+        check_tower(&from, &tokens).context(|| from.display().to_string())?;
+    }
     let projection = match args.dim {
         None => None,
         Some(dim) => Some(project(args, &settings, tied, dim, device)?),
@@ -181,6 +187,16 @@ fn used(args: &CompactArgs, tokens: &Tokens, least: u32) -> Result<Vec<bool>> {
 fn texts(concept: &Concept) -> impl Iterator<Item = &str> {
     let more = concept.types.iter().chain(&concept.definition).map(String::as_str);
     concept.names().chain(more)
+}
+
+/// Reads a tower as `pel link` would, and so finds what it would refuse: rows are taken from the file as it is.
+fn check_tower(folder: &Path, tokens: &Tokens) -> Result<()> {
+    let map = |name: &str| bundles::map(&folder.join(name));
+    let (config, weights) = (map(names::CONFIG)?, map(names::WEIGHTS)?);
+    let projection = folder.join(names::PROJECTION);
+    let projection = projection.exists().then(|| bundles::map(&projection)).transpose()?;
+    let bytes = TowerBytes { config: &config, weights: &weights, projection: projection.as_deref() };
+    Tower::from_bytes(bytes, tokens).map(drop)
 }
 
 fn write_tower(

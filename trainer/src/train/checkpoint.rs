@@ -100,8 +100,8 @@ impl State {
                     return Err(Error::artifact(format!("{STATE} has been altered: its digest differs")));
                 }
                 let found = infos(folder)?;
-                let names = files.keys().chain(found.keys());
-                if let Some(name) = names.into_iter().find(|name| files.get(*name) != found.get(*name)) {
+                let mut names = files.keys().chain(found.keys());
+                if let Some(name) = names.find(|name| files.get(*name) != found.get(*name)) {
                     let what = match (files.get(name), found.get(name)) {
                         (Some(_), None) => "is missing".to_owned(),
                         (Some(expected), Some(found)) if expected.bytes != found.bytes => {
