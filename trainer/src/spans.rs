@@ -231,7 +231,6 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join(name);
         std::fs::write(&path, lines).expect("written");
-<<<<<<< HEAD
         read(&path, &TextEncoding::default(), text)
     }
 
@@ -247,12 +246,6 @@ mod tests {
             found.pieces().iter().map(|piece| piece.of(text).expect("it fits").to_owned()).collect::<Vec<_>>().join("|")
         };
         spans.mentions.iter().map(pieces).collect()
-=======
-        Ok(read(&path, &TextEncoding::default(), text)?
-            .iter()
-            .map(|detected| (detected.span.start, detected.span.end))
-            .collect())
->>>>>>> tables
     }
 
     #[test]
