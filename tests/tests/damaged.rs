@@ -116,7 +116,7 @@ fn use_it(parts: Parts) -> Result<usize> {
         for overlapping in [false, true] {
             let detect = DetectOptions { overlapping, ..DetectOptions::default() };
             let options = LinkOptions { detect, ..LinkOptions::default() };
-            let given = vec![Detected { span: Span::new(0, 2), origin: Origin::Given }];
+            let given = vec![Detected::new(Span::new(0, 2), Origin::Given)];
             let mentions =
                 if overlapping { linker.detect(text, &options) } else { join(given, linker.detect(text, &options)) };
             for link in link(&linker, text, mentions, &options)? {
