@@ -78,7 +78,7 @@ struct Row {
 /// If a line has another form, a span lies outside the text, or the text under it is another one: the line is named.
 pub fn read(path: &Path, encoding: &TextEncoding, text: &str) -> Result<Spans> {
     let offsets = Offsets::new(text);
-    let brat = path.extension().is_some_and(|extension| extension == "ann");
+    let brat = is_brat(path);
     let mut spans = Spans::default();
     let mut seen: HashMap<Vec<Span>, Vec<String>> = HashMap::new();
     for_each_line_in(path, encoding, |number, line| {
@@ -100,6 +100,13 @@ pub fn read(path: &Path, encoding: &TextEncoding, text: &str) -> Result<Spans> {
     })?;
     spans.mentions.sort_unstable();
     Ok(spans)
+}
+
+/// Whether a file is BRAT standoff by its name, packed or not.
+fn is_brat(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    let packed = [".gz", ".xz", ".zst"].iter().find_map(|ending| name.strip_suffix(ending));
+    packed.unwrap_or(&name).ends_with(".ann")
 }
 
 fn json_row(line: &str) -> Result<Option<Row>> {
@@ -253,6 +260,7 @@ mod tests {
         let text = "😷 has fever"; // the emoji: 4 bytes, 1 code point, 2 UTF-16 units
         for (name, lines) in [
             ("a.ann", "T1\tSign 6 11\tfever\nR1\tx Arg1:T1\n#1\tnote T1\tx\n"),
+            ("A.ANN.gz", "\u{feff}T1\tSign 6 11\r\n"),
             ("a.jsonl", "{\"start\": 6, \"end\": 11, \"text\": \"fever\"}\n\n"),
             ("b.jsonl", "{\"start\": 9, \"end\": 14, \"unit\": \"bytes\"}"),
             ("c.jsonl", "{\"start\": 7, \"end\": 12, \"unit\": \"utf16\"}"),

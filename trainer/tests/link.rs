@@ -132,6 +132,13 @@ fn a_discontinuous_mention_is_linked_by_its_fragments() {
     assert!(says("note.ann: line 2") && says("note.ann: line 3"), "{}", done.err);
     assert!(says("1 x mention with several annotations (linked once)"), "{}", done.err);
 
+    // One mention alone is explained alike.
+    let line = ["explain", "--bundle", bundle(), "--file", &note, "--span", "20:24;0:5", "--json"];
+    let explained = said(pel(&line));
+    let explained: serde_json::Value = serde_json::from_str(&explained.out).expect("JSON");
+    assert_eq!((&explained["mention"], &explained["candidates"][0]["id"]), (&"Chest pain".into(), &"D2".into()));
+    assert_eq!(explained["fragments"][1]["start"], 20);
+
     // What BRAT gets can be read again, and says the same.
     let brat = run("brat").out;
     assert!(brat.starts_with("T1\tSign 0 5;20 24\tChest pain\nN1\tReference T1 KB:D2\tchest pain\n"), "{brat}");

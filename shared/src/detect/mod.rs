@@ -495,9 +495,8 @@ mod tests {
         let joined = join(vec![given], vec![at(0, 6), at(11, 20), at(21, 35), at(10, 12)]);
         let spans: Vec<_> = joined.iter().map(|detected| (detected.span.start, detected.span.end)).collect();
         assert_eq!(spans, [(0, 6), (7, 35), (11, 20)]);
-        assert_eq!(Detected::of_pieces(vec![Span::new(3, 5), Span::new(0, 3)], Origin::Given), {
-            Some(Detected::new(Span::new(0, 5), Origin::Given))
-        });
+        let touching = Detected::of_pieces(vec![Span::new(3, 5), Span::new(0, 3)], Origin::Given);
+        assert_eq!(touching, Some(Detected::new(Span::new(0, 5), Origin::Given)));
         assert_eq!(Detected::of_pieces(Vec::new(), Origin::Given), None);
     }
 }

@@ -14,7 +14,7 @@ use pel_shared::error::{Error, Result};
 use pel_shared::linker::{Link, LinkOptions, Linker, Met, Prepared};
 use pel_shared::nil::Decision;
 use pel_shared::report::Named;
-use pel_shared::text::Span;
+use pel_shared::text::{Span, text_of};
 use pel_shared::tokens::Cut;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -42,7 +42,7 @@ pub struct ExplainArgs {
     /// The mention: its first occurrence in the text
     #[arg(long, required_unless_present = "span", conflicts_with = "span")]
     mention: Option<String>,
-    /// The mention, as START:END in bytes
+    /// The mention, as START:END in bytes; one in fragments as START:END;START:END
     #[arg(long)]
     span: Option<String>,
     /// Candidates to show
@@ -86,6 +86,8 @@ struct Shown {
 #[derive(Serialize)]
 struct Explained<'a> {
     span: Span,
+    #[serde(skip_serializing_if = "<[Span]>::is_empty")]
+    fragments: &'a [Span],
     mention: &'a str,
     tokens: Vec<String>,
     cut: Cut,
@@ -105,14 +107,14 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         (None, Some(file)) => read_text_in(file, &args.encoding.get())?,
         (None, None) => return Err(Error::input("expected --text or --file")),
     };
-    let span = span(args, &text)?;
+    let given = mention(args, &text)?;
     let opened = device.open(Work::Short)?;
     let linker = linker(&args.bundle, bundles::open(&args.bundle)?, args.scorer, &opened)?;
     let second = args.second.open(&opened)?;
     let k = usize::from(args.k).max(second.as_ref().map_or(0, |second| second.count));
     let options = LinkOptions { k, threshold: args.threshold, ..LinkOptions::default() };
-    let given = vec![Detected::new(span, Origin::Given)];
-    let mut links = link(&linker, &text, given.clone(), &options)?;
+    let words = text_of(&text, given.pieces())?;
+    let mut links = link(&linker, &text, vec![given.clone()], &options)?;
     let before = links.first().cloned();
     if let Some(second) = &second {
         second.rerank(&linker, &text, &mut links)?;
@@ -121,7 +123,7 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     // Before those that are not shown are gone: the ranker has seen them too.
     let first_stage = first_stage(&linker, link, &before)?;
     link.truncate(usize::from(args.k));
-    let prepared = linker.prepare(&text, given)?;
+    let prepared = linker.prepare(&text, vec![given.clone()])?;
     let ids = prepared.sequences().first().map_or(Vec::new(), |encoded| encoded.ids.clone());
     let tokens: Vec<String> = ids.iter().map(|id| linker.bundle().tokens.token(*id)).collect();
     let met = met(&linker, &prepared, link)?;
@@ -137,8 +139,9 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
             spelling: spelling.as_ref().and_then(|parts| parts.get(at)).copied(),
         });
         let explained = Explained {
-            span,
-            mention: &text[span.start..span.end],
+            span: given.span,
+            fragments: &given.fragments,
+            mention: &words,
             tokens,
             cut: link.cut,
             decision: link.decision,
@@ -150,7 +153,8 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         println!("{}", line.map_err(|cause| Error::io("encoding JSON").caused_by(cause))?);
         return Ok(());
     }
-    println!("Mention   {:?}, bytes {}..{}", &text[span.start..span.end], span.start, span.end);
+    let places: Vec<String> = given.pieces().iter().map(|piece| format!("{}..{}", piece.start, piece.end)).collect();
+    println!("Mention   {words:?}, bytes {}", places.join(" and "));
     println!("Tokens    {} ({})", tokens.join(" "), tokens.len());
     if let Some(cut) = cut_words(link.cut) {
         println!("Cut       {cut}");
@@ -188,18 +192,26 @@ fn print_candidates(met: &[Met], link: &Link, first_stage: Option<&FirstStage>, 
     println!("{table}");
 }
 
-fn span(args: &ExplainArgs, text: &str) -> Result<Span> {
+/// The mention that is asked for.
+fn mention(args: &ExplainArgs, text: &str) -> Result<Detected> {
     if let Some(mention) = &args.mention {
         let start =
             text.find(mention).ok_or_else(|| Error::input(format!("{mention:?} does not stand in the text")))?;
-        return Ok(Span::new(start, start + mention.len()));
+        let span = Span::new(start, start + mention.len());
+        span.of(text)?;
+        return Ok(Detected::new(span, Origin::Given));
     }
     let given = args.span.as_deref().unwrap_or_default();
-    let numbers = given.split_once(':').and_then(|(start, end)| Some((start.parse().ok()?, end.parse().ok()?)));
-    let (start, end) = numbers.ok_or_else(|| Error::input(format!("--span: expected START:END, found {given:?}")))?;
-    let span = Span::new(start, end);
-    span.of(text)?;
-    Ok(span)
+    let piece = |piece: &str| {
+        let numbers = piece.split_once(':').and_then(|(start, end)| Some((start.parse().ok()?, end.parse().ok()?)));
+        let (start, end) =
+            numbers.ok_or_else(|| Error::input(format!("--span: expected START:END, found {piece:?}")))?;
+        let span = Span::new(start, end);
+        span.of(text)?;
+        Ok(span)
+    };
+    let pieces = given.split(';').map(piece).collect::<Result<Vec<Span>>>()?;
+    Detected::of_pieces(pieces, Origin::Given).ok_or_else(|| Error::input("--span: expected START:END, found nothing"))
 }
 
 /// Encodes the mention and the texts of each candidate again, to say which of them met it.
