@@ -184,14 +184,18 @@ pub fn recover(target: &Path) -> Result<()> {
     })
 }
 
-/// As [`recover`], for a folder that was new or empty when the killed process began: the files that it has moved there are taken away
-/// again, so that the folder is empty as before.
+/// As [`recover`], but takes away again what was moved by a killed process that was to write the file `record`: a command that begins
+/// with a new or empty folder leaves it so, and can be run again.
 ///
 /// # Errors
 /// As [`recover`].
-pub fn withdraw(target: &Path) -> Result<()> {
+pub fn withdraw(target: &Path, record: &str) -> Result<()> {
     settle(target, |folder| {
-        for step in steps(folder)? {
+        let steps = steps(folder)?;
+        if !steps.contains(&Step::Move(record.to_owned())) {
+            return finish(target, folder);
+        }
+        for step in steps {
             let Step::Move(name) = step else { continue };
             let file = target.join(&name);
             if file.is_file() {
@@ -359,11 +363,20 @@ mod tests {
             let folder = pending.folder.clone();
             let all = steps(&folder).expect("planned");
             all[..done].iter().try_for_each(|step| apply(step, root.path(), &folder)).expect("done");
-            assert!(withdraw(root.path()).is_err(), "it lives");
+            assert!(withdraw(root.path(), "a").is_err(), "it lives");
             drop(pending);
-            withdraw(root.path()).expect("taken away");
+            withdraw(root.path(), "a").expect("taken away");
             assert!(entries(root.path()).expect("listed").is_empty(), "{done} moved");
         }
+    }
+
+    #[test]
+    fn files_of_another_command_are_not_taken_away() {
+        let (root, pending, plan) = planned();
+        pending.announce(&plan).expect("written");
+        drop(pending);
+        withdraw(root.path(), "export.json").expect("finished");
+        is_after(root.path());
     }
 
     #[test]
