@@ -101,18 +101,63 @@ fn a_row_finds_itself_with_a_score_of_one_and_none_is_higher() {
     }
 }
 
+/// Rows with one value that is no number are refused when an index is built.
+fn refuses_broken_rows(precision: Precision, hnsw: Option<HnswOptions>) {
+    let ids: Vec<ConceptId> = (0..200).map(ConceptId).collect();
+    for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+        let mut vectors = random(200 * 8, 4);
+        vectors[3 * 8 + 1] = value;
+        let said =
+            Index::build(&vectors, &ids, &info(200, 8, precision, Score::Dot, hnsw)).expect_err("broken").to_string();
+        let expected =
+            format!("the vectors of an index: expected finite numbers, found {value} at position 25, 1 of 1600");
+        assert!(said.starts_with(&expected), "{precision:?}: {said}");
+    }
+}
+
 #[test]
-fn what_is_no_number_comes_last() {
-    let mut vectors = random(200 * 8, 4);
-    vectors[3 * 8] = f32::NAN;
-    vectors[5 * 8 + 7] = f32::INFINITY;
+fn rows_that_are_no_numbers_are_refused_and_such_queries_find_some() {
     let concepts: Vec<u32> = (0..200).collect();
     for precision in [Precision::F32, Precision::Int8, Precision::Int4] {
-        let index = index(&vectors, &concepts, &info(200, 8, precision, Score::Dot, None));
-        let query = random(8, 2);
-        let found = names(&index.search(&query, 100)[0]);
-        assert!(!found.contains(&3), "{precision:?}");
+        refuses_broken_rows(precision, None);
+        let index = index(&random(200 * 8, 4), &concepts, &info(200, 8, precision, Score::Dot, None));
         assert_eq!(index.search(&[f32::NAN; 8], 5)[0].len(), 5, "{precision:?}");
+    }
+}
+
+#[test]
+fn scores_that_are_no_numbers_come_last() {
+    let mut vectors = random(200 * 8, 4);
+    // Finite values whose products with the query are infinite, one above and one below: their sum is no number.
+    vectors[3 * 8..3 * 8 + 2].copy_from_slice(&[f32::MAX, f32::MAX]);
+    let concepts: Vec<u32> = (0..200).collect();
+    let index = index(&vectors, &concepts, &info(200, 8, Precision::F32, Score::Dot, None));
+    let query = [4.0, -4.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+    assert!(!names(&index.search(&query, 100)[0]).contains(&3));
+}
+
+#[test]
+fn numbers_in_a_file_that_are_not_finite_are_refused_by_section() {
+    let ids: Vec<ConceptId> = (0..20).map(ConceptId).collect();
+    for (precision, name) in [(Precision::F32, "values"), (Precision::Int8, "scales"), (Precision::Int4, "scales")] {
+        let info = info(20, 8, precision, Score::Dot, None);
+        let whole = Bytes::from(Index::build(&random(20 * 8, 4), &ids, &info).expect("in order"));
+        let container = Container::<IndexInfo>::read(FORMAT, &whole, Check::Checksums).expect("whole");
+        let bodies: Vec<(&str, Vec<u8>)> = container
+            .names()
+            .map(|own| {
+                let mut body = container.section(own).expect("there").to_vec();
+                if own == name {
+                    body[8..12].copy_from_slice(&f32::NAN.to_le_bytes());
+                }
+                (own, body)
+            })
+            .collect();
+        let sections: Vec<(&str, &[u8])> = bodies.iter().map(|(name, body)| (*name, &body[..])).collect();
+        let broken = Bytes::from(container::write(FORMAT, &info, &sections).expect("it can be written"));
+        let said = Index::from_bytes(&broken, Check::Checksums).err().expect("refused").to_string();
+        let expected = format!("the index: `{name}`: expected finite numbers, found NaN at position 2, 1 of");
+        assert!(said.starts_with(&expected), "{said}");
     }
 }
 
@@ -208,15 +253,12 @@ fn graphs_of_no_row_and_of_few_are_searched() {
 }
 
 #[test]
-fn broken_rows_and_queries_go_through_a_graph() {
-    let mut vectors = random(200 * 8, 4);
-    vectors[3 * 8] = f32::NAN;
-    vectors[5 * 8 + 7] = f32::INFINITY;
+fn queries_that_are_no_numbers_go_through_a_graph() {
     let concepts: Vec<u32> = (0..200).collect();
     for precision in [Precision::F32, Precision::Int8, Precision::Int4] {
         let hnsw = Some(HnswOptions::default());
-        let index = index(&vectors, &concepts, &info(200, 8, precision, Score::Dot, hnsw));
-        assert!(!names(&index.search(&random(8, 2), 50)[0]).contains(&3), "{precision:?}");
+        refuses_broken_rows(precision, hnsw);
+        let index = index(&random(200 * 8, 4), &concepts, &info(200, 8, precision, Score::Dot, hnsw));
         assert_eq!(index.search(&[f32::NAN; 8], 5)[0].len(), 5, "{precision:?}");
     }
 }

@@ -80,7 +80,8 @@ pub fn run(args: &ExportCorpusArgs, json: bool) -> Result<()> {
 /// # Errors
 /// If the corpus or the knowledge base cannot be read, the output folder is not empty, or it cannot be written.
 pub fn export(args: &ExportCorpusArgs) -> Result<Report> {
-    crate::import::commit::recover(&args.out)?;
+    // What a killed export has moved into its new folder is not kept: this one begins anew.
+    crate::import::commit::withdraw(&args.out, "export.json")?;
     // A world or a document of an earlier export would be read with those of this one.
     check_new_folder(&args.out)?;
     let kb = args.kb.clone().unwrap_or_else(|| args.corpus.join("kb.jsonl"));

@@ -103,7 +103,11 @@ fn finish(target: &Path, folder: &Path) -> Result<()> {
         apply(&step, target, folder)?;
     }
     sync_folder(target)?;
-    // What is done need not be done again, so the plan goes first.
+    discard(folder)
+}
+
+/// Removes a hidden folder, the plan first: what it says need not be done again.
+fn discard(folder: &Path) -> Result<()> {
     let plan = folder.join(PLAN);
     fs::remove_file(&plan).map_err(|cause| io_error("removing", &plan, cause))?;
     fs::remove_dir_all(folder).map_err(|cause| io_error("removing", folder, cause))
@@ -172,6 +176,42 @@ fn hidden(target: &Path) -> Vec<PathBuf> {
 /// # Errors
 /// If a living process is moving files into the folder, or a file cannot be moved or removed.
 pub fn recover(target: &Path) -> Result<()> {
+    settle(target, |folder| {
+        finish(target, folder)?;
+        let target = target.display();
+        eprintln!("{target}: an earlier command was stopped while it put its files there; that is finished now");
+        Ok(())
+    })
+}
+
+/// As [`recover`], but takes away again what was moved by a killed process that was to write the file `record`: a command that begins
+/// with a new or empty folder leaves it so, and can be run again.
+///
+/// # Errors
+/// As [`recover`].
+pub fn withdraw(target: &Path, record: &str) -> Result<()> {
+    settle(target, |folder| {
+        let steps = steps(folder)?;
+        if !steps.contains(&Step::Move(record.to_owned())) {
+            return finish(target, folder);
+        }
+        for step in steps {
+            let Step::Move(name) = step else { continue };
+            let file = target.join(&name);
+            if file.is_file() {
+                fs::remove_file(&file).map_err(|cause| io_error("removing", &file, cause))?;
+            }
+            // Folders that hold something else stay.
+            let above = Path::new(&name).ancestors().skip(1).filter(|above| !above.as_os_str().is_empty());
+            above.for_each(|above| drop(fs::remove_dir(target.join(above))));
+        }
+        discard(folder)
+    })
+}
+
+/// Calls `end` with each hidden folder of a process that was killed while it did what it had planned, and removes those of others that
+/// were killed.
+fn settle(target: &Path, end: impl Fn(&Path) -> Result<()>) -> Result<()> {
     for folder in hidden(target) {
         let planned = folder.join(PLAN).exists();
         let lock = match File::open(folder.join(LOCK)) {
@@ -187,13 +227,7 @@ pub fn recover(target: &Path) -> Result<()> {
             }
         };
         match lock.try_lock() {
-            Ok(()) if planned => {
-                finish(target, &folder)?;
-                let target = target.display();
-                eprintln!(
-                    "{target}: an earlier command was stopped while it put its files there; that is finished now"
-                );
-            }
+            Ok(()) if planned => end(&folder)?,
             Ok(()) => {
                 let _ = fs::remove_dir_all(&folder);
             }
@@ -316,6 +350,33 @@ mod tests {
                 is_after(root.path());
             }
         }
+    }
+
+    #[test]
+    fn what_a_killed_process_has_moved_can_be_taken_away_again() {
+        for done in 0..=3 {
+            let root = tempfile::tempdir().expect("a folder");
+            let pending = Pending::new(root.path()).expect("made");
+            let names = ["a", "sub/b", "sub/deep/c"].map(str::to_owned);
+            names.iter().for_each(|name| put(&pending.place(name), "after"));
+            pending.announce(&Plan { files: names.to_vec(), stale: Vec::new() }).expect("written");
+            let folder = pending.folder.clone();
+            let all = steps(&folder).expect("planned");
+            all[..done].iter().try_for_each(|step| apply(step, root.path(), &folder)).expect("done");
+            assert!(withdraw(root.path(), "a").is_err(), "it lives");
+            drop(pending);
+            withdraw(root.path(), "a").expect("taken away");
+            assert!(entries(root.path()).expect("listed").is_empty(), "{done} moved");
+        }
+    }
+
+    #[test]
+    fn files_of_another_command_are_not_taken_away() {
+        let (root, pending, plan) = planned();
+        pending.announce(&plan).expect("written");
+        drop(pending);
+        withdraw(root.path(), "export.json").expect("finished");
+        is_after(root.path());
     }
 
     #[test]
