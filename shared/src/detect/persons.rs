@@ -10,6 +10,8 @@ use super::scan::Scan;
 
 /// Most words of a name, initials not counted.
 const MAX_WORDS: usize = 3;
+/// Most tokens of a name, with initials, particles and full stops.
+const MAX_TOKENS: usize = 16;
 /// Most people behind one plural title.
 const MAX_PEOPLE: usize = 8;
 /// Tokens before "Dr" that are looked at for a house number.
@@ -104,8 +106,9 @@ fn names_after(scan: &mut Scan, at: usize, first: usize, title: Title) -> Option
             break;
         }
         let mut next = person.end;
-        while matches!(key(scan, next).as_deref(), Some("," | "and" | "&")) {
-            next += 1;
+        // ", and" at most.
+        for _ in 0..2 {
+            next += usize::from(matches!(key(scan, next).as_deref(), Some("," | "and" | "&")));
         }
         let Some(further) = scan.token(next).filter(|token| next > person.end && is_capitalised(token)) else { break };
         if further.kind != Kind::Word || further.gap.parts() {
@@ -122,7 +125,7 @@ fn name(scan: &mut Scan, first: usize) -> Option<Person> {
     let lower = !is_capitalised(&scan.token(first)?);
     let (mut end, mut words, mut after_initial) = (first, 0, false);
     let mut hyphen = false;
-    while let Some(token) = scan.token(end).filter(|token| token.kind == Kind::Word) {
+    while let Some(token) = scan.token(end).filter(|token| token.kind == Kind::Word && end - first < MAX_TOKENS) {
         let apart = end > first && (token.gap.parts() || has_newline(scan, end));
         let key = scan.key(&token).to_owned();
         let particle = PARTICLES.contains(&key.as_str());
