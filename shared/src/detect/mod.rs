@@ -369,7 +369,8 @@ mod tests {
     #[test]
     fn digits_and_letters_may_be_apart() {
         let dictionary = dictionary(&[("5-FU", &["COVID19"]), ("type 2 diabetes", &[])], "");
-        let text = "5-FU, 5FU, 5 FU, COVID-19, COVID19, type2 diabetes, type-2 diabetes, 15FU, 5F U";
+        let text = "given 5-FU, given 5FU, given 5 FU, virus COVID-19, virus COVID19, type2 diabetes, type-2 diabetes, \
+                    given 15FU, given 5F U";
         let found = found(&dictionary, text, Origin::Name);
         assert_eq!(found, ["5-FU", "5FU", "5 FU", "COVID-19", "COVID19", "type2 diabetes", "type-2 diabetes"]);
         assert_eq!(dictionary.lookup_mention("5FU"), [ConceptId(0)]);
