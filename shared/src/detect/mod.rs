@@ -317,7 +317,19 @@ mod tests {
 
     #[test]
     fn cells_of_a_line_part_names() {
-        for border in ["          ", "\t", " \t", "  ", "\u{a0}\u{a0}", "\u{3000}\u{3000}", " | ", "|", " ¦ ", "_____", " -----+----- "] {
+        for border in [
+            "          ",
+            "\t",
+            " \t",
+            "  ",
+            "\u{a0}\u{a0}",
+            "\u{3000}\u{3000}",
+            " | ",
+            "|",
+            " ¦ ",
+            "_____",
+            " -----+----- ",
+        ] {
             assert_eq!(names(&format!("Heart{border}Failure to thrive")), ["Failure"], "{border:?}");
         }
         // Two blanks before a word in lower case are a slip in prose, and a border where the line has another one.
@@ -351,8 +363,18 @@ mod tests {
     #[test]
     fn marks_of_anonymisers_hold_no_mention_and_part_names() {
         for mark in [
-            "[**Failure 5827**]", "[**Hospital1 (failure) 18**]", "<failure>", "<PHI TYPE=\"X\">failure</PHI>", "{{failure}}",
-            "[NAME: failure]", "@@@failure@@@", "XXXXXX", "xxx", "REDACTED", "STitle", "___",
+            "[**Failure 5827**]",
+            "[**Hospital1 (failure) 18**]",
+            "<failure>",
+            "<PHI TYPE=\"X\">failure</PHI>",
+            "{{failure}}",
+            "[NAME: failure]",
+            "@@@failure@@@",
+            "XXXXXX",
+            "xxx",
+            "REDACTED",
+            "STitle",
+            "___",
         ] {
             assert_eq!(names(&format!("HF {mark} COPD")), ["HF", "COPD"], "{mark}");
             assert_eq!(names(&format!("heart {mark} failure")), ["failure"], "{mark}");
@@ -378,7 +400,12 @@ mod tests {
 
     #[test]
     fn signs_that_nobody_sees_do_not_matter() {
-        for text in ["heart\u{200b} failure", "hea\u{200b}rt fail\u{2060}ure", "\u{feff}heart\u{a0}failure\u{200d}", "\u{200e}heart failure"] {
+        for text in [
+            "heart\u{200b} failure",
+            "hea\u{200b}rt fail\u{2060}ure",
+            "\u{feff}heart\u{a0}failure\u{200d}",
+            "\u{200e}heart failure",
+        ] {
             let found = names(text);
             assert_eq!(found.len(), 1, "{text:?}");
             assert_eq!(normalise_name(found[0]), "heart failure");
@@ -427,8 +454,22 @@ mod tests {
     }
 
     fn piece() -> impl Strategy<Value = String> {
-        let words =
-            ["heart", "failure", "ALL", "beta", "blocker", "Crohn", "’s", "disease", "fi\u{300}e", "α", "T", "cell", " and ", "Mr. "];
+        let words = [
+            "heart",
+            "failure",
+            "ALL",
+            "beta",
+            "blocker",
+            "Crohn",
+            "’s",
+            "disease",
+            "fi\u{300}e",
+            "α",
+            "T",
+            "cell",
+            " and ",
+            "Mr. ",
+        ];
         let signs =
             [" ", "\n", "-", "\u{ad}", "\u{301}", ",", "½", "ﬁ", "\u{1f637}", "\u{2019}", "\u{e9}", "\u{fdfa}", "s"];
         prop_oneof![

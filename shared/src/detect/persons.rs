@@ -18,19 +18,34 @@ const MAX_PEOPLE: usize = 8;
 const ADDRESS: usize = 4;
 
 const PARTICLES: &[&str] = &[
-    "al", "bin", "da", "de", "del", "den", "der", "di", "du", "el", "la", "le", "mac", "mc", "o", "st", "ter", "van", "vd", "von",
+    "al", "bin", "da", "de", "del", "den", "der", "di", "du", "el", "la", "le", "mac", "mc", "o", "st", "ter", "van",
+    "vd", "von",
 ];
 
 /// Words before "the Dr." that make it no title.
-const ARTICLES: &[&str] = &["a", "an", "another", "any", "her", "his", "its", "my", "no", "our", "that", "the", "their", "this", "your"];
+const ARTICLES: &[&str] =
+    &["a", "an", "another", "any", "her", "his", "its", "my", "no", "our", "that", "the", "their", "this", "your"];
 
 /// Words before "mr." that make it mitral regurgitation.
-const DEGREES: &[&str] =
-    &["chronic", "mild", "minimal", "mod", "moderate", "no", "severe", "significant", "slight", "some", "trace", "trivial"];
+const DEGREES: &[&str] = &[
+    "chronic",
+    "mild",
+    "minimal",
+    "mod",
+    "moderate",
+    "no",
+    "severe",
+    "significant",
+    "slight",
+    "some",
+    "trace",
+    "trivial",
+];
 
 const DEGREES_OF_STUDY: &[&str] = &[
-    "aprn", "bsn", "cna", "cnm", "crna", "crnp", "dds", "dnp", "do", "dpm", "dpt", "facc", "facp", "facs", "fnp", "frcp", "frcs",
-    "lcsw", "lpn", "lvn", "mbbs", "mbchb", "md", "mph", "msw", "np", "pa", "pharmd", "phd", "psyd", "rn",
+    "aprn", "bsn", "cna", "cnm", "crna", "crnp", "dds", "dnp", "do", "dpm", "dpt", "facc", "facp", "facs", "fnp",
+    "frcp", "frcs", "lcsw", "lpn", "lvn", "mbbs", "mbchb", "md", "mph", "msw", "np", "pa", "pharmd", "phd", "psyd",
+    "rn",
 ];
 
 /// How a title is used.
@@ -74,7 +89,9 @@ fn title(scan: &mut Scan, at: usize, token: &Token) -> Option<Title> {
         "mrs" | "mx" | "mme" | "mlle" => Some(one),
         "messrs" => Some(Title { plural: true, ..one }),
         "mr" | "ms" if capital => Some(one),
-        "mr" if lower => (is_stop(scan, at + 1) && !follows(scan, at, DEGREES) && !follows_number(scan, at)).then_some(one),
+        "mr" if lower => {
+            (is_stop(scan, at + 1) && !follows(scan, at, DEGREES) && !follows_number(scan, at)).then_some(one)
+        }
         // "MS. GOUT" is a person at the start of a sentence alone.
         "mr" | "ms" => (is_stop(scan, at + 1) && begins_sentence(scan, at)).then_some(one),
         "dr" | "drs" | "prof" => {
@@ -82,8 +99,8 @@ fn title(scan: &mut Scan, at: usize, token: &Token) -> Option<Title> {
             let any_case = lower && !follows(scan, at, ARTICLES);
             (!is_drive).then_some(Title { plural, any_case })
         }
-        "doctor" | "professor" | "miss" | "nurse" | "sir" | "madam" | "dame" | "lord" | "lady" | "rev" | "reverend" | "judge"
-        | "captain" | "sergeant" | "sgt" | "officer"
+        "doctor" | "professor" | "miss" | "nurse" | "sir" | "madam" | "dame" | "lord" | "lady" | "rev" | "reverend"
+        | "judge" | "captain" | "sergeant" | "sgt" | "officer"
             if capital =>
         {
             Some(Title { plural: false, any_case: false })
@@ -179,7 +196,9 @@ fn signed(scan: &mut Scan, at: usize, token: &Token) -> Option<Person> {
 }
 
 fn is_degree(scan: &mut Scan, at: usize) -> bool {
-    let Some(token) = scan.token(at).filter(|token| token.kind == Kind::Word && !has_newline(scan, at)) else { return false };
+    let Some(token) = scan.token(at).filter(|token| token.kind == Kind::Word && !has_newline(scan, at)) else {
+        return false;
+    };
     let key = scan.key(&token).to_owned();
     if token.upper.count_ones() >= 2 && DEGREES_OF_STUDY.contains(&key.as_str()) {
         return true;
@@ -260,7 +279,20 @@ mod tests {
     use super::super::{Dictionary, Origin};
 
     fn organs() -> Dictionary {
-        let names = ["Parkinson", "gout", "brain", "hand", "foot", "stroke", "burns", "heart", "heart failure", "hand pain", "rash", "MS"];
+        let names = [
+            "Parkinson",
+            "gout",
+            "brain",
+            "hand",
+            "foot",
+            "stroke",
+            "burns",
+            "heart",
+            "heart failure",
+            "hand pain",
+            "rash",
+            "MS",
+        ];
         let concepts: Vec<(&str, &[&str])> = names.iter().map(|name| (*name, &[][..])).collect();
         dictionary(&concepts, "")
     }

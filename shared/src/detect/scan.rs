@@ -1,8 +1,8 @@
 //! The walk over a text: at each word the longest name that begins there.
 
+use super::deidentified::is_placeholder_word;
 use super::dictionary::{Dictionary, MAX_WORD};
 use super::inflect::other_numbers;
-use super::deidentified::is_placeholder_word;
 use super::normalise::{Gap, Kind, Source, Token, Tokens, needs_blank};
 use super::posting::{Postings, Rule};
 use fst::raw::{CompiledAddr, Output};
