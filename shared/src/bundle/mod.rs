@@ -166,8 +166,8 @@ impl Bundle {
             // A mention in pieces may end after later ones.
             let to = detected.partition_point(|found| found.span.start < span.end);
             let mut beside = detected[..to].iter().rev().take(BESIDE);
-            let taken = !options.overlapping
-                && beside.any(|found| found.origin == Origin::Name && found.overlaps(&whole));
+            let taken =
+                !options.overlapping && beside.any(|found| found.origin == Origin::Name && found.overlaps(&whole));
             if !taken && !self.dictionary.lookup_mention(long).is_empty() {
                 named.push(span);
             }

@@ -20,7 +20,8 @@ const MAX_WORDS: usize = 3;
 const MAX_SHARED: (usize, usize) = (2, 4);
 
 /// Last words that a disease does not borrow: "pain and anxiety disorder" is no pain disorder.
-const UNSHARED: &[&str] = &["attack", "attacks", "disorder", "disorders", "reaction", "reactions", "syndrome", "syndromes"];
+const UNSHARED: &[&str] =
+    &["attack", "attacks", "disorder", "disorders", "reaction", "reactions", "syndrome", "syndromes"];
 /// What is two things, though there is a name for both together: "pulse and blood pressure".
 const APART: &[(&str, &str)] = &[("pulse", "pressure")];
 
@@ -38,7 +39,8 @@ pub(super) fn before_shared_head(
 ) -> Vec<Pieces> {
     let mut mentions = Vec::new();
     let Some(mut left_end) = joined_before(scan, first) else { return mentions };
-    let Some(mut part) = (first + 1..=last).find_map(|head| part(dictionary, scan, left_end, (head, last), &taken)) else {
+    let Some(mut part) = (first + 1..=last).find_map(|head| part(dictionary, scan, left_end, (head, last), &taken))
+    else {
         return mentions;
     };
     loop {
@@ -46,7 +48,9 @@ pub(super) fn before_shared_head(
         left_end = words.0;
         mentions.push(vec![extent(scan, words), extent(scan, head)]);
         let before = listed_before(scan, left_end).filter(|_| mentions.len() < MAX_PARTS);
-        let Some(further) = before.and_then(|end| self::part(dictionary, scan, end, head, &taken)) else { return mentions };
+        let Some(further) = before.and_then(|end| self::part(dictionary, scan, end, head, &taken)) else {
+            return mentions;
+        };
         part = further;
     }
 }
@@ -215,7 +219,9 @@ fn designator(scan: &mut Scan, at: usize) -> Option<Designator> {
         "alpha" | "beta" | "gamma" | "delta" | "epsilon" => Some(Designator::Greek),
         _ if key.len() > 5 || !key.is_ascii() => None,
         _ if digits(key) || digits(&key[..key.len() - 1]) && key.len() > 1 => Some(Designator::Number),
-        _ if capital && (digits(&key[1..]) || key.bytes().all(|b| matches!(b, b'i' | b'v' | b'x'))) => Some(Designator::Letter),
+        _ if capital && (digits(&key[1..]) || key.bytes().all(|b| matches!(b, b'i' | b'v' | b'x'))) => {
+            Some(Designator::Letter)
+        }
         _ => None,
     }
 }
@@ -232,16 +238,46 @@ impl Dictionary {
 #[cfg(test)]
 mod tests {
     use super::super::tests::dictionary;
-    use super::super::{Detected, DetectOptions, Dictionary};
+    use super::super::{DetectOptions, Detected, Dictionary};
     use crate::text::text_of;
 
     fn names() -> Dictionary {
         let names = [
-            "breast", "breast cancer", "ovarian cancer", "colon cancer", "left breast", "type 1 diabetes", "type 2 diabetes", "diabetes",
-            "upper limb weakness", "lower limb weakness", "weakness", "carotid artery", "vertebral artery", "heart", "heart failure",
-            "kidney failure", "heart pain", "pain", "hepatitis A", "hepatitis B", "hepatitis C", "hepatitis B virus",
-            "hepatitis C virus", "anxiety disorder", "pain disorder", "head and neck cancer", "neck cancer", "head cancer", "pulse",
-            "pulse pressure", "blood pressure", "factor V", "factor VIII", "chest pain", "back pain",
+            "breast",
+            "breast cancer",
+            "ovarian cancer",
+            "colon cancer",
+            "left breast",
+            "type 1 diabetes",
+            "type 2 diabetes",
+            "diabetes",
+            "upper limb weakness",
+            "lower limb weakness",
+            "weakness",
+            "carotid artery",
+            "vertebral artery",
+            "heart",
+            "heart failure",
+            "kidney failure",
+            "heart pain",
+            "pain",
+            "hepatitis A",
+            "hepatitis B",
+            "hepatitis C",
+            "hepatitis B virus",
+            "hepatitis C virus",
+            "anxiety disorder",
+            "pain disorder",
+            "head and neck cancer",
+            "neck cancer",
+            "head cancer",
+            "pulse",
+            "pulse pressure",
+            "blood pressure",
+            "factor V",
+            "factor VIII",
+            "chest pain",
+            "back pain",
         ];
         let concepts: Vec<(&str, &[&str])> = names.iter().map(|name| (*name, &[][..])).collect();
         dictionary(&concepts, "")
@@ -316,7 +352,10 @@ mod tests {
     #[test]
     fn overlapping_mentions_keep_the_shorter_names() {
         let text = "breast and ovarian cancer";
-        let read: Vec<_> = detect(text, true).iter().map(|mention| text_of(text, mention.pieces()).unwrap().into_owned()).collect();
+        let read: Vec<_> = detect(text, true)
+            .iter()
+            .map(|mention| text_of(text, mention.pieces()).expect("it can be cut").into_owned())
+            .collect();
         assert_eq!(read, ["breast", "breast cancer", "ovarian cancer"]);
     }
 }

@@ -28,8 +28,8 @@ const PLACEHOLDERS: &[&str] = &[
 
 /// Words that may stand beside those.
 const FILLERS: &[&str] = &[
-    "a", "and", "at", "code", "first", "for", "full", "in", "initial", "known", "last", "maiden", "middle", "no", "num",
-    "number", "of", "or", "plate", "pt", "s", "serial", "the", "to", "un", "unit", "unknown", "us",
+    "a", "and", "at", "code", "first", "for", "full", "in", "initial", "known", "last", "maiden", "middle", "no",
+    "num", "number", "of", "or", "plate", "pt", "s", "serial", "the", "to", "un", "unit", "unknown", "us",
 ];
 
 /// Marks and elements that have the name of a person in them.

@@ -10,25 +10,42 @@ use super::scan::Scan;
 
 /// Most words of a name, initials not counted.
 const MAX_WORDS: usize = 3;
+/// Most tokens of a name, with initials, particles and full stops.
+const MAX_TOKENS: usize = 16;
 /// Most people behind one plural title.
 const MAX_PEOPLE: usize = 8;
 /// Tokens before "Dr" that are looked at for a house number.
 const ADDRESS: usize = 4;
 
 const PARTICLES: &[&str] = &[
-    "al", "bin", "da", "de", "del", "den", "der", "di", "du", "el", "la", "le", "mac", "mc", "o", "st", "ter", "van", "vd", "von",
+    "al", "bin", "da", "de", "del", "den", "der", "di", "du", "el", "la", "le", "mac", "mc", "o", "st", "ter", "van",
+    "vd", "von",
 ];
 
 /// Words before "the Dr." that make it no title.
-const ARTICLES: &[&str] = &["a", "an", "another", "any", "her", "his", "its", "my", "no", "our", "that", "the", "their", "this", "your"];
+const ARTICLES: &[&str] =
+    &["a", "an", "another", "any", "her", "his", "its", "my", "no", "our", "that", "the", "their", "this", "your"];
 
 /// Words before "mr." that make it mitral regurgitation.
-const DEGREES: &[&str] =
-    &["chronic", "mild", "minimal", "mod", "moderate", "no", "severe", "significant", "slight", "some", "trace", "trivial"];
+const DEGREES: &[&str] = &[
+    "chronic",
+    "mild",
+    "minimal",
+    "mod",
+    "moderate",
+    "no",
+    "severe",
+    "significant",
+    "slight",
+    "some",
+    "trace",
+    "trivial",
+];
 
 const DEGREES_OF_STUDY: &[&str] = &[
-    "aprn", "bsn", "cna", "cnm", "crna", "crnp", "dds", "dnp", "do", "dpm", "dpt", "facc", "facp", "facs", "fnp", "frcp", "frcs",
-    "lcsw", "lpn", "lvn", "mbbs", "mbchb", "md", "mph", "msw", "np", "pa", "pharmd", "phd", "psyd", "rn",
+    "aprn", "bsn", "cna", "cnm", "crna", "crnp", "dds", "dnp", "do", "dpm", "dpt", "facc", "facp", "facs", "fnp",
+    "frcp", "frcs", "lcsw", "lpn", "lvn", "mbbs", "mbchb", "md", "mph", "msw", "np", "pa", "pharmd", "phd", "psyd",
+    "rn",
 ];
 
 /// How a title is used.
@@ -72,7 +89,9 @@ fn title(scan: &mut Scan, at: usize, token: &Token) -> Option<Title> {
         "mrs" | "mx" | "mme" | "mlle" => Some(one),
         "messrs" => Some(Title { plural: true, ..one }),
         "mr" | "ms" if capital => Some(one),
-        "mr" if lower => (is_stop(scan, at + 1) && !follows(scan, at, DEGREES) && !follows_number(scan, at)).then_some(one),
+        "mr" if lower => {
+            (is_stop(scan, at + 1) && !follows(scan, at, DEGREES) && !follows_number(scan, at)).then_some(one)
+        }
         // "MS. GOUT" is a person at the start of a sentence alone.
         "mr" | "ms" => (is_stop(scan, at + 1) && begins_sentence(scan, at)).then_some(one),
         "dr" | "drs" | "prof" => {
@@ -80,8 +99,8 @@ fn title(scan: &mut Scan, at: usize, token: &Token) -> Option<Title> {
             let any_case = lower && !follows(scan, at, ARTICLES);
             (!is_drive).then_some(Title { plural, any_case })
         }
-        "doctor" | "professor" | "miss" | "nurse" | "sir" | "madam" | "dame" | "lord" | "lady" | "rev" | "reverend" | "judge"
-        | "captain" | "sergeant" | "sgt" | "officer"
+        "doctor" | "professor" | "miss" | "nurse" | "sir" | "madam" | "dame" | "lord" | "lady" | "rev" | "reverend"
+        | "judge" | "captain" | "sergeant" | "sgt" | "officer"
             if capital =>
         {
             Some(Title { plural: false, any_case: false })
@@ -104,8 +123,9 @@ fn names_after(scan: &mut Scan, at: usize, first: usize, title: Title) -> Option
             break;
         }
         let mut next = person.end;
-        while matches!(key(scan, next).as_deref(), Some("," | "and" | "&")) {
-            next += 1;
+        // ", and" at most.
+        for _ in 0..2 {
+            next += usize::from(matches!(key(scan, next).as_deref(), Some("," | "and" | "&")));
         }
         let Some(further) = scan.token(next).filter(|token| next > person.end && is_capitalised(token)) else { break };
         if further.kind != Kind::Word || further.gap.parts() {
@@ -122,7 +142,7 @@ fn name(scan: &mut Scan, first: usize) -> Option<Person> {
     let lower = !is_capitalised(&scan.token(first)?);
     let (mut end, mut words, mut after_initial) = (first, 0, false);
     let mut hyphen = false;
-    while let Some(token) = scan.token(end).filter(|token| token.kind == Kind::Word) {
+    while let Some(token) = scan.token(end).filter(|token| token.kind == Kind::Word && end - first < MAX_TOKENS) {
         let apart = end > first && (token.gap.parts() || has_newline(scan, end));
         let key = scan.key(&token).to_owned();
         let particle = PARTICLES.contains(&key.as_str());
@@ -176,7 +196,9 @@ fn signed(scan: &mut Scan, at: usize, token: &Token) -> Option<Person> {
 }
 
 fn is_degree(scan: &mut Scan, at: usize) -> bool {
-    let Some(token) = scan.token(at).filter(|token| token.kind == Kind::Word && !has_newline(scan, at)) else { return false };
+    let Some(token) = scan.token(at).filter(|token| token.kind == Kind::Word && !has_newline(scan, at)) else {
+        return false;
+    };
     let key = scan.key(&token).to_owned();
     if token.upper.count_ones() >= 2 && DEGREES_OF_STUDY.contains(&key.as_str()) {
         return true;
@@ -257,7 +279,20 @@ mod tests {
     use super::super::{Dictionary, Origin};
 
     fn organs() -> Dictionary {
-        let names = ["Parkinson", "gout", "brain", "hand", "foot", "stroke", "burns", "heart", "heart failure", "hand pain", "rash", "MS"];
+        let names = [
+            "Parkinson",
+            "gout",
+            "brain",
+            "hand",
+            "foot",
+            "stroke",
+            "burns",
+            "heart",
+            "heart failure",
+            "hand pain",
+            "rash",
+            "MS",
+        ];
         let concepts: Vec<(&str, &[&str])> = names.iter().map(|name| (*name, &[][..])).collect();
         dictionary(&concepts, "")
     }

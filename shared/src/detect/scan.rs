@@ -1,8 +1,8 @@
 //! The walk over a text: at each word the longest name that begins there.
 
+use super::deidentified::is_placeholder_word;
 use super::dictionary::{Dictionary, MAX_WORD};
 use super::inflect::other_numbers;
-use super::deidentified::is_placeholder_word;
 use super::normalise::{Gap, Kind, Source, Token, Tokens, needs_blank};
 use super::posting::{Postings, Rule};
 use fst::raw::{CompiledAddr, Output};
@@ -255,7 +255,10 @@ impl<'d, 't> Scan<'d, 't> {
     /// Whether capitals tell nothing here: the nearest longer word on either side is all in capitals too, or the mention
     /// is a heading.
     fn shouts(&self, first: usize, last: usize) -> bool {
-        let longer = |token: &&Token| token.kind == Kind::Word && (5..64).contains(&(token.key.1 - token.key.0));
+        let longer = |token: &&Token| {
+            let letters = token.key.1 - token.key.0;
+            token.kind == Kind::Word && (5..64).contains(&letters) && !is_placeholder_word(self.key(token))
+        };
         let capitals = |token: &Token| token.upper.count_ones() as usize == token.key.1 - token.key.0;
         let (before, mention, after) = self.around(first, last);
         let heading = mention.first().is_some_and(|token| token.gap.parts())

@@ -1,7 +1,7 @@
 //! Words that the knowledge base does not know: misspelt names, new drugs.
 
-use super::dictionary::Dictionary;
 use super::deidentified::is_placeholder_word;
+use super::dictionary::Dictionary;
 use super::inflect::other_numbers;
 use super::lexicon::Lexicon;
 use super::normalise::{Gap, Kind, Token};
@@ -51,15 +51,60 @@ const PREFIXES: [&str; 13] =
 
 /// Words after a person's name that make it the name of something else: "McMurray test".
 const EPONYMS: &[&str] = &[
-    "anomaly", "classification", "criteria", "deformity", "disease", "disorder", "fracture", "grade", "index", "maneuver", "manoeuvre",
-    "operation", "phenomenon", "procedure", "reflex", "repair", "scale", "score", "sign", "signs", "stage", "syndrome", "test",
-    "tests", "triad", "ulcer",
+    "anomaly",
+    "classification",
+    "criteria",
+    "deformity",
+    "disease",
+    "disorder",
+    "fracture",
+    "grade",
+    "index",
+    "maneuver",
+    "manoeuvre",
+    "operation",
+    "phenomenon",
+    "procedure",
+    "reflex",
+    "repair",
+    "scale",
+    "score",
+    "sign",
+    "signs",
+    "stage",
+    "syndrome",
+    "test",
+    "tests",
+    "triad",
+    "ulcer",
 ];
 
 /// Words after the name of a place.
 const PLACES: &[&str] = &[
-    "avenue", "ave", "boulevard", "building", "center", "centre", "church", "city", "clinic", "college", "county", "drive",
-    "elementary", "high", "hospital", "lane", "medical", "park", "road", "school", "state", "street", "university", "valley",
+    "avenue",
+    "ave",
+    "boulevard",
+    "building",
+    "center",
+    "centre",
+    "church",
+    "city",
+    "clinic",
+    "college",
+    "county",
+    "drive",
+    "elementary",
+    "high",
+    "hospital",
+    "lane",
+    "medical",
+    "park",
+    "road",
+    "school",
+    "state",
+    "street",
+    "university",
+    "valley",
 ];
 
 /// Words that are known, and those that are like them.
@@ -72,7 +117,10 @@ struct Known<'d> {
 
 impl Known<'_> {
     fn contains(&self, word: &str) -> bool {
-        self.words.contains(word) || is_ordinary(word) || self.lexicon.common.contains(word) || self.rare && self.lexicon.rare.contains(word)
+        self.words.contains(word)
+            || is_ordinary(word)
+            || self.lexicon.common.contains(word)
+            || self.rare && self.lexicon.rare.contains(word)
     }
 
     /// Whether a normalised word of a-z is known, with or without a usual prefix.
@@ -131,7 +179,10 @@ impl Dictionary {
                 return false;
             }
         }
-        !is_placeholder_word(&word) && !is_in_address(scan, at) && !is_person(scan, at, &token, &word) && !is_place(scan, at)
+        !is_placeholder_word(&word)
+            && !is_in_address(scan, at)
+            && !is_person(scan, at, &token, &word)
+            && !is_place(scan, at)
     }
 }
 
@@ -158,11 +209,12 @@ fn is_person(scan: &mut Scan, at: usize, token: &Token, word: &str) -> bool {
     };
     let is_eponym = near(Some(at + 1)).is_some_and(|(_, key)| EPONYMS.contains(&key.as_str()));
     let (before, earlier) = (near(at.checked_sub(1)), near(at.checked_sub(2)));
-    let after_given = before.as_ref().is_some_and(|(before, key)| {
-        before.upper & 1 == 1 && !token.gap.parts() && Lexicon::get().given.contains(key)
-    });
+    let after_given = before
+        .as_ref()
+        .is_some_and(|(before, key)| before.upper & 1 == 1 && !token.gap.parts() && Lexicon::get().given.contains(key));
     let after_initial = before.is_some_and(|(before, key)| {
-        let initial = earlier.is_some_and(|(earlier, key)| earlier.upper == 1 && key.len() == 1 && earlier.end == before.start);
+        let initial =
+            earlier.is_some_and(|(earlier, key)| earlier.upper == 1 && key.len() == 1 && earlier.end == before.start);
         key == "." && initial
     });
     !is_eponym && (after_given || after_initial || Lexicon::get().is_name(word))
