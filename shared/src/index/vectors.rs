@@ -248,14 +248,6 @@ impl<'a> Rows<'a> {
         Self { dim, road: Road::best(), values }
     }
 
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        match &self.values {
-            Values::F32(values) => values.len() / self.dim,
-            Values::Int8 { scales, .. } => scales.len(),
-        }
-    }
-
     /// The similarity of two rows; allocates nothing.
     pub fn pair(&self, one: usize, other: usize) -> f32 {
         match &self.values {

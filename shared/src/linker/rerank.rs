@@ -72,7 +72,7 @@ impl Linker {
                 Decision::Nil { best, .. } => *best = Some(first),
             }
             let read = link.read_as.as_deref().or(text.get(link.span.start..link.span.end)).unwrap_or_default();
-            link.named = self.named_concepts(read).contains(&first.concept);
+            link.named = self.is_named(read, &self.named_concepts(read), first.concept);
         }
     }
 }
