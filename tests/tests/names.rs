@@ -1,7 +1,6 @@
 //! A mention that is a name of concepts: these are candidates, whatever the view, the form of mentions, the score and the scorer, and
 //! one of them is linked.
 
-use pel_shared::biencoder::Pooling;
 use pel_shared::biencoder::Side;
 use pel_shared::bundle::View;
 use pel_shared::detect::{Detected, Origin};
@@ -51,9 +50,6 @@ fn recipes() -> Vec<(String, Recipe)> {
                         (recipe.hnsw, recipe.scorer) = (hnsw, scorer);
                         recipe.view.concepts = view;
                         recipe.view.mention_template = template;
-                        if template == MentionTemplate::Context {
-                            recipe.encoder.reduction.pooling = Pooling::Mention;
-                        }
                         if view == View::Both {
                             recipe.view.mix = 0.5;
                         }
@@ -116,12 +112,12 @@ fn concepts_of_the_mentions_name_are_candidates_in_every_bundle_and_one_is_linke
 fn an_added_concept_of_the_mentions_name_is_a_candidate() {
     for (name, recipe) in recipes() {
         let mut linker = linker(recipe, &processor());
-        let added = Concept { id: "X1".into(), ..concept(0, "hip", &["since this"]) };
+        let added = Concept { id: "X1".into(), ..concept(0, "hip", &["severe chest"]) };
         let (concepts, rows, counts) = linker.rows_of(vec![added], &mut Report::default()).expect("new");
         let vectors = linker.encodings(Side::Entity, &rows.iter().collect::<Vec<_>>()).expect("encoded");
         linker.add(concepts, &counts, &vectors).expect("new");
         for k in [1, 3, 8] {
-            let found = of(&linker, "since this", k);
+            let found = of(&linker, "severe chest", k);
             assert_eq!((ids(&found)[0], found.named), (63, true), "{name} {k}: {found:?}");
             assert!(matches!(found.decision, Decision::Linked { best } if best.concept == ConceptId(63)), "{name} {k}");
         }

@@ -72,15 +72,9 @@ fn a_graph_below_the_floor_is_refused_and_nothing_is_written() {
     let bench = Bench::new();
     write_table(&bench);
     let wanting = index(&bench, "--hnsw --ef-search 1 --ef-construction 1 --recall-floor 1 --out @out");
-    // A graph of so few may find all the same; then the floor is met.
-    match wanting.code {
-        Some(0) => assert!(wanting.out.contains("keeps: 1.0000"), "{}", wanting.out),
-        code => {
-            assert_eq!(code, Some(4), "{}", wanting.err);
-            assert!(wanting.err.contains("expected recall@64 of at least 1") && wanting.err.contains("--recall-floor"));
-            assert!(!bench.path("out").exists());
-        }
-    }
+    assert_eq!(wanting.code, Some(4), "{}{}", wanting.out, wanting.err);
+    assert!(wanting.err.contains("expected recall@64 of at least 1") && wanting.err.contains("--recall-floor"));
+    assert!(!bench.path("out").exists());
     bench.refuses(&[
         ("index --kb @many.jsonl --encoder @bundle --out @o --recall-floor 0.9", 2, "--hnsw"),
         (
