@@ -69,7 +69,9 @@ impl Linker {
             let mut all = found[at].clone();
             if self.names_score_highest() {
                 let score = self.highest(prepared, mention);
-                all.extend(mention.named.iter().map(|concept| Candidate { concept: *concept, score }));
+                // Thousands may bear one name; equal scores come in concept order.
+                let named = mention.named.iter().take(taken);
+                all.extend(named.map(|concept| Candidate { concept: *concept, score }));
             } else {
                 let met: HashSet<ConceptId> = all.iter().map(|candidate| candidate.concept).collect();
                 let missed = mention.named.iter().copied().filter(|concept| !met.contains(concept));
