@@ -121,7 +121,9 @@ fn definitions_are_listed_in_the_order_of_the_text() {
     let text = "Small for gestational age (SGA), the skeletal muscle skm, SGA.";
     let found: Vec<(&str, &str, bool)> = Abbreviations::of(text)
         .definitions()
-        .map(|found| (&text[found.short.start..found.short.end], &text[found.long.start..found.long.end], found.bracketed))
+        .map(|found| {
+            (&text[found.short.start..found.short.end], &text[found.long.start..found.long.end], found.bracketed)
+        })
         .collect();
     assert_eq!(found, [("SGA", "Small for gestational age", true), ("skm", "skeletal muscle", false)]);
 }

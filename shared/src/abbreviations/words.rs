@@ -10,14 +10,14 @@ const SKIPPED: [&str; 19] = [
 
 /// Further words of the closed classes: no note leaves the brackets out around such a short form. Sorted.
 const CLOSED: [&str; 112] = [
-    "about", "after", "again", "all", "am", "any", "are", "back", "be", "been", "before", "being", "both", "but", "can",
-    "could", "did", "do", "does", "done", "down", "due", "during", "each", "eight", "else", "et", "etc", "even", "ever",
-    "few", "five", "four", "get", "had", "has", "have", "he", "her", "here", "him", "his", "how", "however", "i", "if",
-    "into", "is", "it", "its", "just", "like", "may", "me", "might", "more", "most", "must", "my", "nine", "no", "nor",
-    "not", "now", "off", "once", "one", "only", "other", "our", "out", "over", "own", "per", "same", "see", "seven",
-    "shall", "she", "should", "since", "six", "so", "some", "still", "such", "ten", "than", "their", "them", "then",
-    "there", "these", "they", "those", "three", "too", "two", "up", "upon", "us", "very", "were", "what", "when",
-    "which", "while", "who", "will", "would", "yet", "you",
+    "about", "after", "again", "all", "am", "any", "are", "back", "be", "been", "before", "being", "both", "but",
+    "can", "could", "did", "do", "does", "done", "down", "due", "during", "each", "eight", "else", "et", "etc", "even",
+    "ever", "few", "five", "four", "get", "had", "has", "have", "he", "her", "here", "him", "his", "how", "however",
+    "i", "if", "into", "is", "it", "its", "just", "like", "may", "me", "might", "more", "most", "must", "my", "nine",
+    "no", "nor", "not", "now", "off", "once", "one", "only", "other", "our", "out", "over", "own", "per", "same",
+    "see", "seven", "shall", "she", "should", "since", "six", "so", "some", "still", "such", "ten", "than", "their",
+    "them", "then", "there", "these", "they", "those", "three", "too", "two", "up", "upon", "us", "very", "were",
+    "what", "when", "which", "while", "who", "will", "would", "yet", "you",
 ];
 
 /// What stands in brackets and points somewhere else in a document. Sorted.
@@ -38,10 +38,10 @@ const ONSETS: [&str; 47] = [
 
 /// Consonants with which a word of the language ends, where there are two or more. Sorted.
 const CODAS: [&str; 62] = [
-    "bs", "ch", "ck", "ct", "cts", "ds", "ff", "ft", "fts", "gh", "ght", "gs", "ks", "lb", "ld", "ldr", "lf", "lk", "ll", "lls",
-    "lm", "lp", "ls", "lt", "lts", "mb", "mn", "mp", "mps", "ms", "nd", "nds", "ng", "ngs", "nk", "nks", "nn", "ns", "nt",
-    "nts", "ph", "ps", "pt", "rb", "rd", "rds", "rk", "rl", "rm", "rms", "rn", "rp", "rs", "rt", "rts", "sh", "sm", "ss",
-    "st", "sts", "th", "ths",
+    "bs", "ch", "ck", "ct", "cts", "ds", "ff", "ft", "fts", "gh", "ght", "gs", "ks", "lb", "ld", "ldr", "lf", "lk",
+    "ll", "lls", "lm", "lp", "ls", "lt", "lts", "mb", "mn", "mp", "mps", "ms", "nd", "nds", "ng", "ngs", "nk", "nks",
+    "nn", "ns", "nt", "nts", "ph", "ps", "pt", "rb", "rd", "rds", "rk", "rl", "rm", "rms", "rn", "rp", "rs", "rt",
+    "rts", "sh", "sm", "ss", "st", "sts", "th", "ths",
 ];
 
 /// Whether a long form may have a word, in lower case, without a letter of its own.
@@ -63,7 +63,8 @@ pub(super) fn is_pointer(word: &str) -> bool {
 /// diabetes".
 pub(super) fn is_postfixed(word: &str, next: Option<&str>) -> bool {
     // What counts the type: "2", "i", "iv", "b".
-    let counts = next.is_some_and(|next| next.chars().count() == 1 || next.starts_with(char::is_numeric) || is_roman(next));
+    let counts =
+        next.is_some_and(|next| next.chars().count() == 1 || next.starts_with(char::is_numeric) || is_roman(next));
     POSTFIXED.binary_search(&word).is_ok() && !counts
 }
 
@@ -71,7 +72,8 @@ pub(super) fn is_postfixed(word: &str, next: Option<&str>) -> bool {
 pub(super) fn is_ordinary(word: &str) -> bool {
     let lower = word.to_lowercase();
     let singular = lower.strip_suffix('s').unwrap_or(&lower);
-    written_plainly(word) && [lower.as_str(), singular].iter().any(|form| detect::is_ordinary(form) || is_function_word(form))
+    written_plainly(word)
+        && [lower.as_str(), singular].iter().any(|form| detect::is_ordinary(form) || is_function_word(form))
 }
 
 /// Whether a string of three letters or more is written like a word and could be pronounced as one: "sinus" and "renal", but not

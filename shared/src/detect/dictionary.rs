@@ -116,9 +116,12 @@ impl Dictionary {
     /// disease" from "Alzheimer's disease").
     pub fn lookup_mention(&self, mention: &str) -> Vec<ConceptId> {
         let stated = self.lookup(mention);
-        if !stated.is_empty() {
-            return stated;
-        }
+        if stated.is_empty() { self.lookup_forms(mention) } else { stated }
+    }
+
+    /// The concepts for which a mention as found in text is a name in any form, in ascending order: the name itself, its plural or
+    /// singular, or a form derived from it.
+    pub fn lookup_forms(&self, mention: &str) -> Vec<ConceptId> {
         let mut scan = Scan::new(self, mention, Source::Name);
         let names = scan.names_at(0);
         let whole = names.into_iter().filter(|found| scan.token(found.last + 1).is_none());
@@ -165,6 +168,7 @@ mod tests {
         let dictionary = dictionary(&CONCEPTS, "");
         assert_eq!(dictionary.lookup_mention("Fevers"), ids(&[0]));
         assert_eq!(dictionary.lookup_mention("colds"), ids(&[1, 2]));
+        assert_eq!((dictionary.lookup_forms("colds"), dictionary.lookup_forms("cold")), (ids(&[1, 2]), ids(&[1, 2])));
         assert_eq!(dictionary.lookup_mention("Alzheimers"), ids(&[2]));
         assert_eq!((dictionary.lookup_mention(""), dictionary.lookup_mention("fever cold")), (ids(&[]), ids(&[])));
     }

@@ -411,8 +411,7 @@ fn a_graph_finds_what_stands_beside_a_crowd_of_nearly_equal_rows() {
             let hnsw = Some(HnswOptions { ef_search: 50, ef_construction: 50, seed: 0 });
             let index = index(&vectors, &concepts, &info(count + others, dim, precision, Score::Cosine, hnsw));
             let found = index.search(&singles, 1);
-            let lost =
-                found.iter().enumerate().filter(|(at, found)| found[0].concept.0 as usize != count + at).count();
+            let lost = found.iter().enumerate().filter(|(at, found)| found[0].concept.0 as usize != count + at).count();
             assert_eq!(lost, 0, "{spread} {precision:?}");
         }
     }

@@ -92,6 +92,12 @@ impl Added {
         dictionary.lookup_mention(mention).into_iter().map(|at| self.outside(at)).collect()
     }
 
+    /// Those that have a mention as their name in any form.
+    pub(super) fn alike(&self, mention: &str) -> Vec<ConceptId> {
+        let Some(FoundBy { dictionary, .. }) = &self.found_by else { return Vec::new() };
+        dictionary.lookup_forms(mention).into_iter().map(|at| self.outside(at)).collect()
+    }
+
     /// Adds the mentions of their names to those of the bundle: of names that overlap the longer stays, and unknown terms
     /// give way.
     pub(super) fn detect(&self, text: &str, found: Vec<Detected>, options: &DetectOptions) -> Vec<Detected> {

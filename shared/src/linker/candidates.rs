@@ -55,7 +55,8 @@ impl Linker {
         Names { table: &self.bundle.concepts, added: &self.added, share }
     }
 
-    /// The best `k` candidates of each mention, best first, by itself (step 5).
+    /// The best `k` candidates of each mention, best first, by itself (step 5). The concepts that have the mention as their name are
+    /// among them, whatever their scores, as far as there is room beside the best.
     ///
     /// # Shapes
     /// queries `[sequences]` -> a list for each mention
@@ -68,32 +69,41 @@ impl Linker {
             let mut all = found[at].clone();
             if self.names_score_highest() {
                 let score = self.highest(prepared, mention);
-                all.extend(mention.named.iter().map(|concept| Candidate { concept: *concept, score }));
+                // Thousands may bear one name; equal scores come in concept order.
+                let named = mention.named.iter().take(taken);
+                all.extend(named.map(|concept| Candidate { concept: *concept, score }));
+            } else {
+                let met: HashSet<ConceptId> = all.iter().map(|candidate| candidate.concept).collect();
+                let missed = mention.named.iter().copied().filter(|concept| !met.contains(concept));
+                // Thousands may bear one name.
+                all.extend(best_per_concept(self.score(queries, at, missed.collect()), taken));
             }
-            best_per_concept(all, taken)
+            all
         };
-        let mut all: Vec<Vec<Candidate>> = prepared.mentions.iter().map(own).collect();
-        if names.share > 0.0 {
-            let mentions = prepared.mentions.iter().zip(all);
-            let mentions: Vec<_> = mentions
-                .map(|(mention, candidates)| (mention.text.as_str(), self.highest(prepared, mention), candidates))
-                .collect();
-            let spelled = kernels::for_each_chunk(&mentions, AT_ONCE, |_, mentions| {
-                let spelled = mentions.iter().map(|(text, highest, candidates)| {
+        let mentions: Vec<_> = prepared
+            .mentions
+            .iter()
+            .map(|mention| (mention.text.as_str(), self.highest(prepared, mention), &mention.named[..], own(mention)))
+            .collect();
+        let ordered = kernels::for_each_chunk(&mentions, AT_ONCE, |_, mentions| {
+            let ordered = mentions.iter().map(|(text, highest, named, candidates)| {
+                let mut candidates = candidates.clone();
+                if names.share > 0.0 {
                     let mention = Spelling::new(text);
-                    let spelled = candidates.iter().map(|candidate| names.spelled(&mention, *highest, *candidate));
-                    best_per_concept(spelled.collect(), k)
-                });
-                spelled.collect::<Vec<_>>()
+                    let spelled =
+                        |candidate: &mut Candidate| *candidate = names.spelled(&mention, *highest, *candidate);
+                    candidates.iter_mut().for_each(spelled);
+                }
+                first_with_named(candidates, named, k)
             });
-            all = spelled.into_iter().flatten().collect();
-        }
-        all
+            ordered.collect::<Vec<_>>()
+        });
+        ordered.into_iter().flatten().collect()
     }
 
     /// The score of a mention with a text that is letter for letter its own, where scores are cosines: 1, or that of each token which
     /// is compared.
-    fn highest(&self, prepared: &Prepared, mention: &PreparedMention) -> f32 {
+    pub(super) fn highest(&self, prepared: &Prepared, mention: &PreparedMention) -> f32 {
         match (self.scorer, mention.sequence) {
             (Scorer::SumOfMax, Some(at)) => self.encoder.compared(&prepared.sequences[at]).len() as f32,
             _ => 1.0,
@@ -142,7 +152,10 @@ impl Linker {
             let Some(at) = mention.sequence else { continue };
             let (stay, go) = link.candidates.split_at(link.candidates.len().min(k - room));
             let own: HashSet<ConceptId> = stay.iter().map(|candidate| candidate.concept).collect();
-            let wanted: Vec<ConceptId> = best.iter().copied().filter(|id| !own.contains(id)).take(room).collect();
+            // What bears the mention's name stays in any case.
+            let named = go.iter().filter(|candidate| is_among(&mention.named, candidate)).count();
+            let room_left = room.saturating_sub(named);
+            let wanted: Vec<ConceptId> = best.iter().copied().filter(|id| !own.contains(id)).take(room_left).collect();
             let new = wanted.iter().copied().filter(|id| go.iter().all(|candidate| candidate.concept != *id));
             let mut joined = self.score(queries, at, new.collect());
             if names.share > 0.0 {
@@ -151,8 +164,9 @@ impl Linker {
             }
             // What a graph or a first pass has missed does not overtake what it has found.
             joined.retain(|joined| stay.last().is_none_or(|last| last.rank(joined).is_lt()));
-            let (wanted, others): (Vec<Candidate>, Vec<Candidate>) =
+            let (wanted, mut others): (Vec<Candidate>, Vec<Candidate>) =
                 go.iter().partition(|candidate| wanted.contains(&candidate.concept));
+            others.sort_by_key(|candidate| !is_among(&mention.named, candidate));
             let left = k - stay.len() - wanted.len() - joined.len();
             joined.extend(wanted.into_iter().chain(others.into_iter().take(left)));
             joined.sort_unstable_by(Candidate::rank);
@@ -160,4 +174,23 @@ impl Linker {
             link.candidates.extend(joined);
         }
     }
+}
+
+/// Whether a candidate is one of the named concepts, which are ascending, as dictionaries give them.
+pub(super) fn is_among(named: &[ConceptId], candidate: &Candidate) -> bool {
+    named.binary_search(&candidate.concept).is_ok()
+}
+
+/// The first `k` of candidates, best first: the best, then of those that are named as many as there is room for, then others.
+fn first_with_named(candidates: Vec<Candidate>, named: &[ConceptId], k: usize) -> Vec<Candidate> {
+    let mut all = best_per_concept(candidates, usize::MAX);
+    if all.len() > k {
+        let is_named = |candidate: &Candidate| is_among(named, candidate);
+        let rest = all.split_off(1.min(k));
+        let (named, others): (Vec<Candidate>, Vec<Candidate>) = rest.into_iter().partition(is_named);
+        let room = k - all.len();
+        all.extend(named.into_iter().chain(others).take(room));
+        all.sort_unstable_by(Candidate::rank);
+    }
+    all
 }

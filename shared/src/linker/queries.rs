@@ -64,7 +64,7 @@ impl Linker {
         }
         self.scorer = scorer;
         if let Some(options) = self.bundle.manifest.index.hnsw {
-            // A graph finds no more rows than it keeps while searching, and a concept has several.
+            // A concept has several rows: with fewer nodes kept, a graph is walked again until there are enough.
             let least = if scorer == Scorer::SumOfMax { 2 * FIRST_PASS } else { 0 };
             self.bundle.index.set_ef_search(options.ef_search.max(least));
         }

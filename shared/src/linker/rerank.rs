@@ -77,7 +77,7 @@ impl Linker {
                 Some(read) => Cow::Borrowed(read.as_str()),
                 None => text_of(text, link.pieces()).unwrap_or_default(),
             };
-            link.named = self.named_concepts(&read).contains(&first.concept);
+            link.named = self.is_named(&read, &self.named_concepts(&read), first.concept);
         }
     }
 }

@@ -215,7 +215,8 @@ mod tests {
         // NIL at 0.25, a concept at 0.5, and two that bear a name: one of them is NIL.
         let certain = Some(f32::INFINITY);
         let all = tops(&[(Some(0.25), true), (Some(0.5), false), (certain, true), (certain, false)]);
-        let found: Vec<_> = nil_curve(&all).iter().map(|point| (point.threshold, point.precision, point.recall)).collect();
+        let found: Vec<_> =
+            nil_curve(&all).iter().map(|point| (point.threshold, point.precision, point.recall)).collect();
         assert_eq!(found, [(0.375, 1.0, 0.5), (0.5f32.next_up(), 0.5, 0.5)]);
         assert_eq!(average_precision(&all), Some(0.5));
         assert_eq!(best_f1(&all), Some((0.375, NilCounts { found: 1, wrong: 0, missed: 1 })));

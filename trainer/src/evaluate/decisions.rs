@@ -49,9 +49,8 @@ impl Decisions {
     /// split has no NIL, and without one, if it decides so.
     pub(super) fn all(retriever: &dyn Retriever, outcomes: &[Outcome<'_>], thresholds: &Thresholds) -> Vec<Self> {
         let of_all = thresholds.0.iter().filter(|chosen| chosen.nil == NilOf::All);
-        let mut all: Vec<Self> = of_all
-            .map(|chosen| Self::new(outcomes, Some(chosen.threshold), &chosen.on, chosen.oracle))
-            .collect();
+        let mut all: Vec<Self> =
+            of_all.map(|chosen| Self::new(outcomes, Some(chosen.threshold), &chosen.on, chosen.oracle)).collect();
         if retriever.decides() && all.iter().all(|decisions| decisions.chosen_on != Thresholds::BUNDLE) {
             all.push(Self::new(outcomes, retriever.threshold(), Thresholds::BUNDLE, false));
         }
@@ -62,10 +61,13 @@ impl Decisions {
         let least = threshold.unwrap_or(f32::NEG_INFINITY);
         let share = |known: bool, hit: &dyn Fn(bool, bool) -> bool| {
             let of = outcomes.iter().filter(|outcome| outcome.gold.concept.is_some() == known);
-            At::new(1, of.map(|outcome| {
-                let linked = outcome.score.is_some_and(|score| score >= least);
-                (outcome.gold.document, hit(linked, outcome.rank == Some(0)))
-            }))
+            At::new(
+                1,
+                of.map(|outcome| {
+                    let linked = outcome.score.is_some_and(|score| score >= least);
+                    (outcome.gold.document, hit(linked, outcome.rank == Some(0)))
+                }),
+            )
         };
         Self {
             threshold,

@@ -270,7 +270,8 @@ impl Evaluation {
 
     /// What is linked rightly, linked wrongly and called NIL; nothing where no system decides.
     fn decision_table(&self) -> Option<String> {
-        let head = ["System", "Threshold", "Linked rightly", "Linked wrongly", "Called NIL", "Others: NIL", "Others: linked"];
+        let head =
+            ["System", "Threshold", "Linked rightly", "Linked wrongly", "Called NIL", "Others: NIL", "Others: linked"];
         let mut table = table(head.map(str::to_owned).to_vec());
         for system in &self.systems {
             for Decisions { threshold, chosen_on, with_concept, without_concept, .. } in &system.decisions {

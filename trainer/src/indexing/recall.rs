@@ -187,7 +187,8 @@ mod tests {
         let (found, ef) = against.reached(&mut index, 16, floor).expect("reached");
         assert!(before < 0.99 && found >= floor.least && ef > 16, "{before} {found} {ef}");
         assert_eq!(against.reached(&mut index, 16, Floor { least: 0.0, raise: true }).expect("reached"), (before, 16));
-        let error = against.reached(&mut index, 16, Floor { raise: false, ..floor }).expect_err("too little").to_string();
+        let error =
+            against.reached(&mut index, 16, Floor { raise: false, ..floor }).expect_err("too little").to_string();
         assert!(error.contains("expected recall@64 of at least") && error.contains("--ef-search"), "{error}");
     }
 }

@@ -59,8 +59,13 @@ impl Rows {
 /// If a concept cannot be written by the template; it is named.
 pub fn rows(kb: &KnowledgeBase, tokens: &Tokens, view: &ViewOptions) -> Result<Rows> {
     let mut known: HashMap<Encoded, usize> = HashMap::new();
-    let mut rows =
-        Rows { concepts: Vec::new(), sequence_of: Vec::new(), sequences: Vec::new(), without_rows: Vec::new(), cut: CutTexts::default() };
+    let mut rows = Rows {
+        concepts: Vec::new(),
+        sequence_of: Vec::new(),
+        sequences: Vec::new(),
+        without_rows: Vec::new(),
+        cut: CutTexts::default(),
+    };
     let mut progress = Progress::new("tokenizing", kb.len() as u64, "concepts");
     for (id, concept) in kb.iter() {
         interrupt::check()?;

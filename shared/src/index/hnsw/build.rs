@@ -238,7 +238,8 @@ mod tests {
             (0..places).map(|row| filled(row, &[(row + 7) % places, (row + places - 7) % places])).collect();
         let sections = [bytemuck::cast_slice(&far), bytemuck::cast_slice(&[0u32]), &[]].map(Bytes::copy_from_slice);
         let links = Links::new(sections, places as usize).expect("a graph");
-        let lists = refined(&space, Ground { links: &links, nodes: &nodes, vectors: &vectors, dim: 2 }, places as usize);
+        let lists =
+            refined(&space, Ground { links: &links, nodes: &nodes, vectors: &vectors, dim: 2 }, places as usize);
         for (row, list) in (0..places).zip(&lists) {
             let mut nearest = list[..2].to_vec();
             nearest.sort_unstable();

@@ -155,8 +155,10 @@ mod tests {
 
     #[test]
     fn codes_that_differ_in_their_scale_are_different() {
-        let vectors =
-            |scales: [f32; 2]| Vectors::Int8 { codes: Numbers::Copied(vec![3, 4, 3, 4]), scales: Numbers::Copied(scales.to_vec()) };
+        let vectors = |scales: [f32; 2]| Vectors::Int8 {
+            codes: Numbers::Copied(vec![3, 4, 3, 4]),
+            scales: Numbers::Copied(scales.to_vec()),
+        };
         assert_eq!(Nodes::of(&vectors([0.5, 0.5]), 2, 2).len(), 1);
         assert_eq!(Nodes::of(&vectors([0.5, 0.25]), 2, 2).len(), 2);
     }

@@ -306,7 +306,9 @@ fn report(args: &IndexArgs, built: &Built, json: bool) -> Result<()> {
             found.recall
         );
         if let Some(before) = found.before_rounding {
-            println!("recall@{K} against exact search over the vectors before rounding: {before:.4} (the same as queries)");
+            println!(
+                "recall@{K} against exact search over the vectors before rounding: {before:.4} (the same as queries)"
+            );
         }
     }
     if !without_rows.is_empty() {

@@ -111,3 +111,110 @@ fn a_threshold_is_chosen_by_f1_or_by_the_precision_of_links() {
     assert_eq!(split.counts.blake3, again.counts.blake3);
     assert_ne!(split.counts.blake3, fewer.counts.blake3);
 }
+
+/// Answers each mention by its surface; infinite scores are linked at any threshold.
+struct ByWord(Vec<(&'static str, Ranked)>);
+
+impl Retriever for ByWord {
+    fn name(&self) -> &str {
+        "dense"
+    }
+
+    fn protocol(&self) -> String {
+        "by a list".into()
+    }
+
+    fn threshold(&self) -> Option<f32> {
+        Some(0.5)
+    }
+
+    fn search(
+        &self,
+        queries: &[Query<'_>],
+        k: usize,
+        done: &mut dyn FnMut(usize) -> Result<()>,
+    ) -> Result<Vec<Ranked>> {
+        done(queries.len())?;
+        let of = |query: &Query<'_>| {
+            let found = self.0.iter().find(|(word, _)| *word == query.surface());
+            found.map_or(Ranked::new(), |(_, ranked)| ranked.iter().take(k).copied().collect())
+        };
+        Ok(queries.iter().map(of).collect())
+    }
+
+    fn judged(
+        &self,
+        queries: &[Query<'_>],
+        k: usize,
+        done: &mut dyn FnMut(usize) -> Result<()>,
+    ) -> Result<Vec<Ranked>> {
+        let mut ranked = self.search(queries, k, done)?;
+        // "cough" bears its name.
+        for (query, ranked) in queries.iter().zip(&mut ranked) {
+            if let ("cough" | "thing", Some(first)) = (query.surface(), ranked.first_mut()) {
+                first.1 = f32::INFINITY;
+            }
+        }
+        Ok(ranked)
+    }
+}
+
+fn by_word() -> Result<Dense> {
+    let Dense { concepts, road, .. } = fixed(&["D0", "D1", "D2"], Vec::new())?;
+    let [fever, cough, headache] = [0, 1, 2].map(ConceptId);
+    let answers = ByWord(vec![
+        ("fever", vec![(fever, 0.9)]),
+        ("cough", vec![(cough, 0.1), (fever, 0.05)]),
+        ("hives", vec![(fever, 0.7)]),
+        ("headache", vec![(cough, 0.8), (headache, 0.6)]),
+        ("hot", vec![(fever, 0.2)]),
+        ("thing", vec![(fever, 0.3)]),
+    ]);
+    Ok(Dense { concepts, search: Box::new(answers), road })
+}
+
+#[test]
+fn decisions_are_those_that_ship() {
+    let folder = corpus(&[]);
+    let line = args(folder.path(), &["--bundle", "b", "--systems", "dense"]);
+    let found = evaluate(&line, |_| by_word(), None).expect("measured");
+    let [.., decisions] = &found.systems[0].decisions[..] else { panic!("there are some") };
+    assert_eq!((decisions.threshold, decisions.chosen_on.as_str(), decisions.at_any_score), (Some(0.5), "bundle", 2));
+    // At 0.5: fever right, cough right by its name, headache wrong, hot NIL; hives and thing are linked, though NIL.
+    let with = &decisions.with_concept;
+    let share = |hits, of| Share { hits, of };
+    assert_eq!([with.right.share, with.wrong.share, with.nil.share], [share(2, 4), share(1, 4), share(1, 4)]);
+    let without = &decisions.without_concept;
+    assert_eq!([without.nil.share, without.linked.share], [share(0, 2), share(2, 2)]);
+    let nil = found.systems[0].nil.iter().find(|nil| nil.chosen_on == "bundle").expect("it brings one");
+    assert_eq!((nil.counts, nil.links.right), (NilCounts { found: 0, wrong: 1, missed: 2 }, 2));
+    let said = found.tables();
+    assert!(
+        said.contains("Linked rightly") && said.contains("50.0 [50.0..50.0]") && said.contains("0.5000 (bundle)"),
+        "{said}"
+    );
+    // Without NIL in the split the bundle's decisions are shown all the same.
+    let known = FILES[4].1.lines().filter(|line| !line.contains("hives") && !line.contains("thing"));
+    std::fs::write(folder.path().join("mentions.test.jsonl"), known.collect::<Vec<_>>().join("\n")).expect("written");
+    let found = evaluate(&line, |_| by_word(), None).expect("measured");
+    let [decisions] = &found.systems[0].decisions[..] else { panic!("at one threshold") };
+    assert_eq!((decisions.with_concept.right.share, decisions.without_concept.nil.share), (share(2, 4), share(0, 0)));
+}
+
+#[test]
+fn a_threshold_that_rejects_everything_is_said() {
+    let folder = corpus(&[]);
+    // On dev "fever" is found with a lower score than "rash", which is NIL: the best F1 rejects both.
+    let line = args(folder.path(), &["--bundle", "b", "--systems", "dense"]);
+    let open = || {
+        let Dense { concepts, road, .. } = by_word()?;
+        let search = ByWord(vec![("fever", vec![(ConceptId(0), 0.5)]), ("rash", vec![(ConceptId(0), 0.75)])]);
+        Ok(Dense { concepts, search: Box::new(search), road })
+    };
+    let found = evaluate(&line, |_| open(), None).expect("measured");
+    let nil = &found.systems[0].nil[0];
+    assert!(nil.rejects_all && nil.threshold > 0.75 && nil.chosen_on == "dev", "{nil:?}");
+    assert!(found.tables().contains("rejects every mention of dev that a threshold can"), "{}", found.tables());
+    let found = evaluate(&line, |_| by_word(), None).expect("measured");
+    assert!(found.systems[0].nil.iter().all(|nil| !nil.rejects_all));
+}

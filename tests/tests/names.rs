@@ -1,0 +1,146 @@
+//! A mention that is a name of concepts: these are candidates, whatever the view, the form of mentions, the score and the scorer, and
+//! one of them is linked.
+
+use pel_shared::biencoder::Side;
+use pel_shared::bundle::View;
+use pel_shared::detect::{Detected, Origin};
+use pel_shared::import::report::Report;
+use pel_shared::index::{HnswOptions, Precision};
+use pel_shared::kb::{Concept, ConceptId, KnowledgeBase};
+use pel_shared::linker::{Link, LinkOptions, Linker};
+use pel_shared::nil::Decision;
+use pel_shared::score::{Score, Scorer};
+use pel_shared::text::Span;
+use pel_shared::tokens::MentionTemplate;
+use pel_tests::devices;
+use pel_tests::table::{Table, linker, recipe};
+use pel_trainer::commands::link::link;
+use pel_trainer::device::OpenDevice;
+use pel_trainer::indexing::Recipe;
+
+const TEXT: &str = "severe chest pain since this morning, qrz 2.3, no fever";
+
+fn concept(at: usize, name: &str, synonyms: &[&str]) -> Concept {
+    let synonyms = synonyms.iter().map(|name| (*name).to_owned()).collect();
+    Concept { id: format!("N{at}"), name: name.into(), synonyms, types: vec!["Sign".into()], ..Concept::default() }
+}
+
+/// Many concepts that share words with [`TEXT`]; three have the synonym `qrz`, and nothing else in common with it.
+fn table() -> KnowledgeBase {
+    let mut kb = KnowledgeBase::new();
+    for at in 0..60 {
+        let name = format!("severe chest pain since this morning no fever {at}");
+        kb.push(concept(at, &name, &[])).expect("unique");
+    }
+    for (at, name) in ["toe", "arm of the toe", "cold toe"].into_iter().enumerate() {
+        kb.push(concept(60 + at, name, &["qrz"])).expect("unique");
+    }
+    kb
+}
+
+fn recipes() -> Vec<(String, Recipe)> {
+    let mut all = Vec::new();
+    for view in [View::Names, View::Template, View::Both] {
+        for template in [MentionTemplate::Bare, MentionTemplate::Context] {
+            for score in [Score::Cosine, Score::Dot] {
+                for scorer in [Scorer::Dual, Scorer::SumOfMax] {
+                    for hnsw in [None, Some(HnswOptions::default())] {
+                        let mut recipe = recipe(&Table::read(), Precision::F32);
+                        recipe.kb = table();
+                        (recipe.hnsw, recipe.scorer) = (hnsw, scorer);
+                        recipe.view.concepts = view;
+                        recipe.view.mention_template = template;
+                        if view == View::Both {
+                            recipe.view.mix = 0.5;
+                        }
+                        if score == Score::Cosine {
+                            recipe.view.spelling = 0.15;
+                        }
+                        recipe.encoder.reduction.score = score;
+                        // No score reaches it.
+                        recipe.nil.threshold = Some(1e9);
+                        all.push((format!("{view:?} {template:?} {score:?} {scorer:?} {}", hnsw.is_some()), recipe));
+                    }
+                }
+            }
+        }
+    }
+    all
+}
+
+fn processor() -> OpenDevice {
+    let (name, device) = devices().remove(0);
+    OpenDevice { device, name }
+}
+
+fn of(linker: &Linker, mention: &str, k: usize) -> Link {
+    let start = TEXT.find(mention).expect("it is there");
+    let given = vec![Detected { span: Span::new(start, start + mention.len()), origin: Origin::Given }];
+    link(linker, TEXT, given, &LinkOptions { k, ..LinkOptions::default() }).expect("linked").remove(0)
+}
+
+fn ids(found: &Link) -> Vec<u32> {
+    found.candidates.iter().map(|candidate| candidate.concept.0).collect()
+}
+
+#[test]
+fn concepts_of_the_mentions_name_are_candidates_in_every_bundle_and_one_is_linked() {
+    for (name, recipe) in recipes() {
+        let linker = linker(recipe, &processor());
+        for k in [1, 2, 4, 8, 20] {
+            let found = of(&linker, "qrz", k);
+            let named: Vec<u32> = ids(&found).into_iter().filter(|id| *id >= 60).collect();
+            // With a single one, or two, the best of all may take a place.
+            assert!(
+                found.candidates.len() == k && named.len() >= k.min(3) - usize::from(k == 2),
+                "{name} {k}: {found:?}"
+            );
+            assert!(
+                matches!(found.decision, Decision::Linked { best } if best.concept.0 >= 60),
+                "{name} {k}: {found:?}"
+            );
+            assert!(found.named && found.candidates[0].concept.0 >= 60, "{name} {k}: {found:?}");
+            assert!(found.candidates.is_sorted_by(|a, b| a.rank(b).is_le()), "{name} {k}: {found:?}");
+            assert_eq!(found, of(&linker, "qrz", k), "{name} {k}");
+        }
+        // What is no name is judged by its score, and by what a user says a name is too.
+        assert!(matches!(of(&linker, "morning", 4).decision, Decision::Nil { .. }), "{name}");
+    }
+}
+
+#[test]
+fn an_added_concept_of_the_mentions_name_is_a_candidate() {
+    for (name, recipe) in recipes() {
+        let mut linker = linker(recipe, &processor());
+        let added = Concept { id: "X1".into(), ..concept(0, "hip", &["severe chest"]) };
+        let (concepts, rows, counts) = linker.rows_of(vec![added], &mut Report::default()).expect("new");
+        let vectors = linker.encodings(Side::Entity, &rows.iter().collect::<Vec<_>>()).expect("encoded");
+        linker.add(concepts, &counts, &vectors).expect("new");
+        for k in [1, 3, 8] {
+            let found = of(&linker, "severe chest", k);
+            assert_eq!((ids(&found)[0], found.named), (63, true), "{name} {k}: {found:?}");
+            assert!(matches!(found.decision, Decision::Linked { best } if best.concept == ConceptId(63)), "{name} {k}");
+        }
+    }
+}
+
+#[test]
+fn among_concepts_of_one_name_the_score_chooses_and_then_their_order() {
+    // Twins of one name, but for their definitions, which templates hold.
+    let mut recipe = recipe(&Table::read(), Precision::F32);
+    let mut kb = KnowledgeBase::new();
+    for (at, definition) in ["a toe that is cold", "pain in the chest", "pain in the chest"].into_iter().enumerate() {
+        let twin = Concept { definition: Some(definition.into()), ..concept(at, "qrz", &[]) };
+        kb.push(twin).expect("unique");
+    }
+    recipe.kb = kb;
+    recipe.view.concepts = View::Template;
+    recipe.view.mention_template = MentionTemplate::Context;
+    recipe.nil.threshold = Some(1e9);
+    let linker = linker(recipe, &processor());
+    let found = of(&linker, "qrz", 3);
+    let score = |id: u32| found.candidates.iter().find(|one| one.concept.0 == id).expect("a candidate").score;
+    assert_eq!(score(1), score(2));
+    assert!(score(0) != score(1), "{found:?}");
+    assert_eq!(ids(&found), if score(0) > score(1) { [0, 1, 2] } else { [1, 2, 0] });
+}
