@@ -58,14 +58,14 @@ impl Format {
         }
         let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('!'));
         let first = lines.next().unwrap_or_default();
-        let is_pubtator = |line: &str| {
-            let mut fields = line.splitn(3, '|');
-            let id = fields.next().unwrap_or_default();
+        // A title and the abstract of the same document; a table with bars has other second cells.
+        let is_pubtator = |title: &str, next: &str| {
+            let id = title.split_once("|t|").map_or("", |(id, _)| id);
             !id.is_empty()
-                && !id.contains(char::is_whitespace)
-                && matches!(fields.next(), Some("t" | "a"))
-                && fields.next().is_some()
+                && !id.contains([' ', '|'])
+                && next.strip_prefix(id).is_some_and(|rest| rest.starts_with("|a|"))
         };
+        let second = lines.clone().next().unwrap_or_default();
         match () {
             () if first.starts_with("format-version:") || first == "[Term]" => Some(Self::Obo),
             () if lines.any(|line| line == "[Term]") => Some(Self::Obo),
@@ -73,7 +73,7 @@ impl Format {
             () if text.starts_with("Prefix(") || text.starts_with("Ontology(") || text.starts_with("Prefix:") => {
                 Some(Self::OwlText)
             }
-            () if is_pubtator(first) => Some(Self::Pubtator),
+            () if is_pubtator(first, second) => Some(Self::Pubtator),
             () => None,
         }
     }
@@ -135,6 +135,7 @@ mod tests {
             ("id,name\n1,a\n", None),
             ("", None),
             ("[other]\nx\n", None),
+            ("C1|t|fever\nC2|t|cough\n", None),
         ] {
             assert_eq!(Format::recognise(head.as_bytes()), expected, "{head}");
         }
