@@ -75,7 +75,7 @@ fn processor() -> OpenDevice {
 
 fn of(linker: &Linker, mention: &str, k: usize) -> Link {
     let start = TEXT.find(mention).expect("it is there");
-    let given = vec![Detected { span: Span::new(start, start + mention.len()), origin: Origin::Given }];
+    let given = vec![Detected::new(Span::new(start, start + mention.len()), Origin::Given)];
     link(linker, TEXT, given, &LinkOptions { k, ..LinkOptions::default() }).expect("linked").remove(0)
 }
 
