@@ -4,6 +4,8 @@
 //! `Z' = Z + A Z` at the output of layer K (eq. 8), with one matrix for all tokens and examples of a side and `‖A‖ ≤ ε` (eq. 10).
 //! The matrix is kept from step to step and climbs the gradient of L'. Nothing of it is left at inference.
 
+use crate::encoder::floats;
+use crate::error::{Context, Error, Result};
 use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
@@ -42,44 +44,64 @@ pub fn transform(z: Tensor<3>, a: Tensor<2>) -> Tensor<3> {
 
 impl Ball {
     /// One step of projected gradient ascent: the step of this length under which the loss, taken as linear, rises most; then
-    /// back into the ball.
+    /// back into the ball. A gradient of zeros leaves the matrix as it is.
+    ///
+    /// `None` if the gradient has values that are not finite: there is no direction to climb in.
     ///
     /// # Shapes
     /// a and its gradient `[hidden, hidden]` -> `[hidden, hidden]`
-    pub fn climb(&self, a: Tensor<2>, gradient: Tensor<2>) -> Tensor<2> {
+    ///
+    /// # Errors
+    /// If the device does not give its numbers back.
+    pub fn climb(&self, a: Tensor<2>, gradient: Tensor<2>) -> Result<Option<Tensor<2>>> {
+        let length = frobenius(&gradient)?;
+        if !length.is_finite() {
+            return Ok(None);
+        }
+        if length == 0.0 {
+            return Ok(Some(a));
+        }
+        let unit = gradient / length;
         let steepest = match self.norm {
-            Norm::Frobenius => frobenius(&gradient).map(|norm| gradient / norm),
-            Norm::Spectral => orthogonal(gradient),
+            Norm::Frobenius => unit,
+            Norm::Spectral => orthogonal(unit),
         };
-        let Some(steepest) = steepest else { return a };
-        self.inside(a + steepest * (self.epsilon * self.rate))
+        self.inside(a + steepest * (self.epsilon * self.rate)).map(Some)
     }
 
     /// The matrix, scaled down to the ball if it is outside.
     ///
     /// # Shapes
     /// `[hidden, hidden]` -> `[hidden, hidden]`
-    pub fn inside(&self, a: Tensor<2>) -> Tensor<2> {
-        match norm(&a, self.norm) {
-            Some(norm) if norm > self.epsilon => a * (self.epsilon / norm),
-            _ => a,
-        }
+    ///
+    /// # Errors
+    /// If the device does not give its numbers back.
+    pub fn inside(&self, a: Tensor<2>) -> Result<Tensor<2>> {
+        let norm = norm(&a, self.norm)?;
+        Ok(if norm.is_finite() && norm > self.epsilon { a * (self.epsilon / norm) } else { a })
     }
 }
 
-/// The norm of a matrix; nothing for one of zeros, for one with values that are not finite, or if the device gives no numbers.
+/// The norm of a matrix: 0 for one of zeros, not finite for one with values that are not.
 ///
 /// # Shapes
 /// `[rows, columns]`
-pub fn norm(a: &Tensor<2>, norm: Norm) -> Option<f64> {
+///
+/// # Errors
+/// If the device does not give its numbers back.
+pub fn norm(a: &Tensor<2>, norm: Norm) -> Result<f64> {
     match norm {
         Norm::Frobenius => frobenius(a),
         Norm::Spectral => spectral(a),
     }
 }
 
-fn frobenius(a: &Tensor<2>) -> Option<f64> {
-    number(a.clone().powi_scalar(2).sum()).map(f64::sqrt).filter(|norm| *norm > 0.0 && norm.is_finite())
+fn frobenius(a: &Tensor<2>) -> Result<f64> {
+    let sum = floats(a.clone().powi_scalar(2).sum().try_into_data()).context(|| "the norm of a matrix".into())?;
+    match sum.first() {
+        Some(sum) => Ok(f64::from(*sum).sqrt()),
+        None => Err(Error::device("the norm of a matrix: expected one number back from the device, found none")),
+    }
 }
 
 /// Squarings of `AᵀA`.
@@ -87,37 +109,42 @@ const SQUARINGS: i32 = 6;
 
 /// A bound of the largest singular value σ from above: `‖(AᵀA)^64‖_F^(1/128)`, at most `n^(1/256)` σ (1.024 σ for 384 columns). What is
 /// scaled by it is inside the ball whatever its other singular values, which no iteration from below promises.
-fn spectral(a: &Tensor<2>) -> Option<f64> {
-    // Powers are of matrices of norm 1, and what was divided out is kept as a logarithm.
-    let unit = |matrix: Tensor<2>| frobenius(&matrix).map(|norm| (matrix / norm, norm.ln()));
-    let (mut power, mut log) = unit(a.clone().transpose().matmul(a.clone()))?;
-    for _ in 0..SQUARINGS {
-        let (square, own) = unit(power.clone().matmul(power))?;
-        (power, log) = (square, 2.0 * log + own);
+fn spectral(a: &Tensor<2>) -> Result<f64> {
+    let whole = frobenius(a)?;
+    if whole == 0.0 || !whole.is_finite() {
+        return Ok(whole);
+    }
+    let mut power = a.clone().transpose().matmul(a.clone());
+    let mut log = 0.0;
+    for squaring in 0..=SQUARINGS {
+        if squaring > 0 {
+            (power, log) = (power.clone().matmul(power), 2.0 * log);
+        }
+        let length = frobenius(&power)?;
+        if length == 0.0 || !length.is_finite() {
+            // Too small or too large for the numbers of the device; the other norm is a bound too.
+            return Ok(whole);
+        }
+        // Powers are of matrices of norm 1, and what was divided out is kept as a logarithm.
+        (power, log) = (power / length, log + length.ln());
     }
     let above = (log / f64::from(1 << (SQUARINGS + 1))).exp();
     // Never more than the other norm.
-    frobenius(a).map(|most| above.min(most))
+    Ok(above.min(whole))
 }
 
 /// Steps of the Newton-Schulz iteration.
 const NEWTON: usize = 30;
 
-/// The orthogonal factor of a matrix, all of whose singular values are 1 (those that are nearly 0 stay small): where a linear
-/// function rises most within the spectral ball.
-fn orthogonal(a: Tensor<2>) -> Option<Tensor<2>> {
-    let norm = frobenius(&a)?;
-    let mut x = a / norm;
+/// The orthogonal factor of a matrix of Frobenius norm 1, all of whose singular values are 1 (those that are nearly 0 stay small): where a
+/// linear function rises most within the spectral ball.
+fn orthogonal(unit: Tensor<2>) -> Tensor<2> {
+    let mut x = unit;
     for _ in 0..NEWTON {
         let square = x.clone().matmul(x.clone().transpose());
         x = x.clone() * 1.5 - square.matmul(x) * 0.5;
     }
-    Some(x)
-}
-
-fn number(tensor: Tensor<1>) -> Option<f64> {
-    let values = tensor.try_into_data().ok()?.try_to_vec::<f32>().ok()?;
-    values.first().copied().map(f64::from).filter(|value| value.is_finite())
+    x
 }
 
 /// A matrix of zeros: no transformation.
@@ -131,9 +158,10 @@ pub fn none(hidden: usize, device: &Device) -> Tensor<2> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use burn::tensor::Distribution;
+    use crate::error::Kind;
+    use burn::tensor::{DType, Distribution};
 
-    fn floats<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
+    fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
         tensor.into_data().try_to_vec().expect("floats")
     }
 
@@ -143,25 +171,32 @@ mod tests {
         let z = Tensor::<3>::from_floats([[[1.0, 2.0], [0.0, 1.0]]], &device);
         // A (1, 2) = (2, 0) and A (0, 1) = (1, 0).
         let a = Tensor::<2>::from_floats([[0.0, 1.0], [0.0, 0.0]], &device);
-        assert_eq!(floats(transform(z.clone(), a)), [3.0, 2.0, 1.0, 1.0]);
-        assert_eq!(floats(transform(z.clone(), none(2, &device))), floats(z));
+        assert_eq!(values(transform(z.clone(), a)), [3.0, 2.0, 1.0, 1.0]);
+        assert_eq!(values(transform(z.clone(), none(2, &device))), values(z));
     }
 
     #[test]
     fn norms_by_hand() {
         let device = Device::flex();
         let a = Tensor::<2>::from_floats([[3.0, 0.0], [0.0, -4.0]], &device);
-        assert_eq!(norm(&a, Norm::Frobenius), Some(5.0));
-        let found = norm(&a, Norm::Spectral).expect("it has one");
+        assert_eq!(norm(&a, Norm::Frobenius).expect("the device works"), 5.0);
+        let found = norm(&a, Norm::Spectral).expect("the device works");
         // From above, by at most the 256th root of the columns.
         assert!((4.0 - 1e-4..=4.02).contains(&found), "{found}");
         let rest = 63;
         let diagonal: Vec<f32> = std::iter::once(-1.0).chain(vec![0.98; rest]).collect();
         let close = Tensor::<2>::eye(64, &device) * Tensor::<1>::from_floats(&diagonal[..], &device).reshape([1, 64]);
-        let found = norm(&close, Norm::Spectral).expect("it has one");
+        let found = norm(&close, Norm::Spectral).expect("the device works");
         assert!((1.0 - 1e-4..=1.02).contains(&found), "{found}");
-        assert_eq!(norm(&none(2, &device), Norm::Frobenius), None);
-        assert_eq!(norm(&none(2, &device), Norm::Spectral), None);
+        for kind in [Norm::Frobenius, Norm::Spectral] {
+            assert_eq!(norm(&none(2, &device), kind).expect("the device works"), 0.0);
+            let infinite = none(2, &device) + f32::INFINITY;
+            assert!(!norm(&infinite, kind).expect("the device works").is_finite(), "{kind:?}");
+        }
+        // The squares of these values are too small for a float: the other norm, of which they are a quarter, bounds the largest singular value.
+        let small = Tensor::<2>::eye(16, &device) * 1e-12;
+        let found = norm(&small, Norm::Spectral).expect("the device works");
+        assert!((1e-12 - 1e-16..=4.001e-12).contains(&found), "{found}");
     }
 
     #[test]
@@ -169,7 +204,7 @@ mod tests {
         let device = Device::flex();
         // A rotation by 90° of (2, 3): the factor is the rotation.
         let a = Tensor::<2>::from_floats([[0.0, -3.0], [2.0, 0.0]], &device);
-        for (found, expected) in floats(orthogonal(a).expect("not zero")).iter().zip([0.0, -1.0, 1.0, 0.0]) {
+        for (found, expected) in values(orthogonal(a / 13f64.sqrt())).iter().zip([0.0, -1.0, 1.0, 0.0]) {
             assert!((found - expected).abs() < 1e-5, "{found}, expected {expected}");
         }
     }
@@ -182,19 +217,54 @@ mod tests {
         for norm_kind in [Norm::Frobenius, Norm::Spectral] {
             let ball = Ball { norm: norm_kind, epsilon: 0.7, rate: 0.5 };
             let gradient = random();
-            let value = |a: &Tensor<2>| floats((a.clone() * gradient.clone()).sum())[0];
+            let value = |a: &Tensor<2>| values((a.clone() * gradient.clone()).sum())[0];
             let (mut a, mut before) = (none(6, &device), f32::MIN);
             for _ in 0..4 {
-                a = ball.climb(a, gradient.clone());
-                let now = norm(&a, norm_kind).expect("it has moved");
+                a = ball.climb(a, gradient.clone()).expect("the device works").expect("finite");
+                let now = norm(&a, norm_kind).expect("the device works");
+                assert!(now > 0.0, "{norm_kind:?}: it has not moved");
                 assert!(now <= 0.7 * 1.0001, "{norm_kind:?}: {now}");
                 assert!(value(&a) >= before - 1e-4, "{norm_kind:?}: {} after {before}", value(&a));
                 before = value(&a);
             }
             // No other matrix of the ball is higher: the linear maximum.
             for _ in 0..20 {
-                let other = ball.inside(random() * 100.0);
+                let other = ball.inside(random() * 100.0).expect("the device works");
                 assert!(value(&other) <= value(&a), "{norm_kind:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_failed_read_is_an_error_and_does_not_end_the_ascent_in_silence() {
+        let device = Device::flex();
+        // Numbers that cannot be read back as 32-bit floats: the road of every failed read.
+        let unreadable = Tensor::<2>::eye(2, &device).cast(DType::F64);
+        for kind in [Norm::Frobenius, Norm::Spectral] {
+            let ball = Ball { norm: kind, epsilon: 1.0, rate: 0.5 };
+            let errors = [
+                norm(&unreadable, kind).map(drop).expect_err("it cannot be read"),
+                ball.inside(unreadable.clone()).map(drop).expect_err("it cannot be read"),
+                ball.climb(none(2, &device), unreadable.clone()).map(drop).expect_err("it cannot be read"),
+            ];
+            for error in errors {
+                assert_eq!(error.kind(), Kind::Device, "{error}");
+                assert!(error.to_string().contains("the norm of a matrix"), "{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_gradient_of_zeros_stays_and_one_that_is_not_finite_is_told() {
+        let device = Device::flex();
+        for kind in [Norm::Frobenius, Norm::Spectral] {
+            let ball = Ball { norm: kind, epsilon: 1.0, rate: 0.5 };
+            let a = Tensor::<2>::eye(2, &device) * 0.25;
+            let stayed = ball.climb(a.clone(), none(2, &device)).expect("the device works").expect("finite");
+            assert_eq!(values(stayed), [0.25, 0.0, 0.0, 0.25]);
+            for value in [f32::NAN, f32::INFINITY] {
+                let gradient = none(2, &device) + value;
+                assert!(ball.climb(a.clone(), gradient).expect("the device works").is_none(), "{kind:?} {value}");
             }
         }
     }

@@ -4,7 +4,7 @@
 mod blink;
 mod common;
 
-use common::{Bench, tiny};
+use common::{Bench, KB, tiny};
 
 /// What makes a training take a moment; the mentions of dev are those of all splits.
 const SMALL: &str = "--split dev --set data.split=train --set optimiser.batch=2 --set optimiser.steps=2 \
@@ -116,12 +116,43 @@ fn a_cross_encoder_that_cannot_be_trained_is_refused_before_anything_is() {
     ]);
 }
 
+/// Splits of which each has an outcome of its own at recall@64: on `dev` the concept is found, on `test` it is not, and `heldout`, which `pel
+/// split domains` calls the known domains in unknown texts, has a seen concept that is found and an unseen one that is not.
+fn splits_apart() -> Bench {
+    let bench = bench();
+    let write = |name: &str, text: &str| std::fs::write(bench.path(name), text).expect("written");
+    // More concepts like the mention than candidates; its own is none of them.
+    let many: String = (0..400)
+        .map(|at| format!("{{\"id\":\"N{at}\",\"name\":\"qwertz\",\"types\":[\"Noise\"],\"sources\":[\"TEST\"]}}\n"))
+        .collect();
+    write("kb.jsonl", &format!("{KB}{many}"));
+    let mention = |text: &str, start: usize, id: &str| {
+        let end = start + text.len();
+        format!("{{\"doc_id\":\"1\",\"start\":{start},\"end\":{end},\"text\":\"{text}\",\"id\":\"{id}\"}}\n")
+    };
+    let (found, missed) = (mention("fever", 0, "D1"), mention("qwertz", 19, "D2"));
+    write("mentions.dev.jsonl", &found);
+    write("mentions.test.jsonl", &missed);
+    write("mentions.heldout.jsonl", &format!("{found}{missed}"));
+    bench
+}
+
+/// The first number of a cell.
+fn percent(cell: &str) -> f64 {
+    cell.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or_else(|| panic!("{cell}: no number"))
+}
+
+/// What all rows of T-Biencoder share here.
+const T_SETTINGS: &str = "--set negatives.count=1 --set view.concepts=template --set data.domains=type";
+
+fn t_line(more: &str) -> String {
+    line(&format!("{T_SETTINGS} {more}")).replace("--split dev", "--split test")
+}
+
 #[test]
 fn the_tables_of_t_biencoder_are_measured_on_every_split() {
-    let bench = bench();
-    // What `pel split domains` calls the known domains in unknown texts.
-    std::fs::copy(bench.path("mentions.known.jsonl"), bench.path("mentions.heldout.jsonl")).expect("copied");
-    let done = bench.pel(&line("--table t-2,t-4,t-7 --only dual-random --set negatives.count=1 --set view.concepts=template --set data.domains=type"));
+    let bench = splits_apart();
+    let done = bench.pel(&t_line("--table t-2,t-4,t-7 --only dual-random"));
     assert_eq!(done.code, Some(0), "{}", done.err);
     let table = rows(&bench, "t-2");
     let heads: Vec<[&str; 3]> = table[2..].iter().map(|row| [&*row[0], &*row[1], &*row[2]]).collect();
@@ -135,29 +166,91 @@ fn the_tables_of_t_biencoder_are_measured_on_every_split() {
             ["T-Biencoder", "DUAL", "Random-ID"]
         ]
     );
+    assert_eq!(table[0][3..5], ["Validation", "Testing"]);
+    for row in &table[2..] {
+        assert_eq!([&row[3], &row[4]].map(|cell| percent(cell)), [100.0, 0.0], "{row:?}");
+    }
+    // The minutes of an epoch, of what was trained alone.
+    assert!(table[2..5].iter().all(|row| row[5] == "-") && table[5..].iter().all(|row| row[5] != "-"), "{table:?}");
     assert!(done.err.contains("warning: ") && done.err.contains("(by type) that training has too"), "{}", done.err);
-    // Both splits, and the minutes of an epoch.
-    assert!(table[5][3..].iter().all(|cell| cell != "-"), "{table:?}");
-    assert_eq!(rows(&bench, "t-4")[0][2..], ["Biencoder DUAL", "T-Biencoder DUAL"]);
-    // Table 3 finds the rows that other tables have trained, and takes the best of them on the validation split.
-    let settings = "--set negatives.count=1 --set view.concepts=template --set data.domains=type";
-    let done = bench.pel(&line(&format!("--table t-3 --only t-dual-random-id-k1-e1 {settings}")));
-    assert_eq!(done.code, Some(0), "{}", done.err);
-    assert!(!done.err.contains("T-Biencoder: t-dual-random-id-k1-e32"), "{}", done.err);
-    let table = rows(&bench, "t-3");
-    assert_eq!((table.len(), table[2][6].as_str()), (3, "2"), "{table:?}");
-    assert!(["1", "32"].contains(&&*table[2][2]) && table[2][3] == "1", "{table:?}");
-    // Documents that do not say where they belong cannot be searched there.
-    let within = line("--table t-5 --only b-dual-random-id --within-domain").replace("@tables", "@within");
-    bench.refuses(&[(&within, 3, "says its domain")]);
-    let documents = std::fs::read_to_string(bench.path("documents.jsonl")).expect("read");
-    let documents = documents.replace("\"text\"", "\"domain\":\"TEST\",\"text\"");
-    std::fs::write(bench.path("documents.jsonl"), documents).expect("written");
-    let done = bench.pel(&within.replace("@within", "@inside"));
-    assert_eq!(done.code, Some(0), "{}", done.err);
+
+    let table = rows(&bench, "t-4");
+    assert_eq!(table[0][2..], ["Biencoder DUAL", "T-Biencoder DUAL"]);
+    // A domain of each split, with that split's figures.
+    let by_domain: Vec<(&str, Vec<f64>)> =
+        table[2..].iter().map(|row| (&*row[1], row[2..].iter().map(|cell| percent(cell)).collect())).collect();
+    assert!(by_domain.iter().any(|(split, values)| *split == "dev" && *values == [100.0, 100.0]), "{table:?}");
+    assert!(by_domain.iter().any(|(split, values)| *split == "test" && *values == [0.0, 0.0]), "{table:?}");
 
     let table = rows(&bench, "t-7");
     assert_eq!(table.len(), 2 + 3, "{table:?}");
     assert_eq!(table[4][0], "T-Biencoder without L");
-    assert!(table[4][3] != "-", "seen mentions of `heldout`: {table:?}");
+    assert_eq!(table[0][2..], ["Testing", "Training domains, seen", "Training domains, unseen"]);
+    for row in &table[2..] {
+        assert_eq!([&row[2], &row[3], &row[4]].map(|cell| percent(cell)), [0.0, 100.0, 0.0], "{row:?}");
+    }
+    // What was compared with what: raw dot products where a row was trained by them, cosines where nothing was.
+    let protocol = |name: &str| {
+        let text = std::fs::read_to_string(bench.path(&format!("tables/results/{name}.json"))).expect("measured");
+        serde_json::from_str::<serde_json::Value>(&text).expect("JSON")["protocol"].to_string()
+    };
+    assert!(protocol("untrained-t-biencoder-cosine").contains("Dual, Cosine"));
+    assert!(protocol("b-dual-random-cd-seed0").contains("Dual, Dot"));
+    let text = std::fs::read_to_string(bench.path("tables/t-2.md")).expect("written");
+    assert!(text.contains("Test split: test; validation split: dev.") && !text.contains("ORACLE"), "{text}");
+    assert!(
+        text.contains("short forms that a text defines written out; the untrained encoder is compared by cosine"),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_bound_of_table_3_is_chosen_on_the_validation_split() {
+    let bench = splits_apart();
+    // Rows that other tables have trained are found.
+    let done = bench.pel(&t_line("--table t-5 --only t-dual-random-id-k1-e32"));
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    let line = t_line("--table t-3 --only t-dual-random-id-k1-e1");
+    let done = bench.pel(&line);
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    assert!(!done.err.contains("T-Biencoder: t-dual-random-id-k1-e32"), "{}", done.err);
+    let table = rows(&bench, "t-3");
+    assert_eq!((table.len(), table[2][6].as_str(), table[2][3].as_str()), (3, "2", "1"), "{table:?}");
+    // As if each had been better on another split.
+    let say = |epsilon: usize, dev: f64, test: f64| {
+        let path = bench.path(&format!("tables/results/t-dual-random-id-k1-e{epsilon}-seed0.json"));
+        let text = std::fs::read_to_string(&path).expect("measured");
+        let mut measured: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        for split in measured["splits"].as_array_mut().expect("a list") {
+            let value = if split["split"] == "dev" { dev } else { test };
+            for at in split["recall"][0]["at"].as_array_mut().expect("a list") {
+                at["value"] = value.into();
+            }
+        }
+        std::fs::write(&path, measured.to_string()).expect("written");
+    };
+    for ([one, other], best) in [([0.25, 0.75], "32"), ([0.75, 0.25], "1")] {
+        say(1, one, other);
+        say(32, other, one);
+        let done = bench.pel(&line);
+        assert_eq!(done.code, Some(0), "{}", done.err);
+        let table = rows(&bench, "t-3");
+        assert_eq!(
+            (table[2][2].as_str(), percent(&table[2][4]), percent(&table[2][5])),
+            (best, 75.0, 25.0),
+            "{table:?}"
+        );
+    }
+}
+
+#[test]
+fn documents_that_do_not_say_where_they_belong_cannot_be_searched_there() {
+    let bench = bench();
+    let within = line(&format!("--table t-5 --only b-dual-random-id {T_SETTINGS} --within-domain"));
+    bench.refuses(&[(&within, 3, "says its domain")]);
+    let documents = std::fs::read_to_string(bench.path("documents.jsonl")).expect("read");
+    let documents = documents.replace("\"text\"", "\"domain\":\"TEST\",\"text\"");
+    std::fs::write(bench.path("documents.jsonl"), documents).expect("written");
+    let done = bench.pel(&within);
+    assert_eq!(done.code, Some(0), "{}", done.err);
 }

@@ -125,3 +125,46 @@ fn a_batch_of_one_entity_is_spoken_of() {
     assert_eq!(done.err.matches("step 1: 1 examples met no negative").count(), 1, "{}", done.err);
     assert_eq!(done.err.matches("met no negative").count(), 1, "{}", done.err);
 }
+
+#[test]
+fn the_best_weights_are_kept_unless_the_last_are_asked_for() {
+    let bench = Bench::new();
+    for (command, more) in [("train", ""), ("train", " --stage rank"), ("pretrain", "")] {
+        let keep = |flag: &str| bench.pel(&format!("{command}{more}{flag} --print")).out;
+        assert!(keep("").contains("keep = \"best\"") && keep(" --keep last").contains("keep = \"last\""), "{command}");
+    }
+    let words: Vec<&str> = STEPS.split_whitespace().collect();
+    let line = |out: &str, more: &str| {
+        format!(
+            "train --corpus @ --kb @kb.jsonl --encoder {} --device cpu --out @{out} {} {more}",
+            tiny().display(),
+            words.join(" ")
+        )
+    };
+    // Weights that do not move: every validation is like the first.
+    let rate = "--set optimiser.learning_rate=1e-12 --set validation.every=2 --set validation.split=dev --json";
+    std::fs::copy(bench.path("mentions.known.jsonl"), bench.path("mentions.train.jsonl")).expect("copied");
+    let kept = |out: &str, more: &str| -> (Value, String) {
+        let done = bench.pel(&line(out, &format!("{rate}{more}")));
+        assert_eq!(done.code, Some(0), "{}", done.err);
+        let said: Value = serde_json::from_str(&done.out).expect("JSON");
+        (said["kept"].clone(), done.err)
+    };
+    let (best, said) = kept("best", "");
+    assert!(best["step"] == 2 && best["recall_1"].is_number(), "{best}");
+    assert!(
+        said.contains("after 6 steps: the model has the weights after 2 steps, the best of the validations"),
+        "{said}"
+    );
+    let (last, said) = kept("last", " --keep last");
+    assert!(last["step"] == 6 && last["recall_1"].is_null(), "{last}");
+    assert!(said.contains("the model has the weights after the last step, 6"), "{said}");
+    // Nothing to choose by.
+    let (none, said) = kept("none", " --keep best --set validation.mentions=0");
+    assert!(none["step"] == 6 && said.contains("warning: --keep changes nothing: nothing is validated"), "{said}");
+    bench.refuses(&[(
+        &line("best", &format!("{rate} --keep last")),
+        3,
+        "`keep = \"best\"`, this one has `keep = \"last\"`",
+    )]);
+}

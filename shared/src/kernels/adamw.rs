@@ -109,6 +109,7 @@ pub fn add_to(sum: &mut [f32], other: &[f32]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernels::tested::here;
 
     const OPTIONS: AdamW =
         AdamW { rate: 0.1, beta_1: 0.9, beta_2: 0.999, epsilon: 1e-6, decay: 0.01, step: 1, scale: 0.5 };
@@ -137,7 +138,7 @@ mod tests {
         let (plain, squares) = run(Isa::Base);
         let exact: f64 = gradient.iter().map(|value| f64::from(*value).powi(2)).sum();
         assert!((squares - exact).abs() < 1e-9 * exact, "{squares}, exactly {exact}");
-        for isa in Isa::ALL.into_iter().filter(|isa| isa.is_here()) {
+        for isa in here("AdamW", &Isa::ALL, Isa::is_here) {
             let (values, other) = run(isa);
             assert!((other - squares).abs() < 1e-9 * exact);
             for (value, expected) in values.iter().zip(&plain) {

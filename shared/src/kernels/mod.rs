@@ -16,6 +16,8 @@ mod parallel;
 mod peak;
 pub mod rows;
 pub mod sums;
+#[cfg(test)]
+mod tested;
 
 pub use adamw::{AdamW, adamw, add_to, sum_of_squares};
 pub use dots::{Hit, QueriesF32, QueriesI8, QueryI8, Road, Scratch, dot_f32, dot_f32_at, dot_i8, prefetch};

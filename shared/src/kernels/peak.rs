@@ -44,10 +44,11 @@ impl<const N: usize> Work for Sums<N> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernels::tested::here;
 
     #[test]
     fn every_sum_is_kept() {
-        for isa in Isa::ALL.into_iter().filter(|isa| isa.is_here()) {
+        for isa in here("sums of products", &Isa::ALL, Isa::is_here) {
             // 1, then 1.5, 1.75, 1.875.
             let (operations, sum) = multiply_add(isa, 3);
             let sums = operations / 6.0;

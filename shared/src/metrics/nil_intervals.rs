@@ -95,15 +95,55 @@ mod tests {
         assert!((au_pr.low - 5.0 / 6.0).abs() < 1e-12 && (au_pr.high - 5.0 / 6.0).abs() < 1e-12, "{au_pr:?}");
     }
 
+    /// Mentions of a document that are all alike.
+    fn alike(document: usize, count: usize, top: Top) -> Vec<(usize, Top)> {
+        vec![(document, top); count]
+    }
+
     #[test]
-    fn one_document_right_and_one_wrong_give_everything_between() {
-        // The draws: twice the first (recall 1), each once (1/2), twice the second (0).
-        let found = nil_intervals(&[(7, top(0.1, true)), (3, top(0.9, true))], 0.5, 200, 1);
+    fn documents_are_drawn_with_all_their_mentions() {
+        // Fifty mentions found in one document, fifty missed in another. The draws: twice the first (recall 1), each once (1/2), twice the
+        // second (0). Mentions that were drawn one by one would leave recall near 1/2.
+        let mentions = [alike(7, 50, top(0.1, true)), alike(3, 50, top(0.9, true))].concat();
+        let found = nil_intervals(&mentions, 0.5, 200, 1);
         assert_eq!(found.recall, Some(Interval { low: 0.0, high: 1.0 }));
+        assert_eq!(found.f1, Some(Interval { low: 0.0, high: 1.0 }));
+        // A draw without anything called NIL has no precision.
         assert_eq!(found.precision, Some(Interval { low: 1.0, high: 1.0 }));
         let nothing = nil_intervals(&[(0, top(0.9, false))], 0.5, 50, 1);
         assert_eq!((nothing.recall, nothing.au_pr, nothing.f1), (None, None, None));
         assert_eq!(nil_intervals(&[], 0.5, 50, 1).precision, None);
+    }
+
+    #[test]
+    fn the_average_precision_is_that_of_the_documents_drawn() {
+        // A concept with the lowest score in one document, NIL above it in the other. The draws: twice the NIL (1), each once (1/2), twice
+        // the concept (no NIL, no value).
+        let found = nil_intervals(&[(0, top(0.1, false)), (1, top(0.2, true))], 0.5, 200, 1);
+        assert_eq!(found.au_pr, Some(Interval { low: 0.5, high: 1.0 }));
+        // Twice the first document and once the second: 2 of 4 called are NIL at 0.1, 3 of 6 at 0.3; each weighs its share of NIL.
+        let rising = [(0.1, 0, true), (0.1, 0, false), (0.3, 1, true), (0.3, 1, false)];
+        let by_hand = 2.0 / 4.0 * (2.0 / 3.0) + 3.0 / 6.0 * (1.0 / 3.0);
+        assert_eq!(weighted_average_precision(&rising, &[2, 1]), Some(by_hand));
+        // Without the first document's NIL there is one step, of 1 of 2; without any document there is no value.
+        assert_eq!(weighted_average_precision(&rising, &[0, 1]), Some(0.5));
+        assert_eq!(weighted_average_precision(&rising, &[0, 0]), None);
+        // Weights tell: a concept before the NIL counts as often as its document.
+        let uneven = [(0.1, 0, false), (0.2, 1, true)];
+        assert_eq!(weighted_average_precision(&uneven, &[1, 1]), Some(1.0 / 2.0));
+        assert_eq!(weighted_average_precision(&uneven, &[3, 1]), Some(1.0 / 4.0));
+        assert_eq!(weighted_average_precision(&uneven, &[1, 3]), Some(3.0 / 4.0));
+    }
+
+    #[test]
+    fn the_number_of_draws_and_the_seed_are_used() {
+        let mentions: Vec<_> = (0..12).map(|at| (at, top(at as f32 / 12.0, at % 3 == 0))).collect();
+        let of = |resamples, seed| nil_intervals(&mentions, 0.5, resamples, seed);
+        assert_eq!(of(40, 1), of(40, 1));
+        assert!((2..20).any(|seed| of(40, seed) != of(40, 1)));
+        // One draw leaves no room between the ends.
+        let one = of(1, 1).au_pr.expect("there is NIL");
+        assert_eq!(one.low, one.high);
     }
 
     proptest! {

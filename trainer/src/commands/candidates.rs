@@ -46,6 +46,9 @@ pub struct CandidatesArgs {
     /// The concept table; a bundle brings its own, a run has that of its training unless another is named
     #[arg(long, value_name = "FILE", conflicts_with = "bundle")]
     kb: Option<PathBuf>,
+    /// With --system: read the short forms that a text defines as they stand, not written out
+    #[arg(long, requires = "system")]
+    keep_abbreviations: bool,
     /// A ranker (the model of `pel train --stage rank`), whose scores of the candidates are added
     #[arg(long, value_name = "MODEL")]
     ranker: Option<PathBuf>,
@@ -119,7 +122,7 @@ pub fn run(args: &CandidatesArgs, device: &DeviceArgs, json: bool) -> Result<()>
     let kb = kb_file::read(args.kb.as_ref().ok_or_else(without)?)?.kb;
     if let Some(system) = args.system {
         let training = (system == System::Majority).then(|| TrainingSplit::read(&args.corpus, "train")).transpose()?;
-        let retriever = evaluate::lexical(system, &kb, training.as_ref())?;
+        let retriever = evaluate::lexical(system, &kb, training.as_ref(), !args.keep_abbreviations)?;
         let found = search(args, &retriever, &kb)?;
         return finish(args, &kb, found, &device, json);
     }

@@ -1,7 +1,7 @@
 //! `pel train` and `pel pretrain`: from the command line to a run and back.
 
 use crate::device::{DeviceArgs, Work};
-use crate::train::config::{Config, Transformation, idle};
+use crate::train::config::{Config, Keep, Transformation, idle};
 use crate::train::{self, Trained};
 use clap::{Args, ValueEnum};
 use pel_shared::bert::BertConfig;
@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
     after_help = "Example:\n  pel train --encoder all-MiniLM-L6-v2 --kb kb.jsonl --corpus corpus --out run \\\n    \
     --set model.tied=true --set optimiser.epochs=3\n  pel index --encoder run/model --kb kb.jsonl --out bundle\n\n\
     A ranker learns from lists of candidates: see `pel candidates --help`. Every option has its default from the paper (FGSM is off until \
-    --set fgsm.lambda=1); `--print` shows them all. Stopped half-way, the same command goes on \
-    where it was."
+    --set fgsm.lambda=1); `--print` shows them all. The split dev is validated on after each epoch (--set validation.every=STEPS), and the \
+    model is that of the best validation. Stopped half-way, the same command goes on where it was."
 )]
 pub struct TrainArgs {
     #[command(flatten)]
@@ -93,6 +93,9 @@ struct RunArgs {
     /// The concept table
     #[arg(long)]
     kb: Option<PathBuf>,
+    /// Which weights become the model [default: best]
+    #[arg(long, value_enum)]
+    keep: Option<Keep>,
     /// The seed of every random choice
     #[arg(long)]
     seed: Option<u64>,
@@ -111,9 +114,11 @@ impl RunArgs {
     fn config(&self, defaults: Config, more: Vec<(&str, Option<toml::Value>)>) -> Result<Config> {
         let path = |path: &PathBuf| toml::Value::String(path.display().to_string());
         let number = |number: u64| toml::Value::Integer(number as i64);
+        let name = |keep: Keep| Some(toml::Value::String(keep.to_possible_value()?.get_name().to_owned()));
         let flags = [
             ("model.encoder", self.encoder.as_ref().map(path)),
             ("data.kb", self.kb.as_ref().map(path)),
+            ("validation.keep", self.keep.and_then(name)),
             ("seed", self.seed.map(number)),
             ("optimiser.steps", self.steps.map(|steps| number(steps as u64))),
         ];
@@ -135,9 +140,11 @@ impl RunArgs {
             let micro = config.optimiser.micro();
             eprintln!("warning: negatives of the batch are those of a micro-batch of {micro} (optimiser.micro_batch)");
         }
-        for key in self.settings.iter().filter_map(|setting| Some(setting.split_once('=')?.0.trim())) {
+        let given = self.settings.iter().filter_map(|setting| setting.split_once('='));
+        let given = given.map(|(key, _)| (format!("--set {}", key.trim()), key.trim()));
+        for (flag, key) in given.chain(self.keep.map(|_| ("--keep".to_owned(), "validation.keep"))) {
             if let Some(reason) = idle(config, key) {
-                eprintln!("warning: --set {key} changes nothing: {reason}");
+                eprintln!("warning: {flag} changes nothing: {reason}");
             }
         }
         report(&train::train(config, out, &device)?, json);
@@ -222,15 +229,15 @@ pub fn pretrain(args: &PretrainArgs, device: &DeviceArgs, json: bool) -> Result<
 }
 
 fn report(trained: &Trained, json: bool) {
-    let Trained { model, steps, examples, report, validated, step_seconds, mining_seconds } = trained;
+    let Trained { model, steps, examples, report, validated, kept, step_seconds, mining_seconds } = trained;
     if json {
         let said = serde_json::json!({
-            "model": model, "steps": steps, "examples": examples, "skipped": report, "validated": validated,
+            "model": model, "steps": steps, "examples": examples, "skipped": report, "validated": validated, "kept": kept,
             "step_seconds": step_seconds, "mining_seconds": mining_seconds,
         });
         println!("{said}");
         return;
     }
-    println!("{}: {steps} steps over {examples} examples", model.display());
+    println!("{}: {steps} steps over {examples} examples; {}", model.display(), kept.words());
     println!("{step_seconds:.0} s in steps, {mining_seconds:.0} s in mining (this call)");
 }

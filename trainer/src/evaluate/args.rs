@@ -49,6 +49,10 @@ pub struct EvaluateArgs {
     /// Candidates that are asked for; recall is measured at 1, 8, 16, 64 and here
     #[arg(long, value_name = "K", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
     pub top: u32,
+    /// Read the short forms that a text defines ("heart failure (HF)") as they stand; without it every system reads them written out, or as
+    /// the bundle does
+    #[arg(long)]
+    pub keep_abbreviations: bool,
     /// Print recall by domain: the semantic types of concepts, their sources, or the field `domain` of documents
     #[arg(long, value_enum, value_delimiter = ',')]
     pub by: Option<Vec<By>>,

@@ -57,8 +57,9 @@ fn on(path: &Path, bundle: Bundle, device: OpenDevice) -> Result<Dense> {
     let linker = Linker::new(bundle, &device.device).context(|| path.display().to_string())?;
     let bundle = linker.bundle();
     let concepts = KbFile { kb: bundle.concepts.to_knowledge_base()?, blake3: bundle.manifest.kb.blake3.clone() };
+    let abbreviations = bundle.manifest.view.abbreviations;
     let opened = Rc::new(Opened { linker, device });
-    Ok(Dense { concepts, search: Box::new(Search(opened.clone())), road: Box::new(Road(opened)) })
+    Ok(Dense { concepts, search: Box::new(Search(opened.clone())), road: Box::new(Road(opened)), abbreviations })
 }
 
 /// Mentions in groups of some thousands that part no text.

@@ -4,23 +4,43 @@ use super::{OwnDomain, Query};
 use crate::corpus::{Corpus, Document};
 use crate::split::held_out;
 use clap::ValueEnum;
+use pel_shared::abbreviations::Reader;
 use pel_shared::error::{Error, Result};
 use pel_shared::import::report::Report;
 use pel_shared::kb::{ConceptId, KnowledgeBase};
 use pel_shared::lexical::Ranked;
 use pel_shared::text::{Offsets, Span};
 use serde::Serialize;
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 /// What the training split says: which concepts it has, and what its surfaces stood for.
 pub struct TrainingSplit {
-    /// Surface and concept of every mention, in the order of the file.
-    pub mentions: Vec<(String, Option<String>)>,
+    /// Every mention, in the order of the file.
+    pub mentions: Vec<TrainingMention>,
     /// All concepts of these mentions, whether or not a knowledge base has them.
     pub concepts: HashSet<String>,
     /// What was read.
     pub counts: TrainingCounts,
+}
+
+/// A mention of the training split.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrainingMention {
+    /// Its text.
+    text: String,
+    /// Its text with the short forms that its document defines written out, if it has any.
+    written_out: Option<String>,
+    /// The identifier of its concept, if it has one.
+    pub id: Option<String>,
+}
+
+impl TrainingMention {
+    /// Its text, with short forms written out or as they stand.
+    pub fn surface(&self, written_out: bool) -> &str {
+        self.written_out.as_deref().filter(|_| written_out).unwrap_or(&self.text)
+    }
 }
 
 /// The counts of a training split.
@@ -42,10 +62,19 @@ impl TrainingSplit {
     /// # Errors
     /// As [`Corpus::read`].
     pub fn read(folder: &Path, split: &str) -> Result<Self> {
-        let Corpus { mentions, report, .. } = Corpus::read(folder, split)?;
+        let Corpus { documents, mentions: placed, report } = Corpus::read(folder, split)?;
         let concepts: HashSet<String> =
-            mentions.iter().flat_map(|placed| placed.mention.ids()).map(str::to_owned).collect();
-        let mentions: Vec<_> = mentions.into_iter().map(|placed| (placed.mention.text, placed.mention.id)).collect();
+            placed.iter().flat_map(|placed| placed.mention.ids()).map(str::to_owned).collect();
+        let mut reader = Reader::new(true);
+        let mut mentions = Vec::with_capacity(placed.len());
+        for placed in placed {
+            let text = documents.get(placed.document).map_or("", |document| document.text.as_str());
+            let written_out = match reader.mention(text, placed.span)?.text {
+                Cow::Owned(text) => Some(text),
+                Cow::Borrowed(_) => None,
+            };
+            mentions.push(TrainingMention { text: placed.mention.text, written_out, id: placed.mention.id });
+        }
         let counts = TrainingCounts {
             split: split.to_owned(),
             mentions: mentions.len(),

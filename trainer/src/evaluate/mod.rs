@@ -20,10 +20,10 @@ pub use calibration::{Calibration, Rule, Settings, TOP, put};
 pub use decisions::{Decisions, WithConcept, WithoutConcept};
 pub use domains::{By, Domains, of_documents};
 pub use figures::{At, DomainFigures, Figures, MacroAt, Ranking, Recall};
-pub use gold::{Gold, NilOf, SeenBy, Split, SplitCounts, TrainingCounts, TrainingSplit};
+pub use gold::{Gold, NilOf, SeenBy, Split, SplitCounts, TrainingCounts, TrainingMention, TrainingSplit};
 pub use nil_figures::NilFigures;
 pub use report::{Evaluation, Intervals, KbCounts, Run};
-pub use systems::{BySurface, System, lexical};
+pub use systems::{BySurface, System, lexical, short_forms};
 pub use trial::Trial;
 
 use crate::files::{io_error, print, write_whole};
@@ -56,13 +56,6 @@ pub struct Query<'a> {
     pub span: Span,
     /// The domain that is its own: the document's, unless the split was given others.
     pub domain: Option<&'a str>,
-}
-
-impl<'a> Query<'a> {
-    /// The mention's own text; empty if the span does not fit.
-    pub fn surface(&self) -> &'a str {
-        self.text.get(self.span.start..self.span.end).unwrap_or_default()
-    }
 }
 
 /// A system under measurement.
@@ -155,6 +148,8 @@ pub struct Dense {
     pub search: Box<dyn Retriever>,
     /// The whole road of `pel link`.
     pub road: Box<dyn Retriever>,
+    /// Whether both read mentions with the short forms that their text defines written out.
+    pub abbreviations: bool,
 }
 
 /// Runs `pel evaluate`; `open` opens the bundle, `ranker` the ranker, if one is given.
@@ -209,9 +204,17 @@ pub fn evaluate(
 ) -> Result<Evaluation> {
     let has = |split: &str| has_split(&args.corpus, split);
     let systems = systems::chosen(args.systems.as_deref(), has(&args.train_split), args.bundle.is_some())?;
-    let (bundled, mut search, mut road) = match args.bundle.as_deref().map(open).transpose()? {
-        Some(Dense { concepts, search, road }) => (Some(concepts), Some(search), Some(road)),
-        None => (None, None, None),
+    let (bundled, mut search, mut road, abbreviations) = match args.bundle.as_deref().map(open).transpose()? {
+        Some(Dense { abbreviations: true, .. }) if args.keep_abbreviations => {
+            return Err(Error::input(
+                "--keep-abbreviations: expected a bundle that reads short forms as they stand (`pel index --keep-abbreviations`), \
+                 found one that writes them out",
+            ));
+        }
+        Some(Dense { concepts, search, road, abbreviations }) => {
+            (Some(concepts), Some(search), Some(road), abbreviations)
+        }
+        None => (None, None, None, !args.keep_abbreviations),
     };
     let concepts = concepts(args.kb.as_deref(), bundled)?;
     let training = match has(&args.train_split) || systems.contains(&System::Majority) {
@@ -242,7 +245,7 @@ pub fn evaluate(
         let retriever = match system {
             System::Dense => search.take().ok_or_else(|| systems::needs_bundle(system))?,
             System::Link => road.take().ok_or_else(|| systems::needs_bundle(system))?,
-            lexical => Box::new(systems::lexical(lexical, &concepts.kb, training.as_ref())?),
+            lexical => Box::new(systems::lexical(lexical, &concepts.kb, training.as_ref(), abbreviations)?),
         };
         let build_seconds = began.elapsed().as_secs_f64();
         let within = args.within_domain.map(|own| Within::new(retriever.as_ref(), &concepts.kb, own));
@@ -283,6 +286,7 @@ pub fn evaluate(
         corpus: args.corpus.display().to_string(),
         kb: KbCounts { concepts: concepts.kb.len(), blake3: concepts.blake3 },
         top: args.top as usize,
+        abbreviations,
         split: measured.counts,
         training: training.map(|training| training.counts),
         calibration: calibration.map(|split| split.counts),

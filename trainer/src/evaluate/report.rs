@@ -1,7 +1,9 @@
 //! The results as a whole: JSON for machines, tables with the protocol for readers.
 
 use super::figures::{RESAMPLES, SEED};
-use super::{At, By, Decisions, DomainFigures, Figures, NilOf, Ranking, Recall, SeenBy, SplitCounts, TrainingCounts};
+use super::{
+    At, By, Decisions, DomainFigures, Figures, NilOf, Ranking, Recall, SeenBy, SplitCounts, TrainingCounts, short_forms,
+};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use pel_shared::metrics::Interval;
 use serde::Serialize;
@@ -17,6 +19,8 @@ pub struct Evaluation {
     pub kb: KbCounts,
     /// Candidates that were asked for.
     pub top: usize,
+    /// Whether the systems read mentions with the short forms that their text defines written out.
+    pub abbreviations: bool,
     /// The split measured on.
     pub split: SplitCounts,
     /// The training split, if there is one.
@@ -183,6 +187,10 @@ impl Evaluation {
                 split.split
             ),
         });
+        lines.push(format!(
+            "Mention texts: the short forms that a text defines are read {}, by every system that does not say otherwise below",
+            short_forms(self.abbreviations)
+        ));
         lines.push(format!(
             "Candidates asked for: {}, one per concept, ties in the order of the knowledge base",
             self.top

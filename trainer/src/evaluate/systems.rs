@@ -1,11 +1,14 @@
-//! The systems that can be measured. All but `dense` look at the mention's surface alone and need no model.
+//! The systems that can be measured. All but `dense` and `link` look at the mention's text alone and need no model; they read it as the model
+//! beside them does.
 
 use super::{Query, Retriever, TrainingSplit};
 use clap::ValueEnum;
+use pel_shared::abbreviations::Reader;
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::KnowledgeBase;
 use pel_shared::lexical::{Bm25, Bm25Config, CharTfidf, ExactNames, MajoritySurface, Normal, Ranked, Scratch};
 use rayon::prelude::*;
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// What can be measured.
@@ -62,10 +65,11 @@ pub(super) fn needs_bundle(system: System) -> Error {
     Error::input(format!("the system `{name}` needs an encoder and an index: give --bundle"))
 }
 
-/// A system that knows a mention by its surface: equal surfaces are searched once, on all processors.
+/// A system that knows a mention by its text alone: equal texts are searched once, on all processors.
 pub struct BySurface {
     name: &'static str,
     protocol: String,
+    written_out: bool,
     search: Box<Search>,
 }
 
@@ -80,7 +84,7 @@ impl Retriever for BySurface {
     }
 
     fn protocol(&self) -> String {
-        self.protocol.clone()
+        format!("{}; short forms {}", self.protocol, short_forms(self.written_out))
     }
 
     fn search(
@@ -89,13 +93,14 @@ impl Retriever for BySurface {
         k: usize,
         done: &mut dyn FnMut(usize) -> Result<()>,
     ) -> Result<Vec<Ranked>> {
-        let mut places: HashMap<&str, usize> = HashMap::new();
-        let mut surfaces: Vec<(&str, usize)> = Vec::new();
+        let mut places: HashMap<Cow<'_, str>, usize> = HashMap::new();
+        let mut surfaces: Vec<(Cow<'_, str>, usize)> = Vec::new();
         let mut of_query = Vec::with_capacity(queries.len());
+        let mut reader = Reader::new(self.written_out);
         for query in queries {
-            let surface = query.surface();
-            let at = *places.entry(surface).or_insert_with(|| {
-                surfaces.push((surface, 0));
+            let surface = reader.mention(query.text, query.span)?.text;
+            let at = *places.entry(surface).or_insert_with_key(|surface| {
+                surfaces.push((surface.clone(), 0));
                 surfaces.len() - 1
             });
             if let Some((_, mentions)) = surfaces.get_mut(at) {
@@ -105,7 +110,7 @@ impl Retriever for BySurface {
         }
         let mut answers: Vec<Ranked> = Vec::with_capacity(surfaces.len());
         for some in surfaces.chunks(AT_ONCE) {
-            let one = |scratch: &mut Scratch, (surface, _): &(&str, usize)| (self.search)(surface, k, scratch);
+            let one = |scratch: &mut Scratch, (surface, _): &(Cow<'_, str>, usize)| (self.search)(surface, k, scratch);
             answers.par_extend(some.par_iter().map_init(Scratch::new, one));
             done(some.iter().map(|(_, mentions)| mentions).sum())?;
         }
@@ -113,17 +118,29 @@ impl Retriever for BySurface {
     }
 }
 
-/// Builds one of the systems without a model.
+/// How short forms that a text defines are read, in words.
+pub fn short_forms(written_out: bool) -> &'static str {
+    if written_out { "written out" } else { "as they stand" }
+}
+
+/// Builds one of the systems without a model. It reads mentions as a model of the view with these `abbreviations` does: with the short
+/// forms that their text defines written out, or as they stand.
 ///
 /// # Errors
 /// If it needs what is not there.
-pub fn lexical(system: System, kb: &KnowledgeBase, training: Option<&TrainingSplit>) -> Result<BySurface> {
+pub fn lexical(
+    system: System,
+    kb: &KnowledgeBase,
+    training: Option<&TrainingSplit>,
+    abbreviations: bool,
+) -> Result<BySurface> {
+    let written_out = abbreviations;
     let exact = |name, normal, how: &str| {
         let names = ExactNames::new(kb, normal);
         let protocol =
             format!("mention text equal to a name or synonym, {how}; every bearer of the name is a candidate");
         let search: Box<Search> = Box::new(move |surface, k, _| names.search(surface, k));
-        BySurface { name, protocol, search }
+        BySurface { name, protocol, written_out, search }
     };
     let bm25 = |name, definitions| -> Result<BySurface> {
         let config = Bm25Config { definitions, ..Bm25Config::default() };
@@ -134,7 +151,8 @@ pub fn lexical(system: System, kb: &KnowledgeBase, training: Option<&TrainingSpl
             "words of the mention text, lower-cased, against one document per concept of all names{and}; BM25 as Lucene \
              has it, k1 {k1}, b {b}"
         );
-        Ok(BySurface { name, protocol, search: Box::new(move |surface, k, scratch| index.search(surface, k, scratch)) })
+        let search: Box<Search> = Box::new(move |surface, k, scratch| index.search(surface, k, scratch));
+        Ok(BySurface { name, protocol, written_out, search })
     };
     match system {
         System::Exact => Ok(exact("exact", Normal::LowerCase, "lower-cased")),
@@ -145,22 +163,24 @@ pub fn lexical(system: System, kb: &KnowledgeBase, training: Option<&TrainingSpl
                 TF-IDF as scikit-learn's char_wb (3,3), cosine, the best name of a concept"
                 .to_owned();
             let search: Box<Search> = Box::new(move |surface, k, scratch| index.search(surface, k, scratch));
-            Ok(BySurface { name: "tfidf", protocol, search })
+            Ok(BySurface { name: "tfidf", protocol, written_out, search })
         }
         System::Bm25 => bm25("bm25", false),
         System::Bm25Definitions => bm25("bm25-definitions", true),
         System::Majority => {
             let training = training.ok_or_else(|| Error::input("the system `majority` needs a training split"))?;
             let split = &training.counts.split;
-            let seen = training.mentions.iter();
-            let seen = seen.map(|(surface, id)| (surface.as_str(), id.as_deref().and_then(|id| kb.find(id))));
+            let seen = training
+                .mentions
+                .iter()
+                .map(|mention| (mention.surface(written_out), mention.id.as_deref().and_then(|id| kb.find(id))));
             let majority = MajoritySurface::new(ExactNames::new(kb, Normal::LowerCase), seen);
             let protocol = format!(
                 "the concepts that the mention text, lower-cased, stood for in the split {split}, most frequent first, \
                  then those of that name"
             );
             let search: Box<Search> = Box::new(move |surface, k, _| majority.search(surface, k));
-            Ok(BySurface { name: "majority", protocol, search })
+            Ok(BySurface { name: "majority", protocol, written_out, search })
         }
         System::Dense | System::Link => Err(needs_bundle(system)),
     }

@@ -1,6 +1,7 @@
 //! The cells of a table: percent, means over seeds, intervals over documents.
 
 use super::measured::{Measured, Value};
+use crate::train::Kept;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -42,10 +43,37 @@ impl Markdown {
 
     /// The sentences below a table: what its trainings took, and what its cells are.
     pub fn trainings<'a>(&mut self, trained: impl Iterator<Item = &'a Measured> + Clone) {
-        if let Some(words) = took(trained) {
+        if let Some(words) = took(trained.clone()) {
             self.note(&format!("{words} {VALUES}"));
+            self.note(&weights(trained));
         }
     }
+}
+
+/// Which weights of its trainings a table is about.
+fn weights<'a>(trained: impl Iterator<Item = &'a Measured>) -> String {
+    let (mut chosen, mut last) = (Vec::new(), 0);
+    for one in trained {
+        match &one.kept {
+            Some(Kept { step, recall_1: Some(_) }) => chosen.push(*step),
+            _ => last += 1,
+        }
+    }
+    let ends = chosen.iter().min().zip(chosen.iter().max());
+    let chosen = ends.map(|(first, last)| match chosen.len() {
+        1 => format!("one training has the weights of its best validation by recall@1, after {first} steps"),
+        count => format!(
+            "{count} trainings have the weights of their best validation by recall@1, after {first} to {last} steps"
+        ),
+    });
+    let last = (last > 0).then(|| match last {
+        1 => "one training has its last weights, without a choice".to_owned(),
+        count => format!("{count} trainings have their last weights, without a choice"),
+    });
+    let words: Vec<String> = chosen.into_iter().chain(last).collect();
+    let mut words = words.join("; ") + ".";
+    words[..1].make_ascii_uppercase();
+    words
 }
 
 /// What trainings took; nothing if there are none.
@@ -94,5 +122,24 @@ pub fn over_seeds(values: &[f64]) -> String {
             let square = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0);
             format!("{:.1} ± {:.1}", 100.0 * mean, 100.0 * square.sqrt())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_says_which_weights_it_is_about() {
+        let one = |step, recall_1| Measured { kept: Some(Kept { step, recall_1 }), ..Measured::default() };
+        let chosen = [one(300, Some(0.5)), one(100, Some(0.6)), one(500, None), Measured::default()];
+        assert_eq!(
+            weights(chosen.iter()),
+            "2 trainings have the weights of their best validation by recall@1, after 100 to 300 steps; \
+             2 trainings have their last weights, without a choice."
+        );
+        assert_eq!(weights(chosen[2..3].iter()), "One training has its last weights, without a choice.");
+        let said = "One training has the weights of its best validation by recall@1, after 300 steps.";
+        assert_eq!(weights(chosen[..1].iter()), said);
     }
 }

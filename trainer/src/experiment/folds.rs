@@ -21,6 +21,9 @@ use std::path::PathBuf;
 /// The split that a fold is measured on.
 const DEV: &str = "dev";
 
+/// A fold is what settings are compared on: weights are not chosen on it.
+const LAST: &str = "validation.keep=last";
+
 /// What a fold's folder says of itself.
 const RECORD: &str = "fold.json";
 
@@ -56,7 +59,8 @@ impl Row for FoldRow {
         if self.candidates.is_some() {
             return self.settings.clone();
         }
-        [self.settings.clone(), vec!["negatives.kind=hard".into(), format!("validation.split={DEV}")]].concat()
+        let own = vec!["negatives.kind=hard".into(), format!("validation.split={DEV}"), LAST.into()];
+        [self.settings.clone(), own].concat()
     }
 }
 
@@ -106,8 +110,9 @@ pub fn table(table: TableId, bench: &Bench<'_>) -> Result<String> {
 fn of_fold(args: &ExperimentArgs, row: &FoldRow, folder: PathBuf) -> ExperimentArgs {
     let mut own = ExperimentArgs { corpus: folder.clone(), split: DEV.into(), every: 1, ..args.clone() };
     if row.candidates.is_some() {
-        own.settings.push(format!("validation.split={DEV}"));
+        own.settings.extend([format!("validation.split={DEV}"), LAST.into()]);
         own.ranker_settings.extend(row.settings());
+        own.ranker_settings.push(LAST.into());
         own.out = folder;
     }
     own

@@ -1,6 +1,7 @@
 //! What is measured of a row, as it is kept in a file.
 
 use crate::evaluate::{At, Figures};
+use crate::train::Kept;
 use pel_shared::metrics::{CurvePoint, Interval};
 use serde::{Deserialize, Serialize};
 
@@ -9,10 +10,16 @@ use serde::{Deserialize, Serialize};
 pub struct Measured {
     /// What it is called in tables.
     pub name: String,
+    /// What it compares with what; an earlier version did not say.
+    #[serde(default)]
+    pub protocol: Option<String>,
     /// The seed of its training.
     pub seed: Option<u64>,
     /// Steps of its training.
     pub steps: Option<usize>,
+    /// Which weights are measured; an earlier version measured the last ones.
+    #[serde(default)]
+    pub kept: Option<Kept>,
     /// Seconds in steps; mining and measuring are apart.
     pub step_seconds: Option<f64>,
     /// Seconds of mining.
@@ -108,7 +115,8 @@ impl Measured {
             all_classes: nil.all_classes.iter().map(Value::new).collect(),
             curve: nil.curve.iter().map(|point: &CurvePoint| (point.recall, point.precision)).collect(),
         });
-        Self { name, recall: RecallOf::all(&figures.recall), nil: nil.collect(), ..Self::default() }
+        let protocol = Some(figures.protocol.clone());
+        Self { name, protocol, recall: RecallOf::all(&figures.recall), nil: nil.collect(), ..Self::default() }
     }
 
     /// Recall at k over some mentions.

@@ -3,7 +3,7 @@
 use super::measured::{Measured, SplitRecall};
 use super::{Bench, ExperimentArgs, Family, Row, domains, kept, settings};
 use crate::evaluate::{self, EvaluateArgs, NilOf, Retriever, Split, System, TrainingSplit};
-use crate::evaluate::{Within, has_split};
+use crate::evaluate::{Within, has_split, short_forms};
 use crate::files::io_error;
 use crate::interrupt;
 use crate::split::HELD_OUT;
@@ -12,6 +12,7 @@ use crate::train::log::{last_norms, read, seconds};
 use crate::train::{METRICS, Snapshot, train};
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::kb::KnowledgeBase;
+use pel_shared::score::Score;
 use std::collections::HashSet;
 
 impl Bench<'_> {
@@ -27,10 +28,16 @@ impl Bench<'_> {
         let every = if args.every > 1 { format!(", every {}. mention", args.every) } else { String::new() };
         let within = args.within_domain.map_or(String::new(), |own| format!(", each searched {}", own.words()));
         let same = match *test == validation {
-            true => " They are one split: what was chosen on it, such as K or a threshold, was chosen with an ORACLE.",
+            true => {
+                " They are one split: what was chosen on it, such as the weights, K or a threshold, was chosen with an ORACLE."
+            }
             false => "",
         };
-        Ok(format!("Test split: {test}; validation split: {validation}{every}{within}.{same}"))
+        let read = short_forms(self.config(&[], 0)?.view.abbreviations);
+        Ok(format!(
+            "Test split: {test}; validation split: {validation}{every}{within}.{same} Every system reads short forms that a text defines \
+             {read}; the untrained encoder is compared by cosine."
+        ))
     }
 
     /// Refuses splits that could not be measured, before anything is trained.
@@ -85,6 +92,7 @@ impl Bench<'_> {
             Ok(Measured {
                 seed: Some(seed),
                 steps: Some(trained.steps),
+                kept: Some(trained.kept),
                 step_seconds: Some(in_steps),
                 mining_seconds: Some(in_mining),
                 epochs: Some((trained.steps * config.optimiser.batch) as f64 / trained.examples.max(1) as f64),
@@ -134,9 +142,10 @@ impl Bench<'_> {
         let (args, folder) = (self.args, self.args.out.join("results"));
         let config = self.config(&[], 0)?;
         let (name, systems, splits) = match self.family {
-            Family::Pel => ("baselines.json", vec![System::Tfidf, System::Majority], vec![&args.split]),
+            // Those of an earlier version, which have other names, read short forms as they stand.
+            Family::Pel => ("baselines-as-read.json", vec![System::Tfidf, System::Majority], vec![&args.split]),
             _ => (
-                "baselines-t-biencoder.json",
+                "baselines-t-biencoder-as-read.json",
                 vec![System::Bm25, System::Bm25Definitions],
                 vec![&args.split, &config.validation.split],
             ),
@@ -158,6 +167,7 @@ impl Bench<'_> {
                     ranker: None,
                     rerank: Vec::new(),
                     every: args.every,
+                    keep_abbreviations: !config.view.abbreviations,
                     out: None,
                 };
                 let found = evaluate::evaluate(&args, |_| Err(Error::input("a bundle was not asked for")), None)?;
@@ -171,17 +181,24 @@ impl Bench<'_> {
             }
             Ok(all)
         })?;
-        // By the paper's own scores, windows and splits.
+        // By the paper's own windows and splits. Raw dot products of vectors that were never trained for them say nothing: by cosine.
         let untrained = match self.family {
-            Family::Pel => "untrained.json",
-            _ => "untrained-t-biencoder.json",
+            Family::Pel => "untrained-cosine.json",
+            _ => "untrained-t-biencoder-cosine.json",
         };
+        let config = by_cosine(config);
         all.push(kept(&folder.join(untrained), || {
             let snapshot = Snapshot::open(&config, None, "untrained encoder", self.device)?;
             self.evaluated(&config, &snapshot, "untrained encoder".into(), None)
         })?);
         Ok(all)
     }
+}
+
+/// How an encoder as it is is searched, whatever trained rows compare.
+pub(super) fn by_cosine(mut config: Config) -> Config {
+    config.model.score = Some(Score::Cosine);
+    config
 }
 
 /// What has been measured of a row, by seed.

@@ -107,7 +107,8 @@ impl Finder {
     /// Its name in files.
     pub fn slug(self, seed: u64) -> String {
         match self {
-            Self::Lexical(system) => format!("{system:?}").to_lowercase(),
+            // An earlier version's lists, which have no such ending, were of short forms as they stand.
+            Self::Lexical(system) => format!("{}-as-read", format!("{system:?}").to_lowercase()),
             Self::Untrained => "untrained-cosine".into(),
             // No seed of ours has made it.
             Self::Trained(Encoder::Pretrained) => Encoder::Pretrained.slug(),

@@ -109,49 +109,101 @@ mod tests {
     use crate::train::config::{Config, LossKind, NegativeKind};
     use pel_shared::score::Score;
 
+    /// What a row is to train: its name in files and in tables, loss, negatives, λ and δ.
+    type Expected = (&'static str, &'static str, LossKind, NegativeKind, usize, f64, f64);
+
+    /// The δ of [`contrary`], which stays where a table does not vary it.
+    const OTHER: f64 = 0.4;
+
+    /// A configuration that says otherwise of everything that rows set, so that a row that is silent is found out.
+    fn contrary(row: &PelRow) -> Config {
+        let mut base = Config::default();
+        base.loss.kind = if row.loss == LossName::Ce { LossKind::Proxy } else { LossKind::CrossEntropy };
+        base.negatives.kind = NegativeKind::Hard;
+        (base.negatives.count, base.fgsm.lambda, base.loss.delta) = (7, 9.0, OTHER);
+        base.read(None, &row.settings()).expect("settings")
+    }
+
+    /// Every row of a table, in its order.
+    fn check(table: TableId, expected: &[Expected]) {
+        let rows = rows(table, [32, 64]);
+        let found: Vec<_> = rows
+            .iter()
+            .map(|row| {
+                let Config { loss, negatives, fgsm, .. } = contrary(row);
+                (row.slug(), row.name(), loss.kind, negatives.kind, negatives.count, fgsm.lambda, loss.delta)
+            })
+            .collect();
+        let expected: Vec<_> = expected
+            .iter()
+            .map(|(slug, name, loss, kind, count, lambda, delta)| {
+                ((*slug).to_owned(), (*name).to_owned(), *loss, *kind, *count, *lambda, *delta)
+            })
+            .collect();
+        assert_eq!(found, expected, "{table:?}");
+    }
+
+    const CE: LossKind = LossKind::CrossEntropy;
+    const PB: LossKind = LossKind::Proxy;
+    const RANDOM: NegativeKind = NegativeKind::Random;
+    const MIXED: NegativeKind = NegativeKind::Mixed;
+
     #[test]
-    fn the_rows_are_the_papers() {
-        let names = |table: TableId| -> Vec<String> { rows(table, [32, 64]).iter().map(Row::slug).collect() };
-        assert_eq!(
-            names(TableId::Pel2),
-            [
-                "ce-32-mixed",
-                "ce-64-mixed",
-                "ce-64-random",
-                "pb-32-mixed",
-                "pb-64-mixed",
-                "pb-64-random",
-                "ce-fgsm-32-mixed",
-                "pb-fgsm-32-mixed"
-            ]
+    fn table_2_has_both_losses_by_negatives_and_with_fgsm() {
+        check(
+            TableId::Pel2,
+            &[
+                ("ce-32-mixed", "PEL-CE", CE, MIXED, 32, 0.0, OTHER),
+                ("ce-64-mixed", "PEL-CE", CE, MIXED, 64, 0.0, OTHER),
+                ("ce-64-random", "PEL-CE", CE, RANDOM, 64, 0.0, OTHER),
+                ("pb-32-mixed", "PEL-Pb", PB, MIXED, 32, 0.0, OTHER),
+                ("pb-64-mixed", "PEL-Pb", PB, MIXED, 64, 0.0, OTHER),
+                ("pb-64-random", "PEL-Pb", PB, RANDOM, 64, 0.0, OTHER),
+                ("ce-fgsm-32-mixed", "PEL-CE + FGSM", CE, MIXED, 32, 1.0, OTHER),
+                ("pb-fgsm-32-mixed", "PEL-Pb + FGSM", PB, MIXED, 32, 1.0, OTHER),
+            ],
         );
-        assert_eq!(names(TableId::Pel3).len(), 8);
-        assert_eq!(
-            names(TableId::Pel4),
-            ["pb-m0-32-mixed", "pb-m0.01-32-mixed", "pb-m0.05-32-mixed", "pb-m0.1-32-mixed", "ce-32-mixed"]
-        );
-        assert!(rows(TableId::Pel4, [4, 8])[2].settings().contains(&"loss.delta=0.05".to_owned()));
     }
 
     #[test]
-    fn rows_train_what_they_are_called() {
-        let config = |table, slug: &str| {
-            let rows = rows(table, [32, 64]);
-            let row = rows.iter().find(|row| row.slug() == slug).expect("in the table");
-            Config::default().read(None, &row.settings()).expect("settings")
-        };
-        let of =
-            |config: &Config| (config.loss.kind, config.negatives.kind, config.negatives.count, config.fgsm.lambda);
-        let (ce, pb) = (LossKind::CrossEntropy, LossKind::Proxy);
-        let (random, mixed) = (NegativeKind::Random, NegativeKind::Mixed);
-        assert_eq!(of(&config(TableId::Pel2, "ce-64-random")), (ce, random, 64, 0.0));
-        assert_eq!(of(&config(TableId::Pel2, "pb-32-mixed")), (pb, mixed, 32, 0.0));
-        assert_eq!(of(&config(TableId::Pel3, "ce-fgsm-32-mixed")), (ce, mixed, 32, 1.0));
-        assert_eq!(of(&config(TableId::Pel3, "pb-fgsm-32-random")), (pb, random, 32, 1.0));
-        assert_eq!(config(TableId::Pel4, "pb-m0.05-32-mixed").loss.delta, 0.05);
-        // Scores follow the loss (PEL, section 5.4), half of the mixed ones are hard.
-        let pb = config(TableId::Pel4, "pb-m0-32-mixed");
-        assert_eq!((pb.loss.delta, pb.reduction().score, pb.negatives.hard_count()), (0.0, Score::Cosine, 16));
-        assert_eq!(config(TableId::Pel4, "ce-32-mixed").reduction().score, Score::Dot);
+    fn table_3_has_every_method_under_random_and_mixed_negatives() {
+        check(
+            TableId::Pel3,
+            &[
+                ("ce-32-random", "PEL-CE", CE, RANDOM, 32, 0.0, OTHER),
+                ("ce-32-mixed", "PEL-CE", CE, MIXED, 32, 0.0, OTHER),
+                ("pb-32-random", "PEL-Pb", PB, RANDOM, 32, 0.0, OTHER),
+                ("pb-32-mixed", "PEL-Pb", PB, MIXED, 32, 0.0, OTHER),
+                ("ce-fgsm-32-random", "PEL-CE + FGSM", CE, RANDOM, 32, 1.0, OTHER),
+                ("ce-fgsm-32-mixed", "PEL-CE + FGSM", CE, MIXED, 32, 1.0, OTHER),
+                ("pb-fgsm-32-random", "PEL-Pb + FGSM", PB, RANDOM, 32, 1.0, OTHER),
+                ("pb-fgsm-32-mixed", "PEL-Pb + FGSM", PB, MIXED, 32, 1.0, OTHER),
+            ],
+        );
+    }
+
+    #[test]
+    fn table_4_varies_the_margin_of_the_proxy_based_loss() {
+        check(
+            TableId::Pel4,
+            &[
+                ("pb-m0-32-mixed", "PEL-Pb (m = 0)", PB, MIXED, 32, 0.0, 0.0),
+                ("pb-m0.01-32-mixed", "PEL-Pb (m = 0.01)", PB, MIXED, 32, 0.0, 0.01),
+                ("pb-m0.05-32-mixed", "PEL-Pb (m = 0.05)", PB, MIXED, 32, 0.0, 0.05),
+                ("pb-m0.1-32-mixed", "PEL-Pb (m = 0.1)", PB, MIXED, 32, 0.0, 0.1),
+                ("ce-32-mixed", "PEL-CE", CE, MIXED, 32, 0.0, OTHER),
+            ],
+        );
+    }
+
+    #[test]
+    fn scores_follow_the_loss_and_half_of_the_mixed_negatives_are_hard() {
+        // PEL, sections 5.4 and 4.2.
+        for row in rows(TableId::Pel3, [32, 64]) {
+            let config = contrary(&row);
+            let score = if row.loss == LossName::Ce { Score::Dot } else { Score::Cosine };
+            let hard = if row.sampling == Sampling::Mixed { 16 } else { 0 };
+            assert_eq!((config.reduction().score, config.negatives.hard_count()), (score, hard), "{}", row.slug());
+        }
     }
 }

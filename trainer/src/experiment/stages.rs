@@ -6,17 +6,17 @@
 //! stands too; everyN and topN of the training split
 //! ```
 
+use super::measuring::by_cosine;
 use super::models::{Cross, Encoder, Finder};
 use super::ranks::Ranks;
 use super::{Bench, Family, Row, other_kb, pretrained};
 use crate::candidates::{Found, Lists, Teacher};
 use crate::evaluate::{self, Retriever, Split, TrainingSplit};
 use crate::kb_file;
-use crate::train::config::Config;
+use crate::train::config::{Config, Keep};
 use crate::train::{MODEL, Snapshot, train};
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::kb::KnowledgeBase;
-use pel_shared::score::Score;
 use std::path::{Path, PathBuf};
 
 /// Candidates that are listed for a mention of the training split at least, since table 1 looks at so many.
@@ -162,11 +162,11 @@ impl<'a> Stages<'a> {
         match finder {
             Finder::Lexical(system) => {
                 let training = TrainingSplit::read(&args.corpus, &config.data.split)?;
-                self.write(finder, split, &evaluate::lexical(system, &self.kb, Some(&training))?)?;
+                let abbreviations = config.view.abbreviations;
+                self.write(finder, split, &evaluate::lexical(system, &self.kb, Some(&training), abbreviations)?)?;
             }
             Finder::Untrained => {
-                config.model.score = Some(Score::Cosine);
-                self.write(finder, split, &self.snapshot(&config, None)?)?;
+                self.write(finder, split, &self.snapshot(&by_cosine(config), None)?)?;
             }
             Finder::Trained(encoder) | Finder::Elsewhere(encoder) => {
                 // To encode all concepts takes longer than to search, so all splits are searched at once; the training split only
@@ -256,9 +256,13 @@ impl<'a> Stages<'a> {
             let [_, ranker] = pretrained::models(self.bench)?;
             return Ok(ranker.to_owned());
         }
-        let config = self.ranker_config(by)?;
-        let listed = self.listed(Finder::Trained(by.of), &config.data.split)?;
-        let config = Config { data: crate::train::config::Data { candidates: listed, ..config.data }, ..config };
+        let (mut config, finder) = (self.ranker_config(by)?, Finder::Trained(by.of));
+        config.data.candidates = self.listed(finder, &config.data.split)?;
+        if config.validation.keep == Keep::Best && config.validation.mentions > 0 {
+            // By the lists of the split that thresholds and K are chosen on too.
+            config.validation.split.clone_from(&self.bench.config(&[], self.seed)?.validation.split);
+            config.validation.candidates = self.listed(finder, &config.validation.split)?;
+        }
         self.train(&self.slug_of(by), &config)
     }
 
@@ -286,7 +290,7 @@ impl<'a> Stages<'a> {
             let trained = train(config, &run, self.bench.device).context(|| name.clone())?;
             let said = serde_json::json!({
                 "steps": trained.steps, "examples": trained.examples, "step_seconds": trained.step_seconds,
-                "mining_seconds": trained.mining_seconds
+                "mining_seconds": trained.mining_seconds, "kept": trained.kept
             });
             super::keep(&done, &said)?;
         }

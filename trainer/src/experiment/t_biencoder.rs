@@ -165,60 +165,144 @@ mod tests {
     use super::*;
     use crate::train::config::Domain;
 
+    fn slugs(table: TableId, depth: usize) -> Vec<String> {
+        rows(table, depth).iter().map(Row::slug).collect()
+    }
+
     #[test]
-    fn the_rows_are_the_papers() {
-        let slugs = |table| -> Vec<String> { rows(table, 12).iter().map(Row::slug).collect() };
+    fn table_2_has_cross_domain_rows_and_the_transformation_by_scorer_and_negatives() {
         assert_eq!(
-            slugs(TableId::T5),
+            slugs(TableId::T2, 12),
             [
                 "b-dual-random-cd",
-                "b-dual-random-id",
+                "b-dual-hard-cd",
+                "b-som-random-cd",
+                "b-som-hard-cd",
                 "t-dual-random-id-k1-e32",
+                "t-dual-hard-id-k1-e42",
+                "t-som-random-id-k1-e20",
+                "t-som-hard-id-k1-e40"
+            ]
+        );
+    }
+
+    #[test]
+    fn tables_4_5_and_7_compare_with_and_without_the_transformation() {
+        let [dual, som] = ["dual", "som"].map(|scorer| format!("b-{scorer}-random-id"));
+        let (t_dual, t_som) = ("t-dual-random-id-k1-e32", "t-som-random-id-k1-e20");
+        assert_eq!(slugs(TableId::T4, 12), [&dual, t_dual, &som, t_som]);
+        assert_eq!(
+            slugs(TableId::T5, 12),
+            [
+                "b-dual-random-cd",
+                &dual,
+                t_dual,
                 "b-dual-hard-cd",
                 "b-dual-hard-id",
                 "t-dual-hard-id-k1-e42",
                 "b-som-random-cd",
-                "b-som-random-id",
-                "t-som-random-id-k1-e20"
+                &som,
+                t_som
             ]
         );
-        assert_eq!((rows(TableId::T2, 12).len(), rows(TableId::T4, 12).len(), rows(TableId::T7, 12).len()), (8, 4, 6));
-        let layers: Vec<usize> = rows(TableId::T6, 6).iter().filter_map(|row| Some(row.transformed?.layer)).collect();
-        assert_eq!(layers, [0, 1, 2, 4, 0, 1, 2, 4]);
-        let tried = slugs(TableId::T3);
-        assert_eq!(tried.len(), 4 * (15 + 15 + 14 + 14));
-        assert!(
-            ["t-dual-hard-id-k1-e42", "t-som-random-id-k8-e0.001"].iter().all(|slug| tried.iter().any(|t| t == slug))
-        );
-        // The paper's best bound stands among the others.
-        let bounds: Vec<f64> =
-            rows(TableId::TFigure3, 12).iter().filter_map(|row| Some(row.transformed?.epsilon)).collect();
-        assert_eq!(bounds[..9], [1e-3, 1e-2, 1e-1, 1.0, 10.0, 20.0, 30.0, 32.0, 40.0]);
-        assert_eq!(bounds.len(), 15 + 14);
+        let without = [t_dual, t_som].map(|slug| format!("{slug}-without-l"));
+        assert_eq!(slugs(TableId::T7, 12), [&dual, t_dual, &without[0], &som, t_som, &without[1]]);
+        let names: Vec<String> = rows(TableId::T7, 12).iter().take(3).map(Row::name).collect();
+        assert_eq!(names, ["Biencoder", "T-Biencoder", "T-Biencoder without L"]);
     }
 
     #[test]
-    fn rows_train_what_they_are_called() {
-        let config = |table, slug: &str| {
-            let rows = rows(table, 12);
-            let row = rows.iter().find(|row| row.slug() == slug).expect("in the table");
-            base().read(None, &row.settings()).expect("settings")
+    fn table_6_varies_the_layer_as_deep_as_the_encoder_goes() {
+        let at = |layers: &[usize]| -> Vec<String> {
+            let of = |scorer: &str, epsilon: usize| {
+                layers.iter().map(|k| format!("t-{scorer}-random-id-k{k}-e{epsilon}")).collect::<Vec<_>>()
+            };
+            [of("dual", 32), of("som", 20)].concat()
         };
-        let of = |config: &Config| {
+        assert_eq!(slugs(TableId::T6, 12), at(&[0, 1, 4, 8]));
+        assert_eq!(slugs(TableId::T6, 6), at(&[0, 1, 2, 4]));
+        // Of two layers 1 and 4 are the first: once.
+        assert_eq!(slugs(TableId::T6, 2), at(&[0, 1]));
+    }
+
+    #[test]
+    fn table_3_and_figure_3_try_the_bounds_of_the_paper_and_its_best() {
+        let tried = |table, words: &str, layer: Option<usize>| -> Vec<f64> {
+            let of = |row: &TRow| row.transformed.filter(|of| layer.is_none_or(|layer| of.layer == layer));
+            let wanted = |row: &&TRow| row.slug().starts_with(words);
+            rows(table, 12).iter().filter(wanted).filter_map(|row| Some(of(row)?.epsilon)).collect()
+        };
+        let paper = [1e-3, 1e-2, 1e-1, 1.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 100.0];
+        let with = |best: f64| {
+            let mut all = [&paper[..], &[best]].concat();
+            all.sort_by(f64::total_cmp);
+            all
+        };
+        let of_each = [
+            ("t-dual-random-id-", with(32.0)),
+            ("t-dual-hard-id-", with(42.0)),
+            ("t-som-random-id-", paper.to_vec()),
+            ("t-som-hard-id-", paper.to_vec()),
+        ];
+        for (words, bounds) in &of_each {
+            for layer in LAYERS {
+                assert_eq!(tried(TableId::T3, words, Some(layer)), *bounds, "{words} {layer}");
+            }
+        }
+        assert_eq!(rows(TableId::T3, 12).len(), 4 * (15 + 15 + 14 + 14));
+        assert_eq!(tried(TableId::TFigure3, "t-dual-random-id-k1-", None), with(32.0));
+        assert_eq!(tried(TableId::TFigure3, "t-som-random-id-k1-", None), paper);
+        assert_eq!(rows(TableId::TFigure3, 12).len(), 15 + 14);
+    }
+
+    /// A configuration that says otherwise of everything that rows set, so that a row that is silent is found out.
+    fn contrary(row: &TRow) -> Config {
+        let mut config = base();
+        config.model.scorer = if row.scorer == Scorer::Dual { Scorer::SumOfMax } else { Scorer::Dual };
+        config.negatives.kind = NegativeKind::Mixed;
+        config.negatives.domain = Domain::Across;
+        let transformed = row.transformed.is_some();
+        let plain = row.transformed.is_none_or(|of| of.plain);
+        config.transformation = Transformation {
+            weight: if transformed { 0.0 } else { 1.0 },
+            plain: !plain,
+            layer: 11,
+            epsilon: 123.0,
+            ..Transformation::default()
+        };
+        config.read(None, &row.settings()).expect("settings")
+    }
+
+    #[test]
+    fn every_row_trains_what_it_is_called() {
+        use TableId::{T2, T3, T4, T5, T6, T7, TFigure3};
+        for row in [T2, T3, T4, T5, T6, T7, TFigure3].into_iter().flat_map(|table| rows(table, 12)) {
+            let (slug, config) = (row.slug(), contrary(&row));
+            // What the name says, word by word.
+            let words: Vec<&str> = slug.split('-').collect();
+            let scorer = if words[1] == "som" { Scorer::SumOfMax } else { Scorer::Dual };
+            let kind = if words[2] == "hard" { NegativeKind::Hard } else { NegativeKind::Random };
+            let domain = if words[3] == "id" { Domain::Inside } else { Domain::Trained };
+            let found = (config.model.scorer, config.negatives.kind, config.negatives.domain);
+            assert_eq!(found, (scorer, kind, domain), "{slug}");
             let Transformation { weight, plain, layer, epsilon, .. } = config.transformation;
-            let negatives = &config.negatives;
-            (config.model.scorer, negatives.kind, negatives.domain, (weight, plain, layer, epsilon))
-        };
-        let (dual, som) = (Scorer::Dual, Scorer::SumOfMax);
-        let (random, hard) = (NegativeKind::Random, NegativeKind::Hard);
-        let (inside, across) = (Domain::Inside, Domain::Trained);
-        assert_eq!(of(&config(TableId::T5, "b-dual-hard-cd")), (dual, hard, across, (0.0, true, 1, 1.0)));
-        assert_eq!(of(&config(TableId::T5, "t-dual-hard-id-k1-e42")), (dual, hard, inside, (1.0, true, 1, 42.0)));
-        assert_eq!(
-            of(&config(TableId::T7, "t-som-random-id-k1-e20-without-l")),
-            (som, random, inside, (1.0, false, 1, 20.0))
-        );
-        let paper = config(TableId::T2, "b-som-random-cd");
+            match words[0] {
+                "b" => assert_eq!((weight, plain), (0.0, true), "{slug}"),
+                _ => {
+                    let expected = (1.0, !slug.ends_with("-without-l"), words[4], words[5]);
+                    let [layer, epsilon] = [format!("k{layer}"), format!("e{epsilon}")];
+                    assert_eq!((weight, plain, layer.as_str(), epsilon.as_str()), expected, "{slug}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn rows_have_the_settings_of_the_paper_and_no_transformation_of_their_own() {
+        // T-Biencoder, sections 4.2 and 4.3.
+        let row = rows(TableId::T5, 12)[0];
+        let paper = base().read(None, &row.settings()).expect("settings");
         assert_eq!((paper.negatives.count, paper.optimiser.batch, paper.optimiser.epochs), (15, 64, 5.0));
+        assert!(paper.model.freeze_embeddings && base().transformation.weight == 0.0);
     }
 }

@@ -68,7 +68,7 @@ impl Run<'_> {
             without_negatives: learned.without_negatives,
             peak_bytes: memory::peak(),
             device_bytes: memory::of_device(&self.device),
-            transformation: self.worst.as_ref().map(Worst::norms),
+            transformation: self.worst.as_ref().map(Worst::norms).transpose()?,
         })?;
         Ok(Times { step: seconds, mining })
     }
@@ -119,10 +119,15 @@ impl Run<'_> {
             without_negatives += alone;
             all_named.extend(named);
         }
+        let mut overflowed = false;
         if let Some(worst) = &mut self.worst {
-            worst.climb();
+            worst.climb()?;
+            overflowed = worst.overflowed();
         }
-        let stepped = self.optimiser.step(&mut self.model.towers, step, self.steps, batch)?;
+        let stepped = match overflowed {
+            true => self.optimiser.skip(step, self.steps),
+            false => self.optimiser.step(&mut self.model.towers, step, self.steps, batch)?,
+        };
         Ok(Learned { loss, tokens, without_negatives, stepped, named: all_named })
     }
 

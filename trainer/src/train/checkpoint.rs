@@ -175,7 +175,10 @@ impl Checkpoints {
     }
 
     /// The whole checkpoints, by steps.
-    fn list(&self) -> Result<Vec<(usize, PathBuf)>> {
+    ///
+    /// # Errors
+    /// If the folder cannot be listed.
+    pub fn list(&self) -> Result<Vec<(usize, PathBuf)>> {
         if !self.folder.is_dir() {
             return Ok(Vec::new());
         }

@@ -73,7 +73,7 @@ impl HeldOut {
         let wanted = config.validation.mentions;
         let ranks = config.data.task == Task::Rank;
         let listed = &config.validation.candidates;
-        if wanted == 0 || (ranks && listed.as_os_str().is_empty()) {
+        if !config.validates() {
             return Ok(None);
         }
         let lists = if ranks { Some(Lists::read(listed, &catalogue.kb)?) } else { None };

@@ -1,5 +1,6 @@
 //! What a run says while it goes: a bar on a terminal (now and then a line elsewhere), and `metrics.jsonl`.
 
+use super::best::Kept;
 use super::held_out::Validated;
 use crate::files::{for_each_line, io_error, write_whole};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -61,6 +62,14 @@ pub enum Event {
         #[serde(flatten)]
         found: Validated,
     },
+    /// The run is done, and these weights are its model.
+    Kept {
+        /// Steps done.
+        steps: usize,
+        /// Which weights.
+        #[serde(flatten)]
+        kept: Kept,
+    },
 }
 
 impl Event {
@@ -68,6 +77,7 @@ impl Event {
     pub fn step(&self) -> usize {
         match self {
             Self::Step { step, .. } | Self::Mining { step, .. } | Self::Validation { step, .. } => *step,
+            Self::Kept { steps, .. } => *steps,
         }
     }
 }
@@ -100,6 +110,8 @@ impl Log {
             // Mining stands before the step that it is for, and is done again.
             let kept = read(path)?.into_iter().filter(|event| match event {
                 Event::Mining { step: before, .. } => *before < step,
+                // Said again at the end.
+                Event::Kept { .. } => false,
                 _ => event.step() <= step,
             });
             crate::files::write_jsonl(path, kept)?;
@@ -196,6 +208,7 @@ fn words(event: &Event) -> String {
             percent(&found.nil_aupr),
             found.mentions
         ),
+        Event::Kept { kept, .. } => format!("the model has {}", kept.words()),
         Event::Validation { seconds, found, .. } => format!(
             "recall@1 {}, @64 {}; zero-shot {}, {}; NIL auPR {} ({} mentions, {seconds:.0} s)",
             percent(&found.recall_1),
@@ -219,7 +232,7 @@ pub fn seconds(events: &[Event], batch: usize) -> (f64, f64) {
             Event::Mining { step, seconds, .. } => {
                 mining.insert(*step, *seconds);
             }
-            Event::Validation { .. } => {}
+            Event::Validation { .. } | Event::Kept { .. } => {}
         }
     }
     // The sum of nothing is -0.

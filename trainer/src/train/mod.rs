@@ -5,11 +5,12 @@
 //!                                └──────────── survey (mining, validation) ┴─ log
 //! ```
 //!
-//! A run's folder holds `config.toml`, `metrics.jsonl`, `checkpoints/`, and at the end `model/` and `plots/`. The same command goes on
-//! where it was stopped.
+//! A run's folder holds `config.toml`, `metrics.jsonl`, `checkpoints/` (with the best weights so far), and at the end `model/` and `plots/`.
+//! The same command goes on where it was stopped.
 
 mod advance;
 mod batch;
+mod best;
 mod catalogue;
 mod checkpoint;
 pub mod config;
@@ -28,6 +29,7 @@ mod survey;
 #[cfg(test)]
 mod tests;
 
+pub use best::Kept;
 pub use catalogue::domain_of;
 pub use checkpoint::{write as write_file, write_folder};
 pub use held_out::{CANDIDATES, HeldOut, Validated};
@@ -35,10 +37,11 @@ pub use snapshot::Snapshot;
 
 use crate::device::OpenDevice;
 use batch::{HardNegatives, few_negatives};
+use best::Bests;
 use burn::tensor::Device;
 use catalogue::Catalogue;
 use checkpoint::{Checkpoints, Resumed};
-use config::{Config, Task};
+use config::{Config, Keep, Task};
 use examples::{Example, Pair};
 use log::{Event, Log};
 use model::Model;
@@ -92,6 +95,8 @@ struct Run<'a> {
     /// The last survey and the steps before it: validation and mining after the same step share it.
     survey: Option<(usize, Survey)>,
     checkpoints: Checkpoints,
+    /// The best weights so far; nothing where the last ones are kept.
+    bests: Option<Bests>,
     log: Log,
 }
 
@@ -108,6 +113,8 @@ pub struct Trained {
     pub report: Report,
     /// The last validation.
     pub validated: Option<Validated>,
+    /// Which weights became the model.
+    pub kept: Kept,
     /// Seconds in steps, of this call.
     pub step_seconds: f64,
     /// Seconds of mining, of this call.
@@ -159,9 +166,10 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
     }
     let checkpoints = checkpoints.over(fingerprint(&catalogue, &examples), data.as_deref())?;
     checkpoint::check_hard(&hard, examples.len(), catalogue.rows().sequences.len())?;
-    let held_out = match config.data.corpus.as_os_str().is_empty() {
-        true => None,
-        false => HeldOut::read(config, &model, &catalogue)?,
+    let held_out = HeldOut::read(config, &model, &catalogue)?;
+    let bests = match (&held_out, config.validation.keep) {
+        (Some(_), Keep::Best) => Some(Bests::open(out, step)?),
+        _ => None,
     };
     let by_epochs = (config.optimiser.epochs * examples.len() as f64 / config.optimiser.batch as f64).ceil() as usize;
     let steps = config.optimiser.steps.unwrap_or(by_epochs);
@@ -184,6 +192,7 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
         worst,
         survey: None,
         checkpoints,
+        bests,
     };
     let (mut step_seconds, mut mining_seconds, mut validated) = (0.0, 0.0, None);
     run.look(step)?;
@@ -207,9 +216,9 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
             None => run.validate(steps)?,
         };
     }
-    write_folder(&model, |folder| run.model.save(folder, &config.view_options()))?;
+    let kept = run.keep(&model, validated.as_ref())?;
     figures::draw(out)?;
-    Ok(Trained { model, steps, examples: run.examples.len(), report, validated, step_seconds, mining_seconds })
+    Ok(Trained { model, steps, examples: run.examples.len(), report, validated, kept, step_seconds, mining_seconds })
 }
 
 /// A hash of everything that is learned from: texts, concepts and examples as tokens, in their order.
@@ -242,7 +251,7 @@ fn fingerprint(catalogue: &Catalogue, examples: &Examples) -> String {
 
 impl Run<'_> {
     /// What came of the work after so many steps; writes a checkpoint of them if the user has stopped it.
-    fn kept<T>(&self, done: usize, outcome: Result<T>) -> Result<T> {
+    fn kept<T>(&mut self, done: usize, outcome: Result<T>) -> Result<T> {
         if outcome.as_ref().is_err_and(|error| error.is_interrupted()) {
             self.save(done)?;
         }
@@ -251,7 +260,7 @@ impl Run<'_> {
 
     /// Validates on the way, where it is due and the run has not done it.
     fn look(&mut self, done: usize) -> Result<()> {
-        let every = self.config.validation.every;
+        let every = self.config.validation_every(self.examples.len());
         let due = every > 0 && done > 0 && done.is_multiple_of(every) && done < self.steps;
         if due && self.log.validated(done)?.is_none() {
             self.validate(done)?;
@@ -270,11 +279,13 @@ impl Run<'_> {
             }
         };
         let seconds = began.elapsed().as_secs_f64();
+        // The weights first: a validation that is in the log has what follows from it.
+        self.keep_if_best(step, &found)?;
         self.log.say(&Event::Validation { step, seconds, found: found.clone() })?;
         Ok(Some(found))
     }
 
-    fn save(&self, step: usize) -> Result<()> {
+    fn save(&mut self, step: usize) -> Result<()> {
         self.checkpoints.save(
             step,
             &self.model,
@@ -282,7 +293,8 @@ impl Run<'_> {
             &self.optimiser,
             &self.hard,
             self.worst.as_ref(),
-        )
+        )?;
+        self.prune_bests()
     }
 }
 

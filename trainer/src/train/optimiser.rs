@@ -93,7 +93,7 @@ impl Optimiser {
         let rate = learning_rate(&self.options, step, steps);
         let stepped = Stepped { gradient_norm: norm, learning_rate: rate };
         if !norm.is_finite() {
-            self.slots.iter_mut().for_each(|slot| slot.gradient = None);
+            self.forget();
             return Ok(stepped);
         }
         self.scale.as_mut().map(Scale::hold);
@@ -112,6 +112,16 @@ impl Optimiser {
         let hollow = towers.clone().map(&mut Hollow);
         *towers = std::mem::replace(towers, hollow).map(&mut change);
         change.failed.map_or(Ok(stepped), Err)
+    }
+
+    /// Forgets what was added up, and changes nothing: what else learned in this step met a gradient that is not finite.
+    pub fn skip(&mut self, step: usize, steps: usize) -> Stepped {
+        self.forget();
+        Stepped { gradient_norm: f64::INFINITY, learning_rate: learning_rate(&self.options, step, steps) }
+    }
+
+    fn forget(&mut self) {
+        self.slots.iter_mut().for_each(|slot| slot.gradient = None);
     }
 
     /// The norm of all gradients together.

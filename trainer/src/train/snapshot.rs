@@ -7,7 +7,7 @@ use super::held_out::HeldOut;
 use super::model::Model;
 use super::survey::{FIRST_PASS, Survey};
 use crate::device::OpenDevice;
-use crate::evaluate::{Compared, Query, Retriever};
+use crate::evaluate::{Compared, Query, Retriever, short_forms};
 use pel_shared::bundle::ViewOptions;
 use pel_shared::error::{Error, Result};
 use pel_shared::index::Index;
@@ -102,11 +102,12 @@ impl Retriever for Snapshot {
     }
 
     fn protocol(&self) -> String {
-        let ViewOptions { concepts, mention_template, mention_tokens, .. } = self.view;
+        let ViewOptions { concepts, mention_template, mention_tokens, abbreviations, .. } = self.view;
         let score = self.model.reduction.score;
         let scorer = self.model.scorer;
         format!(
-            "{mention_template:?} mention of at most {mention_tokens} tokens against {concepts:?}, {scorer:?}, {score:?}, int8"
+            "{mention_template:?} mention of at most {mention_tokens} tokens, short forms {}, against {concepts:?}, {scorer:?}, {score:?}, int8",
+            short_forms(abbreviations)
         )
     }
 

@@ -83,13 +83,13 @@ fn the_tables_of_blink_share_their_stages() {
     assert_eq!(done.code, Some(0), "{}", done.err);
     for seed in [0, 1] {
         made(&format!("tables/runs/blink-cross-seed{seed}.json"));
-        made(&format!("tables/lists/bm25-blink-cross2-seed{seed}-dev.jsonl"));
+        made(&format!("tables/lists/bm25-as-read-blink-cross2-seed{seed}-dev.jsonl"));
     }
 
     // Lists of another part of the training split are others.
     let done = bench.pel(&line("--table blink-1 --train-every 2"));
     assert_eq!(done.code, Some(0), "{}", done.err);
-    for list in ["blink-bi-seed0-train.jsonl", "blink-bi-seed0-train-every2.jsonl", "bm25-train-every2.jsonl"] {
+    for list in ["blink-bi-seed0-train.jsonl", "blink-bi-seed0-train-every2.jsonl", "bm25-as-read-train-every2.jsonl"] {
         made(&format!("tables/lists/{list}"));
     }
 
@@ -299,6 +299,12 @@ fn settings_are_chosen_over_folds_of_the_training_split() {
         let cross = |rate: &str| format!("blink-cross-optimiser.learning-rate-{rate}-seed0");
         let expected = ["blink-bi-batch-seed0".into(), "blink-bi-seed0".into(), cross("1e-3"), cross("1e-4")];
         assert_eq!(runs, expected);
+        // No weights are chosen on what settings are compared on.
+        for run in runs {
+            let config = bench.path(&format!("tables/folds/2/{fold}/runs/{run}/config.toml"));
+            let config = std::fs::read_to_string(config).expect("kept");
+            assert!(config.contains("keep = \"last\""), "{run}: {config}");
+        }
     }
 
     bench.refuses(&[
@@ -318,8 +324,17 @@ fn the_number_of_candidates_is_chosen_on_the_validation_split() {
     let bench = bench();
     let line =
         line(&format!("--table blink-2 {RANKER} --set negatives.count=1")).replace("--split dev", "--split known");
+    // The weights of the cross-encoder are chosen there too.
+    let line = line.replace("--ranker-set validation.mentions=0 ", "");
     let done = bench.pel(&line);
     assert_eq!(done.code, Some(0), "{}", done.err);
+    let run = |name: &str| {
+        std::fs::read_to_string(bench.path(&format!("tables/runs/blink-cross-seed0/{name}"))).expect("written")
+    };
+    assert!(run("config.toml").contains("lists/blink-bi-seed0-dev.jsonl"), "{}", run("config.toml"));
+    let metrics = run("metrics.jsonl");
+    let last: serde_json::Value = serde_json::from_str(metrics.lines().last().expect("a line")).expect("JSON");
+    assert!(last["event"] == "kept" && last["recall_1"].is_number(), "{metrics}");
     // As if the ranker had found on dev that the second candidate is right, and was wrong about it elsewhere.
     for (split, right) in [("dev", 1), ("known", 0)] {
         let path = bench.path(&format!("tables/lists/blink-bi-seed0-blink-cross2-{split}.jsonl"));

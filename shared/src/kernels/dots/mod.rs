@@ -91,15 +91,19 @@ impl Road {
     /// Every road of this processor, the plain one first.
     #[cfg(test)]
     fn all() -> Vec<Self> {
-        let mut all = vec![Self(Kind::Plain)];
         #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-            all.push(Self(Kind::Avx2));
-        }
-        if !all.contains(&Self::best()) {
-            all.push(Self::best());
-        }
-        all
+        let kinds = [Kind::Plain, Kind::Avx2, Kind::Avx512];
+        #[cfg(not(target_arch = "x86_64"))]
+        let kinds = [Kind::Plain, Self::best().0];
+        let mut here = super::tested::here("dot products", &kinds, |kind| match kind {
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx2 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"),
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx512 => Self::best().0 == Kind::Avx512,
+            _ => true,
+        });
+        here.dedup();
+        here.into_iter().map(Self).collect()
     }
 }
 

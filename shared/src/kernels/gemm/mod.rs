@@ -124,9 +124,14 @@ pub fn gemm(isa: Isa, a: Matrix<'_>, panels: &[f32], start: Start<'_>, out: Matr
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernels::tested::here;
     use proptest::prelude::*;
 
-    const ROADS: [Option<Isa>; 4] = [None, Some(Isa::Base), Some(Isa::Avx2), Some(Isa::Avx512)];
+    /// The plain loops, and every set of instructions of this processor.
+    fn roads() -> Vec<Option<Isa>> {
+        let sets = here("products of floats", &Isa::ALL, Isa::is_here);
+        std::iter::once(None).chain(sets.into_iter().map(Some)).collect()
+    }
 
     /// By one set of instructions, or by the plain loops.
     fn product(isa: Option<Isa>, a: Matrix<'_>, b: Matrix<'_>, start: Start<'_>, out: &mut [f32]) {
@@ -142,7 +147,7 @@ mod tests {
     #[test]
     fn a_product_by_hand() {
         let (a, b) = ([1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]);
-        for isa in ROADS {
+        for isa in roads() {
             let mut out = [100.0; 4];
             product(isa, Matrix::new(&a, 2, 2), Matrix::new(&b, 2, 2), Start::Zero, &mut out);
             assert_eq!(out, [19.0, 22.0, 43.0, 50.0]);
@@ -171,7 +176,7 @@ mod tests {
 
     #[test]
     fn nan_infinity_and_denormals_come_through() {
-        for isa in ROADS {
+        for isa in roads() {
             for (value, expected) in [(f32::NAN, f32::NAN), (f32::INFINITY, f32::INFINITY), (1e-40, 1e-40)] {
                 let mut a = [0.0; 17];
                 a[16] = value;
@@ -203,7 +208,7 @@ mod tests {
             let a_view = if across { Matrix::new(&a, k, m).transposed() } else { Matrix::new(&a, m, k) };
             let b_view = if packed_across { Matrix::new(&b, n, k).transposed() } else { Matrix::new(&b, k, n) };
             let start = [Start::Zero, Start::Bias(&bias), Start::Sum][kind];
-            for isa in ROADS {
+            for isa in roads() {
                 let mut out = before.clone();
                 product(isa, a_view, b_view, start, &mut out);
                 for r in 0..m {

@@ -267,12 +267,13 @@ pub fn product(dots: Dots, a: &[f32], columns: &[f32], bias: &[f32], k: usize) -
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernels::tested::here;
     use proptest::prelude::*;
 
     #[test]
     fn a_product_by_hand() {
         // The row (0, 127) has the codes 0 and 127 and the step 1; the column (-1, 1) the codes -127 and 127.
-        for dots in Dots::ALL {
+        for dots in here("products of bytes", &Dots::ALL, Dots::is_here) {
             let out = product(dots, &[0.0, 127.0], &[-1.0, 1.0], &[0.5], 2);
             assert!((out[0] - 127.5).abs() < 1e-4, "{dots:?}: {out:?}");
         }
@@ -280,7 +281,7 @@ mod tests {
 
     #[test]
     fn extremes_do_not_overflow() {
-        for dots in Dots::ALL {
+        for dots in here("products of bytes", &Dots::ALL, Dots::is_here) {
             let mut a = vec![1.0; 4096];
             a[0] = 0.0;
             for sign in [1.0, -1.0] {
@@ -292,7 +293,7 @@ mod tests {
 
     #[test]
     fn what_is_not_finite_stays_so_and_denormals_do_no_harm() {
-        for dots in Dots::ALL {
+        for dots in here("products of bytes", &Dots::ALL, Dots::is_here) {
             for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
                 for at in [0, 20, 36] {
                     let mut a = vec![1.0; 74];
@@ -318,7 +319,7 @@ mod tests {
             };
             let (a, b, bias) = (values(m * k), values(k * n), values(n));
             let plain = product(Dots::Plain, &a, &b, &bias, k);
-            for dots in Dots::ALL {
+            for dots in here("products of bytes", &Dots::ALL, Dots::is_here) {
                 let out = product(dots, &a, &b, &bias, k);
                 for (one, other) in out.iter().zip(&plain) {
                     prop_assert!((one - other).abs() <= 1e-5 * k as f32, "{dots:?}: {one} {other}");

@@ -69,7 +69,7 @@ fn a_threshold_is_chosen_by_f1_or_by_the_precision_of_links() {
     let folder = corpus(&[]);
     let kb = kb_file::read(&folder.path().join("kb.jsonl")).expect("read").kb;
     let split = Split::read(folder.path(), "test", 1, &kb, None).expect("read");
-    let exact = systems::lexical(System::Exact, &kb, None).expect("built");
+    let exact = systems::lexical(System::Exact, &kb, None, true).expect("built");
     let choose = |split: &Split, nil, rule| {
         Calibration::choose(&search(&exact, split, 64, "searching").expect("found"), folder.path(), split, nil, rule)
     };

@@ -238,7 +238,7 @@ impl Default for Optimiser {
 
 impl Default for Validation {
     fn default() -> Self {
-        Self { split: "dev".into(), every: 0, mentions: 1000, candidates: PathBuf::new() }
+        Self { split: "dev".into(), every: 0, mentions: 1000, candidates: PathBuf::new(), keep: Keep::Best }
     }
 }
 

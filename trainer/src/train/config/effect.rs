@@ -1,10 +1,10 @@
 //! Settings that change nothing, because another one leaves them without work.
 
-use super::{Config, LossKind, NegativeKind, Task};
+use super::{Config, Keep, LossKind, NegativeKind, Task};
 
 /// Why a setting of this key changes nothing; nothing if it may.
 pub fn idle(config: &Config, key: &str) -> Option<&'static str> {
-    let Config { data, loss, negatives, fgsm, distillation, transformation, .. } = config;
+    let Config { data, loss, negatives, fgsm, distillation, transformation, validation, .. } = config;
     let (rank, listed) = (data.task == Task::Rank, !data.candidates.as_os_str().is_empty());
     let (room, name) = key.split_once('.').unwrap_or(("", key));
     match (room, name) {
@@ -17,6 +17,9 @@ pub fn idle(config: &Config, key: &str) -> Option<&'static str> {
             Some("only the proxy-based loss has it")
         }
         ("data", "top" | "add_gold") if !listed => Some("there are no lists (--candidates, --distil)"),
+        ("validation", "keep") if validation.keep == Keep::Best && !config.validates() => {
+            Some("nothing is validated, so the last weights are kept")
+        }
         ("fgsm", "epsilon") if fgsm.lambda == 0.0 => Some("fgsm.lambda is 0"),
         ("distillation", "temperature") if distillation.own_share >= 1.0 => Some("nothing is distilled (--distil)"),
         ("transformation", name) if name != "weight" && transformation.weight == 0.0 => {
@@ -55,6 +58,17 @@ mod tests {
             (link(), &["transformation.weight=1"], "transformation.norm", false),
             (link(), &[], "distillation.temperature", true),
             (link(), &[], "optimiser.batch", false),
+            (link(), &["data.corpus=\"corpus\""], "validation.keep", false),
+            (link(), &["data.corpus=\"corpus\"", "validation.mentions=0"], "validation.keep", true),
+            (
+                link(),
+                &["data.corpus=\"corpus\"", "validation.mentions=0", "validation.keep=last"],
+                "validation.keep",
+                false,
+            ),
+            (rank(), &["data.corpus=\"corpus\""], "validation.keep", true),
+            (rank(), &["data.corpus=\"corpus\"", "validation.candidates=\"list\""], "validation.keep", false),
+            (Config::alignment(), &[], "validation.keep", true),
         ] {
             assert_eq!(of(base, settings, key), expected, "{settings:?} {key}");
         }

@@ -30,7 +30,9 @@ impl Config {
             })?;
             return Ok(lock);
         }
+        // Keys that an earlier version did not have are what that version did.
         let before = read_text(&path)?;
+        let before = toml::from_str::<Self>(&before).ok().map_or(Ok(before), |before| before.to_toml())?;
         match first_difference(&before, &text) {
             Some((was, is)) => Err(Error::input(format!(
                 "{}: the run there was begun with `{was}`, this one has `{is}`; choose another --out, or the same configuration",

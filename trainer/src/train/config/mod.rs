@@ -277,12 +277,32 @@ pub enum Schedule {
 pub struct Validation {
     /// The split.
     pub split: String,
-    /// Steps between two looks; 0 = only at the end.
+    /// Steps between two looks; 0 = after each epoch where the best weights are kept, else only at the end.
     pub every: usize,
     /// Look at so many mentions, at equal steps; 0 = none at all.
     pub mentions: usize,
+    /// Which weights become the model. A configuration that was kept without this key is of a version that kept the last ones.
+    #[serde(default = "Keep::of_earlier_versions")]
+    pub keep: Keep,
     /// For ranking: the candidates of this split's mentions, as `pel candidates` writes them.
     pub candidates: PathBuf,
+}
+
+/// Which weights of a run become its model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Keep {
+    /// Those with the highest recall@1 on the validation split, the earlier of equals; the last ones if nothing is validated
+    #[default]
+    Best,
+    /// Those after the last step
+    Last,
+}
+
+impl Keep {
+    fn of_earlier_versions() -> Self {
+        Self::Last
+    }
 }
 
 /// What is kept on the way.
@@ -296,6 +316,20 @@ pub struct Checkpoints {
 }
 
 impl Config {
+    /// Whether a held-out split is looked at.
+    pub fn validates(&self) -> bool {
+        let listed = self.data.task != Task::Rank || !self.validation.candidates.as_os_str().is_empty();
+        self.validation.mentions > 0 && !self.data.corpus.as_os_str().is_empty() && listed
+    }
+
+    /// Steps between two looks at the validation split, with so many examples to learn from; 0 = only at the end.
+    pub fn validation_every(&self, examples: usize) -> usize {
+        match (self.validation.every, self.validation.keep) {
+            (0, Keep::Best) => examples.div_ceil(self.optimiser.batch).max(1),
+            (every, _) => every,
+        }
+    }
+
     /// How vectors are reduced and compared.
     pub fn reduction(&self) -> Reduction {
         let by_loss = match (self.data.task, self.loss.kind) {

@@ -52,7 +52,7 @@ impl Step<'_> {
             let frozen = self.model.towers.clone().no_grad();
             let z = z.clone().map(Tensor::detach);
             self.loss(scores(&self.above(&frozen, z, &inputs, Some(matrices))), &targets).sum() * self.scale
-        });
+        })?;
         let matrices = worst.tracked();
         let transformed = self.above(&self.model.towers, z.clone(), &inputs, Some(matrices.clone()));
         let mut loss = self.loss(scores(&transformed), &targets) * options.weight;

@@ -6,6 +6,7 @@ use super::Step;
 use burn::tensor::{Device, Gradients, Tensor};
 use pel_shared::bert::BertInput;
 use pel_shared::biencoder::{BiEncoder, Side};
+use pel_shared::error::Result;
 use pel_shared::sum_of_max::TokenVectors;
 use pel_shared::transformation::{Ball, none, norm, transform};
 
@@ -19,6 +20,7 @@ pub struct Worst {
     matrices: [Tensor<2>; 2],
     /// The gradients of the step's micro-batches so far.
     gradients: [Option<Tensor<2>>; 2],
+    overflowed: bool,
 }
 
 impl Worst {
@@ -34,7 +36,8 @@ impl Worst {
     /// Goes on with the matrices of a checkpoint.
     pub fn from_matrices(options: &Transformation, matrices: [Tensor<2>; 2], device: &Device) -> Self {
         let Transformation { norm, epsilon, rate, .. } = *options;
-        Self { ball: Ball { norm, epsilon, rate }, device: device.clone(), matrices, gradients: [None, None] }
+        let ball = Ball { norm, epsilon, rate };
+        Self { ball, device: device.clone(), matrices, gradients: [None, None], overflowed: false }
     }
 
     /// A_m and A_e.
@@ -43,8 +46,18 @@ impl Worst {
     }
 
     /// The norms of A_m and A_e, of the kind that bounds them.
-    pub fn norms(&self) -> [f64; 2] {
-        self.matrices.each_ref().map(|matrix| norm(matrix, self.ball.norm).unwrap_or(0.0))
+    ///
+    /// # Errors
+    /// If the device does not give its numbers back.
+    pub fn norms(&self) -> Result<[f64; 2]> {
+        let [mention, entity] = self.matrices.each_ref().map(|matrix| norm(matrix, self.ball.norm));
+        Ok([mention?, entity?])
+    }
+
+    /// Whether a gradient since the start of the step had values that are not finite: the matrices did not climb along it, so the step is
+    /// to be undone.
+    pub fn overflowed(&self) -> bool {
+        self.overflowed
     }
 
     /// Both as leaves, whose gradients come with those of the loss.
@@ -54,13 +67,17 @@ impl Worst {
     }
 
     /// Climbs a few steps on `loss`, a function of both matrices.
-    pub fn ascend(&mut self, steps: usize, loss: impl Fn([Tensor<2>; 2]) -> Tensor<1>) {
+    ///
+    /// # Errors
+    /// As [`Worst::climb`].
+    pub fn ascend(&mut self, steps: usize, loss: impl Fn([Tensor<2>; 2]) -> Tensor<1>) -> Result<()> {
         for _ in 0..steps {
             let tracked = self.tracked();
             let mut gradients = loss(tracked.clone()).backward();
             self.add(&tracked, &mut gradients);
-            self.climb();
+            self.climb()?;
         }
+        Ok(())
     }
 
     /// Adds the gradients of these leaves.
@@ -73,12 +90,19 @@ impl Worst {
     }
 
     /// Climbs one step along what was added up, and forgets it: once for a step of the weights, however many micro-batches it has.
-    pub fn climb(&mut self) {
+    ///
+    /// # Errors
+    /// If the device does not give its numbers back.
+    pub fn climb(&mut self) -> Result<()> {
         for (matrix, gradient) in self.matrices.iter_mut().zip(&mut self.gradients) {
             if let Some(gradient) = gradient.take() {
-                *matrix = self.ball.climb(matrix.clone(), gradient);
+                match self.ball.climb(matrix.clone(), gradient)? {
+                    Some(higher) => *matrix = higher,
+                    None => self.overflowed = true,
+                }
             }
         }
+        Ok(())
     }
 }
 

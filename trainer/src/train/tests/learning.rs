@@ -246,7 +246,7 @@ fn ascents_within_a_step_go_further() {
         let start = Start::new(config);
         let mut worst = start.model.worst(&start.config, &start.device).expect("a layer").expect("asked for");
         start.loss(Some(&mut worst));
-        worst.climb();
+        worst.climb().expect("the device works");
         worst.matrices()[0].clone().powi_scalar(2).sum().into_scalar::<f32>().sqrt()
     };
     let [once, thrice] = [far(0), far(2)];

@@ -52,7 +52,7 @@ fn a_ranker_learns_to_put_the_right_concept_first() {
     (config.model.dropout, config.fgsm.lambda) = (0.0, 0.5);
     config.validation.split = "train".into();
     config.validation.candidates = config.data.candidates.clone();
-    (config.optimiser.steps, config.checkpoints.every, config.validation.every) = (Some(80), 80, 0);
+    (config.optimiser.steps, config.checkpoints.every, config.validation.every) = (Some(80), 80, 80);
     let trained = run(&config, &root.path().join("run")).expect("it trains");
     assert_eq!(trained.examples, 6);
     assert_eq!(trained.report.skipped("mention that the list of candidates does not have"), 2);
@@ -266,7 +266,7 @@ fn sum_of_max_learns_and_finds() {
     let root = tempfile::tempdir().expect("a folder");
     let mut config = world(root.path());
     (config.model.scorer, config.model.dropout, config.validation.split) = (Scorer::SumOfMax, 0.0, "train".into());
-    (config.optimiser.steps, config.checkpoints.every, config.validation.every) = (Some(150), 150, 0);
+    (config.optimiser.steps, config.checkpoints.every, config.validation.every) = (Some(150), 150, 150);
     // As the paper: cross-entropy over sums of raw dot products.
     (config.loss.kind, config.optimiser.schedule) = (LossKind::CrossEntropy, Schedule::Constant);
     config.negatives.mine_every = 50;

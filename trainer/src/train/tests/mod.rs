@@ -1,6 +1,7 @@
 //! Whole runs of the tiny model: against PyTorch, killed and resumed, and on input that cannot teach.
 
 mod batches;
+mod best;
 mod checkpoints;
 mod learning;
 mod methods;
@@ -182,6 +183,7 @@ fn outcome(out: &Path) -> (Vec<Vec<u8>>, Vec<String>) {
         Event::Step { step, loss, gradient_norm, .. } => format!("{step} {loss} {gradient_norm}"),
         Event::Mining { step, examples, .. } => format!("{step} mined {examples}"),
         Event::Validation { step, found, .. } => format!("{step} {found:?}"),
+        Event::Kept { steps, kept } => format!("{steps} {kept:?}"),
     });
     (files.into(), lasting.collect())
 }
@@ -192,7 +194,11 @@ fn a_run_killed_anywhere_ends_as_one_never_killed() {
     let config = world(root.path());
     run(&config, &root.path().join("whole")).expect("it trains");
     let expected = outcome(&root.path().join("whole"));
-    assert!(expected.1.iter().any(|line| line.contains("mined")) && expected.1.len() >= 5 + 3 + 2, "{:?}", expected.1);
+    assert!(
+        expected.1.iter().any(|line| line.contains("mined")) && expected.1.len() >= 5 + 3 + 2 + 1,
+        "{:?}",
+        expected.1
+    );
     // Each check for Ctrl-C is a place to die at: within accumulations, mining passes and validations.
     for end in [interrupt::die_after, interrupt::stop_after] {
         let deaths = ended_and_resumed(end, &config, root.path(), "ended", 5, |out, checks| {
@@ -267,7 +273,7 @@ fn a_run_learns_and_says_so() {
     config.negatives.mine_every = 50;
     config.optimiser.schedule = Schedule::Constant;
     config.checkpoints.every = 150;
-    config.validation.every = 0;
+    config.validation.every = 150;
     let trained = run(&config, &root.path().join("run")).expect("it trains");
     assert_eq!(trained.examples, 8);
     assert_eq!(trained.report.skipped("mention whose concept the knowledge base does not have"), 1);

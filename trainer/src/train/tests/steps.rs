@@ -11,9 +11,10 @@ use super::methods::lists;
 use super::world;
 use crate::tensors::{NamedTensor, to_bytes};
 use burn::module::{Module, ModuleMapper, Param};
-use burn::tensor::{Device, Distribution, Gradients, Tensor};
+use burn::tensor::{DType, Device, Distribution, Gradients, Tensor};
 use pel_shared::biencoder::Side;
 use pel_shared::bundle::View;
+use pel_shared::error::Kind;
 use pel_shared::kb::{Concept, ConceptId, KnowledgeBase};
 use pel_shared::tokens::MentionTemplate;
 use pel_shared::transformation::{Ball, Norm};
@@ -115,7 +116,7 @@ fn the_found_transformation_is_worse_than_random_ones_and_stays_in_its_ball() {
         // At the default rate, until the bound is reached.
         for _ in 0..(1.2 / options.rate) as usize {
             start.loss(Some(&mut worst));
-            worst.climb();
+            worst.climb().expect("the device works");
             within(&worst);
         }
         let found = start.loss(Some(&mut worst.clone()));
@@ -125,7 +126,7 @@ fn the_found_transformation_is_worse_than_random_ones_and_stays_in_its_ball() {
             let random = || {
                 let size = start.model.towers.tower(Side::Mention).bert().hidden();
                 let far = Distribution::Normal(0.0, 100.0);
-                ball.inside(Tensor::random([size, size], far, &Device::flex()))
+                ball.inside(Tensor::random([size, size], far, &Device::flex())).expect("the device works")
             };
             let mut other = Worst::from_matrices(&options, [random(), random()], &start.device);
             let other = start.loss(Some(&mut other));
@@ -148,12 +149,30 @@ fn the_transformation_climbs_once_a_step() {
     };
     link(0..4, &mut whole);
     (0..4).for_each(|at| link(at..at + 1, &mut parts));
-    whole.climb();
-    parts.climb();
+    whole.climb().expect("the device works");
+    parts.climb().expect("the device works");
     for (whole, parts) in whole.matrices().iter().zip(parts.matrices()) {
         let off = length(&(whole.clone() - parts.clone()), Norm::Frobenius);
         assert!(off < 1e-3 * length(whole, Norm::Frobenius), "{off}");
     }
+}
+
+#[test]
+fn matrices_that_cannot_be_read_back_or_climb_are_told() {
+    let root = tempfile::tempdir().expect("a folder");
+    let start = Start::new(transformed(root.path(), Norm::Frobenius));
+    let mut worst = start.model.worst(&start.config, &start.device).expect("a layer").expect("asked for");
+    let size = worst.matrices()[0].dims()[0];
+    let unreadable = Tensor::<2>::eye(size, &Device::flex()).cast(DType::F64);
+    let options = &start.config.transformation;
+    let error = Worst::from_matrices(options, [unreadable.clone(), unreadable], &start.device).norms();
+    assert_eq!(error.expect_err("it cannot be read").kind(), Kind::Device);
+    // The loss times a scale that no gradient bears.
+    let step = Step { scale: f32::MAX, ..start.step() };
+    step.link(&start.batch(), Some(&mut worst)).expect("the device works");
+    worst.climb().expect("the device works");
+    assert!(worst.overflowed());
+    assert_eq!(worst.norms().expect("the device works"), [0.0, 0.0]);
 }
 
 #[test]
@@ -330,7 +349,7 @@ fn the_transformation_is_that_of_pytorch() {
     };
     let before = worst.clone();
     let outcome = link(&start, &mut worst);
-    worst.climb();
+    worst.climb().expect("the device works");
     let slope =
         slope(&mut start, &outcome.gradients, expected.gradient_norm, |start| link(start, &mut before.clone()).loss);
     near("slope", slope, expected.gradient_norm, 1e-2);
