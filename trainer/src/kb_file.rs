@@ -4,7 +4,7 @@ use crate::files::for_each_line;
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::import::records::record;
 use pel_shared::kb::{Concept, KnowledgeBase};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A knowledge base and what identifies it.
 #[derive(Debug)]
@@ -36,6 +36,11 @@ pub fn read(path: &Path) -> Result<KbFile> {
     Ok(KbFile { kb, blake3: hash.finalize().to_hex().to_string() })
 }
 
+/// The licence file of a concept table, which lies beside it.
+pub fn licence_file(beside: &Path) -> PathBuf {
+    beside.with_file_name(pel_shared::bundle::names::LICENCES)
+}
+
 /// The lines `source: licence` of a licence file beside a concept table (`LICENSES.md`), and the file itself.
 ///
 /// Rows of its first table are read: `| source | ... | licence | ...`.
@@ -43,7 +48,7 @@ pub fn read(path: &Path) -> Result<KbFile> {
 /// # Errors
 /// If it is there and cannot be read.
 pub fn licences(beside: &Path) -> Result<Option<(Vec<String>, String)>> {
-    let path = beside.with_file_name(pel_shared::bundle::names::LICENCES);
+    let path = licence_file(beside);
     if !path.is_file() {
         return Ok(None);
     }

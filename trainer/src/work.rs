@@ -26,8 +26,13 @@ pub struct Begun {
 impl WorkFolder {
     /// The work folder of a file or folder to be.
     pub fn beside(out: &Path) -> Self {
+        Self { folder: Self::place(out) }
+    }
+
+    /// Where the work folder of a file or folder to be is.
+    pub fn place(out: &Path) -> PathBuf {
         let name = out.file_name().unwrap_or_default().to_string_lossy();
-        Self { folder: out.with_file_name(format!(".{name}.work")) }
+        out.with_file_name(format!(".{name}.work"))
     }
 
     /// Removes the folder when the result is whole.

@@ -2,23 +2,8 @@
 
 mod common;
 
-use common::{Bench, bundle, copy, from, interrupt, pel, tiny};
-use std::path::{Path, PathBuf};
+use common::{Bench, bundle, contents, copy, from, interrupt, pel, tiny};
 use std::process::Stdio;
-
-/// Every file below a folder with its bytes.
-fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
-    let mut all = Vec::new();
-    for entry in std::fs::read_dir(folder).expect("listed") {
-        let path = entry.expect("listed").path();
-        match path.is_dir() {
-            true => all.extend(contents(&path)),
-            false => all.push((path.clone(), std::fs::read(&path).expect("read"))),
-        }
-    }
-    all.sort();
-    all
-}
 
 fn done(bench: &Bench, line: &str) -> common::Said {
     let said = bench.pel(line);

@@ -11,7 +11,7 @@ pub mod records;
 pub mod report;
 mod unix_lines;
 
-pub use lines::for_each_line;
+pub use lines::{Longest, for_each_line, for_each_line_within};
 
 use crate::error::{Error, Result};
 use std::io::BufRead;

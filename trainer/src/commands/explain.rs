@@ -3,6 +3,7 @@
 use super::index::ScorerChoice;
 use super::link::{RankerArgs, link, linker};
 use crate::device::{DeviceArgs, Work};
+use crate::outputs::Inputs;
 use crate::tables::table;
 use crate::{bundles, files};
 use clap::Args;
@@ -96,6 +97,8 @@ struct Explained<'a> {
 /// # Errors
 /// If the bundle or text cannot be read, or the mention is not in the text.
 pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
+    let models = std::iter::once(args.bundle.as_path()).chain(args.second.model());
+    Inputs::new().files(args.file.as_deref()).artifacts(models).check([])?;
     let text = match (&args.text, &args.file) {
         (Some(text), _) => text.clone(),
         (None, Some(file)) => files::read_text(file)?,

@@ -1,6 +1,7 @@
 //! `pel inspect`: what a bundle is.
 
 use crate::bundles;
+use crate::outputs::Inputs;
 use crate::tables;
 use clap::Args;
 use comfy_table::{ContentArrangement, Table, presets};
@@ -31,6 +32,7 @@ pub struct InspectArgs {
 /// # Errors
 /// If the bundle is damaged, or has no such concept.
 pub fn run(args: &InspectArgs, json: bool) -> Result<()> {
+    Inputs::new().artifacts([args.bundle.as_path()]).check([])?;
     let bundle = bundles::open(&args.bundle)?;
     let concepts = match (&args.concept, &args.name) {
         (Some(id), _) => match bundle.concepts.find(id)? {

@@ -4,7 +4,7 @@ use super::figures::Outcome;
 use super::nil_figures::{Chosen, NilFigures, answers, tops};
 use super::{NilOf, Split};
 use crate::bundles;
-use crate::files::{io_error, write_whole};
+use crate::files::{io_error, write_own, write_whole};
 use pel_shared::bundle::{Manifest, ViewOptions, names};
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::lexical::Ranked;
@@ -173,7 +173,7 @@ pub fn put(path: &Path, settings: Settings) -> Result<()> {
     let json = serde_json::to_vec_pretty(&manifest).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
     if path.is_dir() {
         let target = path.join(names::MANIFEST);
-        return write_whole(&target, |file| file.write_all(&json).map_err(|cause| io_error("writing", &target, cause)));
+        return write_own(&target, |file| file.write_all(&json).map_err(|cause| io_error("writing", &target, cause)));
     }
     parts.0.insert(names::MANIFEST.into(), json.into());
     let bytes = parts.to_one_file()?;

@@ -17,7 +17,7 @@ mod tests;
 pub mod xml;
 pub mod zeshel;
 
-use crate::files::open;
+use crate::files::{open, reading_error};
 pub use args::ImportArgs;
 use args::{CsvArgs, Format, JsonlArgs, OboArgs, PubtatorArgs};
 use comfy_table::{ContentArrangement, Table, presets};
@@ -75,6 +75,7 @@ pub fn import(args: &ImportArgs) -> Result<Report> {
     if inputs.iter().filter(|path| path.as_os_str() == "-").count() > 1 {
         return Err(Error::input("standard input (`-`) can be read only once"));
     }
+    args.check_outputs(&inputs)?;
     let mut report = Report::default();
     // What can fail early fails before a folder is made.
     let splits = match &args.format {
@@ -158,7 +159,8 @@ fn each(paths: &[PathBuf], counter: &mut Counter, mut read: impl FnMut(Input<'_>
             counter.step();
             crate::interrupt::check()
         };
-        read(Input { name: &name, reader: &mut reader, tick: &mut tick })
+        let read = read(Input { name: &name, reader: &mut reader, tick: &mut tick });
+        read.map_err(|error| reading_error(path, error))
     })
 }
 

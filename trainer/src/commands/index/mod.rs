@@ -4,7 +4,7 @@ mod source;
 
 use crate::device::{DeviceArgs, Work};
 use crate::indexing::{Built, QUERIES, Recipe, build};
-use crate::outputs::{is_input, is_same};
+use crate::outputs::{Inputs, Writes};
 use crate::work::WorkFolder;
 use crate::{bundles, kb_file};
 use clap::{Args, ValueEnum};
@@ -171,9 +171,12 @@ impl IndexArgs {
 /// # Errors
 /// If an input cannot be read or does not fit, the device fails, or the bundle cannot be written.
 pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
-    if is_same(&args.out, &args.encoder) {
-        return Err(is_input(&args.out));
-    }
+    let encoders = std::iter::once(&args.encoder).chain(&args.entity_encoder).map(PathBuf::as_path);
+    let (licences, work) = (kb_file::licence_file(&args.kb), WorkFolder::place(&args.out));
+    Inputs::new()
+        .files([args.kb.as_path(), &licences])
+        .artifacts(encoders)
+        .check([bundles::writes(&args.out), Writes::Folder(&work)])?;
     bundles::check_place(&args.out)?;
     let Source { files, tied, settings, bundle } = Source::read(&args.encoder, args.entity_encoder.as_deref())?;
     let kb_file = kb_file::read(&args.kb)?;
@@ -301,6 +304,7 @@ pub struct PackArgs {
 /// # Errors
 /// If the bundle cannot be read or written.
 pub fn pack(args: &PackArgs, json: bool) -> Result<()> {
+    Inputs::new().artifacts([args.bundle.as_path()]).check([bundles::writes(&args.out)])?;
     bundles::check_place(&args.out)?;
     let parts = bundles::open(&args.bundle)?.parts().clone();
     bundles::save(&args.out, &parts)?;

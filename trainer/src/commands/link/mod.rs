@@ -6,6 +6,7 @@ mod second_stage;
 use super::index::ScorerChoice;
 use crate::device::{DeviceArgs, OpenDevice, Work};
 use crate::files::{self, io_error, write_whole};
+use crate::outputs::{Inputs, Writes};
 use crate::progress::Progress;
 use crate::render::{self, Format};
 use crate::{bundles, interrupt, memory, spans};
@@ -85,7 +86,8 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     if let Some(spans) = &args.spans {
         notes::bring_spans(&mut notes, spans, several)?;
     }
-    match &args.out {
+    // `-` is standard output.
+    match args.out.as_ref().filter(|out| out.as_os_str() != "-") {
         Some(out) => {
             let named_as_folder = out.is_dir() || out.as_os_str().to_string_lossy().ends_with(std::path::is_separator);
             notes::place(&mut notes, out, several || named_as_folder, format)?;
@@ -95,6 +97,7 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         }
         None => {}
     }
+    check_outputs(args, &notes)?;
     let bundle = bundles::open(&args.bundle)?;
     let opened = device.open(Work::Short)?;
     let linker = linker(&args.bundle, bundle, args.scorer, &opened)?;
@@ -116,6 +119,16 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         eprintln!("peak memory {bytes} bytes");
     }
     unread(done.failed, notes.len())
+}
+
+/// Refuses to write over a note, its mentions, the bundle or the ranker.
+fn check_outputs(args: &LinkArgs, notes: &[Note]) -> Result<()> {
+    let read = notes.iter().flat_map(|note| note.spans.iter().chain([&note.path]));
+    let ranker = args.second.model();
+    let inputs = Inputs::new()
+        .files(read.map(PathBuf::as_path))
+        .artifacts(std::iter::once(args.bundle.as_path()).chain(ranker));
+    inputs.check(notes.iter().filter_map(|note| note.out.as_deref()).map(Writes::File))
 }
 
 /// Says which notes could not be read.

@@ -1,10 +1,9 @@
 //! The notes that are to be linked: which files they are, what they are called, and where their links go.
 
 use crate::files::walk_error;
-use crate::outputs::{check_file, is_input};
 use crate::render::Format;
 use pel_shared::error::{Error, Result};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 /// Notes and bytes that are linked together: enough to keep every thread busy, few enough to bound the memory.
@@ -105,7 +104,7 @@ pub(super) fn bring_spans(notes: &mut [Note], spans: &Path, several: bool) -> Re
 /// Says where the links of each note go: into the file `out`, or for several notes into that folder.
 ///
 /// # Errors
-/// If the links of two notes would go into one file, or into a file that is read.
+/// If the links of two notes would go into one file.
 pub(super) fn place(notes: &mut [Note], out: &Path, into_folder: bool, format: Format) -> Result<()> {
     for note in notes.iter_mut() {
         note.out = Some(match into_folder {
@@ -122,15 +121,6 @@ pub(super) fn place(notes: &mut [Note], out: &Path, into_folder: bool, format: F
                 "the links of {both} would both go into {}; give the folder that holds both, or link them apart",
                 out.display()
             )));
-        }
-    }
-    let real = |path: &Path| path.canonicalize().ok();
-    let read = notes.iter().flat_map(|note| note.spans.iter().chain([&note.path]));
-    let read: HashSet<PathBuf> = read.filter_map(|path| real(path)).collect();
-    for out in notes.iter().filter_map(|note| note.out.as_deref()) {
-        check_file(out, [])?;
-        if real(out).is_some_and(|out| read.contains(&out)) {
-            return Err(is_input(out));
         }
     }
     Ok(())
