@@ -90,7 +90,7 @@ export function createDetails(actions) {
     if (!pel) return;
     const [facts, why] = await Promise.all([
       id === undefined ? null : pel.concept(id).catch(() => null),
-      explained ? pel.explain({ start: link.start, end: link.end }, { threshold }).catch(() => null) : null,
+      explained ? pel.explain({ start: link.start, end: link.end, fragments: link.fragments }, { threshold }).catch(() => null) : null,
     ]);
     if (shown.key !== key || shown.explained !== explained || shown.note !== note) return;
     const parts = facts ? conceptFacts(facts, pel, link.decision === "nil") : [];

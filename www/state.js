@@ -104,10 +104,21 @@ export function shiftSpans(spans, edit) {
   return spans.filter((span) => {
     if (span.end <= edit.start) return true;
     if (span.start < end || span.start < edit.start) return false;
-    span.start += by;
-    span.end += by;
+    moveSpan(span, by);
     return true;
   });
+}
+
+/**
+ * Moves a span with its fragments, which are made anew: a copy of the span may have the same ones.
+ *
+ * @param {{ start: number, end: number, fragments?: { start: number, end: number }[] }} span
+ * @param {number} by
+ */
+function moveSpan(span, by) {
+  const moved = ({ start, end }) => ({ start: start + by, end: end + by });
+  Object.assign(span, moved(span));
+  if (span.fragments) span.fragments = span.fragments.map(moved);
 }
 
 /**
@@ -125,8 +136,7 @@ export function editNote(note, text, caret) {
   note.machine = shiftSpans(note.machine, edit);
   note.decisions = shiftSpans(note.decisions, edit);
   for (const decision of note.decisions) {
-    decision.base.start = decision.start;
-    decision.base.end = decision.end;
+    moveSpan(decision.base, decision.start - decision.base.start);
   }
   note.added = shiftSpans(note.added, edit);
   if (note.chosen) [note.chosen = null] = shiftSpans([note.chosen], edit);

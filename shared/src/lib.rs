@@ -8,6 +8,7 @@ pub mod adversary;
 pub mod bert;
 pub mod biencoder;
 pub mod bundle;
+pub mod clean;
 pub mod concepts;
 pub mod container;
 pub mod cpu;

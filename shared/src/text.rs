@@ -53,12 +53,44 @@ impl Span {
     }
 }
 
+/// The pieces of a mention in the order of the text, those that overlap or touch joined.
+pub fn in_order(mut pieces: Vec<Span>) -> Vec<Span> {
+    pieces.sort_unstable();
+    let mut joined: Vec<Span> = Vec::with_capacity(pieces.len());
+    for piece in pieces {
+        match joined.last_mut() {
+            Some(last) if piece.start <= last.end => last.end = last.end.max(piece.end),
+            _ => joined.push(piece),
+        }
+    }
+    joined
+}
+
+/// The pieces of a mention: its fragments, or its whole extent where it has none.
+pub fn pieces<'a>(extent: &'a Span, fragments: &'a [Span]) -> &'a [Span] {
+    if fragments.is_empty() { std::slice::from_ref(extent) } else { fragments }
+}
+
+/// The text of the pieces of a mention, with one blank between them: "lung injuries" of "lung and left heart injuries".
+///
+/// # Errors
+/// As [`Span::of`], for the first piece that cannot be cut.
+pub fn text_of<'a>(text: &'a str, pieces: &[Span]) -> Result<Cow<'a, str>> {
+    match pieces {
+        [one] => one.of(text).map(Cow::Borrowed),
+        several => {
+            let words = several.iter().map(|piece| piece.of(text)).collect::<Result<Vec<_>>>()?;
+            Ok(Cow::Owned(words.join(" ")))
+        }
+    }
+}
+
 /// A mention in its context: step 1 of the pipeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mention<'a> {
-    /// Where the mention stands.
+    /// Where the mention stands, from its first piece to its last.
     pub span: Span,
-    /// The mention itself, or what stands for it ([`crate::abbreviations`]).
+    /// The mention itself, or what stands for it ([`crate::abbreviations`]); of one in pieces, these alone.
     pub text: Cow<'a, str>,
     /// Everything before it.
     pub left: &'a str,
@@ -74,6 +106,19 @@ impl<'a> Mention<'a> {
     pub fn cut(text: &'a str, span: Span) -> Result<Self> {
         let mention = Cow::Borrowed(span.of(text)?);
         Ok(Self { span, text: mention, left: &text[..span.start], right: &text[span.end..] })
+    }
+
+    /// Cuts `text` at the pieces of a mention, which are in the order of the text. What stands between them belongs neither
+    /// to the mention nor to its context.
+    ///
+    /// # Errors
+    /// If there is no piece; as [`Span::of`].
+    pub fn cut_pieces(text: &'a str, pieces: &[Span]) -> Result<Self> {
+        let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else {
+            return Err(Error::input("a mention needs a piece of the text"));
+        };
+        let span = Span::new(first.start, last.end);
+        Ok(Self { text: text_of(text, pieces)?, ..Self::cut(text, span)? })
     }
 }
 
@@ -182,6 +227,24 @@ mod tests {
         assert!(say(Span::new(1, 3)).contains("splits a character"));
         assert!(say(Span::new(0, 9)).contains("has 3 bytes"));
         assert!(say(Span::new(2, 2)).contains("empty"));
+    }
+
+    #[test]
+    fn pieces_are_ordered_and_joined_where_they_meet() {
+        let spans = |pairs: &[(usize, usize)]| pairs.iter().map(|(a, b)| Span::new(*a, *b)).collect::<Vec<_>>();
+        assert_eq!(in_order(spans(&[(54, 58), (37, 41)])), spans(&[(37, 41), (54, 58)]));
+        assert_eq!(in_order(spans(&[(21, 35), (27, 35), (0, 3), (3, 5)])), spans(&[(0, 5), (21, 35)]));
+        assert_eq!(in_order(spans(&[(0, 9), (2, 4), (10, 11)])), spans(&[(0, 9), (10, 11)]));
+    }
+
+    #[test]
+    fn a_mention_in_pieces_is_their_text() {
+        let text = "Severe lung and left heart injuries.";
+        let mention = Mention::cut_pieces(text, &[Span::new(7, 11), Span::new(27, 35)]).expect("it fits");
+        assert_eq!((&*mention.text, mention.left, mention.right), ("lung injuries", "Severe ", "."));
+        assert_eq!(mention.span, Span::new(7, 35));
+        assert!(Mention::cut_pieces(text, &[Span::new(7, 11), Span::new(27, 99)]).is_err());
+        assert!(Mention::cut_pieces(text, &[]).is_err());
     }
 
     proptest! {

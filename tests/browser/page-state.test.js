@@ -80,6 +80,11 @@ test("spans move with an edit; those it touches go", () => {
   ]);
   assert.deepEqual(shiftSpans(spans(), { start: 4, removed: 4, inserted: 0 }), [{ start: 8, end: 11 }]);
   assert.deepEqual(shiftSpans(spans(), { start: 0, removed: 15, inserted: 3 }), []);
+  const fragments = [{ start: 6, end: 7 }, { start: 8, end: 9 }];
+  const [moved] = shiftSpans([{ start: 6, end: 9, fragments }], { start: 0, removed: 0, inserted: 4 });
+  assert.deepEqual(moved, { start: 10, end: 13, fragments: [{ start: 10, end: 11 }, { start: 12, end: 13 }] });
+  // A copy of the link may have the same fragments, and moves them itself.
+  assert.deepEqual(fragments[0], { start: 6, end: 7 });
 });
 
 test("a note's line ends are those of a text field", () => {

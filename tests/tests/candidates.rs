@@ -49,7 +49,7 @@ fn pooled(pooling: Pooling, scorer: Scorer, spelling: f32) -> Linker {
 fn prepared(linker: &Linker, mentions: &[&str]) -> (Prepared, Queries) {
     let given = mentions.iter().map(|mention| {
         let start = TEXT.find(mention).expect("there");
-        Detected { span: Span::new(start, start + mention.len()), origin: Origin::Given }
+        Detected::new(Span::new(start, start + mention.len()), Origin::Given)
     });
     let prepared = linker.prepare(TEXT, given.collect()).expect("they fit");
     let queries = linker.encode(&prepared).expect("encoded");

@@ -34,8 +34,7 @@ fn check(table: &Table, device: &OpenDevice, precision: Precision) {
     let linker = Linker::new(bundle, &device.device).expect("the encoder fits");
     let options = LinkOptions::default();
     for row in &table.rows {
-        let given =
-            row.spans.iter().map(|(start, end)| Detected { span: Span::new(*start, *end), origin: Origin::Given });
+        let given = row.spans.iter().map(|(start, end)| Detected::new(Span::new(*start, *end), Origin::Given));
         let mentions = join(given.collect(), linker.detect(&row.text, &options));
         let links = link(&linker, &row.text, mentions, &options).expect("the spans fit");
         let found: Vec<_> = links
@@ -69,7 +68,7 @@ fn a_known_name_in_context_is_linked_below_the_bundles_threshold_but_not_below_t
     let mut linked = 0;
     for text in table.concepts.iter().map(|concept| concept.name.as_str()).chain(["toe"]) {
         let decide = |threshold: Option<f32>| {
-            let given = vec![Detected { span: Span::new(0, text.len()), origin: Origin::Given }];
+            let given = vec![Detected::new(Span::new(0, text.len()), Origin::Given)];
             let options = LinkOptions { threshold, ..LinkOptions::default() };
             link(&linker, text, given, &options).expect("the span fits").remove(0)
         };

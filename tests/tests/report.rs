@@ -5,6 +5,7 @@ use pel_shared::index::Precision;
 use pel_shared::linker::{LinkOptions, Linker};
 use pel_shared::nil::NilReason;
 use pel_shared::report::{Form, Note, Record};
+use pel_shared::text::Span;
 use pel_tests::devices;
 use pel_tests::table::{Table, linker, recipe};
 use pel_trainer::commands::link::link;
@@ -41,9 +42,9 @@ fn offsets_are_those_of_each_form() {
     );
     assert_eq!(
         write(Form::Csv),
-        "doc,start,end,text,read_as,decision,id,name,type,score,found\r\n\
-         \"a,b|c\",7,12,fever,,linked,D1,fever,Sign,1,found\r\n\
-         \"a,b|c\",29,40,\"chest\r\npain\",,linked,D2,chest pain,Sign,1,found\r\n"
+        "doc,start,end,text,read_as,decision,id,name,type,score,found,fragments,xrefs\r\n\
+         \"a,b|c\",7,12,fever,,linked,D1,fever,Sign,1,found,,\r\n\
+         \"a,b|c\",29,40,\"chest\r\npain\",,linked,D2,chest pain,Sign,1,found,,\r\n"
     );
     let lines = write(Form::Jsonl);
     let first: serde_json::Value = serde_json::from_str(lines.lines().next().expect("a line")).expect("JSON");
@@ -69,9 +70,91 @@ fn what_a_reader_has_changed_is_written() {
     assert!(write(Form::Brat).contains("T1\tNIL 7 12\tfever\n#1\tAnnotatorNotes T1\tNIL: a reader's decision\n"));
     assert!(write(Form::Pubtator).contains("a,b c\t7\t12\tfever\tNIL\t-\n"));
     let csv = write(Form::Csv);
-    assert!(csv.contains("fever,'+fever,NIL: a reader's decision,,,,,found\r\n"), "{csv}");
+    assert!(csv.contains("fever,'+fever,NIL: a reader's decision,,,,,found,,\r\n"), "{csv}");
     assert!(csv.contains("\"'=chest\r\npain\""), "{csv}");
     let html = write(Form::Html);
     assert!(html.contains("a reader&#x27;s decision") && html.contains("read as &quot;+fever&quot;"), "{html}");
     assert!(html.contains("<td>given</td>"), "{html}");
+}
+
+#[test]
+fn a_mention_in_fragments_has_them_in_each_form() {
+    let write = written(|records| {
+        // "fever" at bytes 10..15 and "toe" at 23..26: what stands between them is not the mention's.
+        records[0].fragments = vec![Span::new(10, 15), Span::new(23, 26)];
+        records[0].span = Span::new(10, 26);
+        let concept = records[0].decision.as_mut().expect("linked");
+        concept.xrefs = vec!["ICD10:R50.9".into(), "ICD10CM:R50.9".into(), "MESH:D005334".into()];
+    });
+    assert!(write(Form::Brat).starts_with("T1\tSign 7 12;20 23\tfever toe\nN1\t"), "{}", write(Form::Brat));
+    let whole = "a,b c\t7\t23\tfever of the toe\tSign\tD1\n";
+    assert!(write(Form::Pubtator).contains(whole), "{}", write(Form::Pubtator));
+    let row = "7,23,fever toe,,linked,D1,fever,Sign,1,found,7 12;20 23,ICD10:R50.9|ICD10CM:R50.9|MESH:D005334\r\n";
+    assert!(write(Form::Csv).contains(row), "{}", write(Form::Csv));
+    let line = write(Form::Jsonl).lines().next().expect("a line").to_owned();
+    let line: serde_json::Value = serde_json::from_str(&line).expect("JSON");
+    assert_eq!((&line["text"], &line["start"], &line["end"]), (&"fever toe".into(), &10.into(), &26.into()));
+    let second = serde_json::json!({
+        "start": 23, "end": 26, "start_code_point": 20, "end_code_point": 23, "start_utf16": 21, "end_utf16": 24
+    });
+    assert_eq!(line["fragments"][1], second);
+    assert_eq!(line["concept"]["xrefs"][2], "MESH:D005334");
+    let html = write(Form::Html);
+    assert_eq!(html.matches("href=\"#m1\"").count(), 2, "{html}");
+    assert!(html.contains("<td>fever toe</td>") && html.contains(">toe</a>"), "{html}");
+}
+
+#[test]
+fn cross_references_are_kept_by_their_beginnings() {
+    let kept = |prefixes: &[&str]| {
+        let prefixes: Vec<String> = prefixes.iter().map(|prefix| (*prefix).to_owned()).collect();
+        let write = written(|records| {
+            let xrefs = ["ICD10:R50.9", "ICD10CM:R50.9", "MESH:D005334", "SNOMEDCT_US:386661006"].map(str::to_owned);
+            records[0].candidates[0].xrefs = xrefs.to_vec();
+            records[0].decision.as_mut().expect("linked").xrefs = xrefs.to_vec();
+            records[0].keep_xrefs(&prefixes);
+            assert_eq!(records[0].candidates[0].xrefs, records[0].decision.as_ref().expect("linked").xrefs);
+        });
+        let csv = write(Form::Csv);
+        csv.lines().nth(1).and_then(|row| row.rsplit(',').next()).expect("a cell").to_owned()
+    };
+    assert_eq!(kept(&["icd10"]), "ICD10:R50.9|ICD10CM:R50.9");
+    assert_eq!(kept(&["ICD10:", "snomed"]), "ICD10:R50.9|SNOMEDCT_US:386661006");
+    assert_eq!(kept(&["é", "OMIM"]), "");
+}
+
+#[test]
+fn identifiers_of_old_bundles_forge_no_line() {
+    let write = written(|records| {
+        let concept = records[0].decision.as_mut().expect("linked");
+        (concept.id, concept.name) = ("D1\tx\nT9 y".into(), "fe\nver\u{1b}[2J".into());
+        concept.types = vec![" \t".into()];
+        records[1].decision.as_mut().expect("linked").types = vec![String::new()];
+    });
+    let brat = write(Form::Brat);
+    assert!(brat.starts_with("T1\t__ 7 12\tfever\nN1\tReference T1 KB:D1_x_T9_y\tfe ver [2J\nT2\tConcept "), "{brat}");
+    let pubtator = write(Form::Pubtator);
+    assert!(pubtator.contains("\tfever\t  \tD1 x T9 y\n"), "{pubtator}");
+    let csv = write(Form::Csv);
+    assert!(csv.contains("\\u001b[2J") && !csv.contains('\u{1b}'), "{csv}");
+}
+
+#[test]
+fn a_byte_order_mark_and_line_ends_are_counted_as_brat_and_python_count_them() {
+    // Python's str of the file as it is: the mark and "\r" are one code point each.
+    let (name, device) = devices().remove(0);
+    let linker = linker(recipe(&Table::read(), Precision::F32), &OpenDevice { device, name });
+    for (text, place) in [
+        ("\u{feff}fever", "1 6"),
+        ("a\r\nb\r\nfever", "6 11"),
+        ("a\rb\rfever", "4 9"),
+        ("é\u{2028}chest\r\npain", "2 7;9 13"),
+        ("chest\rpain", "0 5;6 10"),
+    ] {
+        let options = LinkOptions::default();
+        let links = link(&linker, text, linker.detect(text, &options), &options).expect("linked");
+        let records: Vec<Record> = links.iter().map(|link| linker.record(link).expect("whole")).collect();
+        let brat = Note { name: "n", text, records: &records, linker: &linker }.write(Form::Brat).expect("written");
+        assert!(brat.starts_with(&format!("T1\tSign {place}\t")), "{text:?}: {brat}");
+    }
 }

@@ -44,7 +44,7 @@ fn parts(recipe: Recipe) -> Parts {
 
 /// The whole of a text as a mention.
 fn whole(text: &str) -> Vec<Detected> {
-    vec![Detected { span: Span::new(0, text.len()), origin: Origin::Given }]
+    vec![Detected::new(Span::new(0, text.len()), Origin::Given)]
 }
 
 /// Eq. 5 as a loop over floats.
@@ -125,7 +125,7 @@ fn pooling_by_a_mentions_own_tokens_compares_them_alone() {
             recipe.view.mention_template = MentionTemplate::Context;
             recipe.encoder.reduction.pooling = pooling;
             let linker = linker(recipe, &device);
-            let mention = vec![Detected { span: Span::new(13, text.len()), origin: Origin::Given }];
+            let mention = vec![Detected::new(Span::new(13, text.len()), Origin::Given)];
             let sequence = linker.prepare(text, mention).expect("it fits").sequences()[0].clone();
             let vectors = linker.encoder().encode_tokens(Side::Mention, &[&sequence]).expect("encoded").remove(0);
             (sequence, vectors, linker.encoder().dim())

@@ -20,6 +20,10 @@ pub const UNKNOWN_DOCUMENT: &str = "mention of an unknown document";
 pub const OTHER_SPLIT: &str = "mention of a document of another split";
 /// The reason for skipping a document whose id has come before.
 pub const DUPLICATE_DOCUMENT: &str = "document that stands twice (the first stays)";
+/// The reason for skipping a mention that is the same as an earlier one, concept and all.
+pub const DUPLICATE_MENTION: &str = "mention that stands twice (the first stays)";
+/// The reason under which a mention is noted whose span another mention has, with another concept.
+pub const SAME_SPAN: &str = "mention of another concept at a span that has one (both stay)";
 
 /// One document. Its JSON form is a line of `documents.jsonl`; unknown fields are ignored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,7 +41,7 @@ pub struct Document {
 }
 
 /// One annotated mention. Its JSON form is a line of `mentions.{split}.jsonl`; unknown fields are ignored.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CorpusMention {
     /// The document that it stands in.
     pub doc_id: String,
@@ -50,6 +54,10 @@ pub struct CorpusMention {
     /// The right concept; `None` if the annotators found none that fits (a natural NIL).
     #[serde(default, alias = "cui")]
     pub id: Option<String>,
+    /// Further concepts that it is annotated with, of which any is as right as the first: "breast and ovarian cancer" as one mention
+    /// of both.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_ids: Vec<String>,
     /// Names of semantic types.
     #[serde(default, alias = "type", deserialize_with = "one_or_many", skip_serializing_if = "Vec::is_empty")]
     pub types: Vec<String>,
@@ -59,6 +67,13 @@ pub struct CorpusMention {
     /// Whether the training split has a mention of the same concept; a mention without is a zero-shot one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen_in_train: Option<bool>,
+}
+
+impl CorpusMention {
+    /// All concepts that it is annotated with, the first one first.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        self.id.iter().chain(&self.other_ids).map(String::as_str)
+    }
 }
 
 /// The splits of the corpus in a folder: `train`, `dev` and `test` as far as they are there, then others by name.
@@ -155,6 +170,7 @@ impl Corpus {
         })?;
         let Self { documents, mentions, report } = &mut corpus;
         let mut offsets: Vec<Option<Offsets<'_>>> = documents.iter().map(|_| None).collect();
+        let mut placed: Vec<(usize, PlacedMention)> = Vec::new();
         for_each_line(&mentions_file, |number, line| {
             if line.trim().is_empty() {
                 return Ok(());
@@ -172,8 +188,7 @@ impl Corpus {
             let offsets = offsets.get_or_insert_with(|| Offsets::new(&document.text));
             match span_of(&document.text, offsets, mention.start, mention.end) {
                 Some((span, found)) if found == mention.text => {
-                    report.keep("mentions", 1);
-                    mentions.push(PlacedMention { document: at, span, mention });
+                    placed.push((number, PlacedMention { document: at, span, mention }));
                 }
                 found => {
                     let (start, end, text) = (mention.start, mention.end, &mention.text);
@@ -183,8 +198,63 @@ impl Corpus {
             }
             Ok(())
         })?;
+        let place = |(number, placed): &(usize, PlacedMention)| {
+            format!("{}:{number} document {}", mentions_file.display(), placed.mention.doc_id)
+        };
+        let kept = without_doubles(placed, |(_, placed)| (placed.document, &placed.mention), report, place);
+        report.keep("mentions", kept.len());
+        mentions.extend(kept.into_iter().map(|(_, placed)| placed));
         Ok(corpus)
     }
+}
+
+/// Mentions without those that are the same as an earlier one, which are counted as skipped; one of another concept at the span of
+/// an earlier one is noted and stays. `of` gives a mention with the number of its document, `place` says where it stood.
+pub fn without_doubles<T>(
+    all: Vec<T>,
+    of: impl Fn(&T) -> (usize, &CorpusMention),
+    report: &mut Report,
+    place: impl Fn(&T) -> String,
+) -> Vec<T> {
+    // Sorted, not hashed: a corpus may have millions.
+    let mut order: Vec<usize> = (0..all.len()).collect();
+    let span = |at: &usize| {
+        let (document, CorpusMention { start, end, .. }) = of(&all[*at]);
+        (document, *start, *end)
+    };
+    order.sort_by_key(span);
+    let mut is_double = vec![false; all.len()];
+    let mut competes = vec![false; all.len()];
+    for same in order.chunk_by(|one, other| span(one) == span(other)) {
+        for (number, at) in same.iter().enumerate() {
+            let mention = of(&all[*at]).1;
+            let mut before = same[..number].iter().map(|at| of(&all[*at]).1);
+            is_double[*at] = before.clone().any(|other| is_same(mention, other));
+            competes[*at] = number > 0 && before.all(|other| mention.ids().ne(other.ids()));
+        }
+    }
+    let mut kept = Vec::with_capacity(all.len());
+    for (at, one) in all.into_iter().enumerate() {
+        let mention = of(&one).1;
+        let shown = || {
+            let ids = if mention.id.is_none() { "NIL".to_owned() } else { mention.ids().collect::<Vec<_>>().join("|") };
+            format!("{} {:?} {ids}", place(&one), mention.text)
+        };
+        match (is_double[at], competes[at]) {
+            (true, _) => report.skip(DUPLICATE_MENTION, shown),
+            (false, true) => report.note(SAME_SPAN, shown),
+            _ => {}
+        }
+        if !is_double[at] {
+            kept.push(one);
+        }
+    }
+    kept
+}
+
+/// Whether two mentions of one span say the same of it.
+fn is_same(one: &CorpusMention, other: &CorpusMention) -> bool {
+    one.ids().eq(other.ids()) && one.types == other.types && one.type_ids == other.type_ids
 }
 
 /// All documents of a corpus, whatever their split.
@@ -284,6 +354,28 @@ mod tests {
         assert_eq!((skipped, report.skipped_in_all()), ([2, 1, 1, 1], 5));
         assert!(report.examples[MISPLACED][0].ends_with(r#":2 document 1 3..8: expected "fever", found nothing"#));
         assert!(report.examples[MISPLACED][1].ends_with(r#"2..7: expected "Fever", found "fever""#));
+    }
+
+    #[test]
+    fn doubled_mentions_count_once_wherever_they_stand() {
+        let line = |more: &str| format!("{{\"doc_id\":\"1\",\"start\":0,\"end\":1,\"text\":\"a\",{more}}}\n");
+        let mentions = [
+            line(r#""id":"C1""#),
+            line(r#""id":"C2""#),
+            line(r#""id":"C1","types":["Sign"]"#),
+            line(r#""id":"C1","seen_in_train":true"#),
+            line(r#""id":"C1","other_ids":["C2"]"#),
+            line(r#""id":"C2""#),
+        ];
+        let folder = folder("{\"doc_id\":\"1\",\"text\":\"a\"}\n", &mentions.concat());
+        let corpus = Corpus::read(folder.path(), "test").expect("readable");
+        let ids: Vec<String> =
+            corpus.mentions.iter().map(|found| found.mention.ids().collect::<Vec<_>>().join("|")).collect();
+        assert_eq!(ids, ["C1", "C2", "C1", "C1|C2"]);
+        let report = &corpus.report;
+        assert_eq!((report.skipped(DUPLICATE_MENTION), report.noted[SAME_SPAN], report.kept("mentions")), (2, 2, 4));
+        assert!(report.examples[DUPLICATE_MENTION][0].contains("mentions.test.jsonl:4 document 1"), "{report:?}");
+        assert!(report.examples[DUPLICATE_MENTION][1].contains(":6 document 1"), "{report:?}");
     }
 
     #[test]

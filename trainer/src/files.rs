@@ -99,11 +99,7 @@ pub fn for_each_line(path: &Path, each: impl FnMut(usize, &str) -> Result<()>) -
 /// # Errors
 /// What reading or `each` gives, with the file and the line named; more bytes than the bound in all, or than [`Bound::Record`] in one
 /// line; the interruption of the user.
-pub fn for_each_line_within(
-    path: &Path,
-    bound: Bound,
-    each: impl FnMut(usize, &str) -> Result<()>,
-) -> Result<()> {
+pub fn for_each_line_within(path: &Path, bound: Bound, each: impl FnMut(usize, &str) -> Result<()>) -> Result<()> {
     let name = path.display().to_string();
     let bytes = usize::try_from(Bound::Record.bytes()).unwrap_or(usize::MAX);
     let longest = Longest { bytes, remedy: "; --max-input SIZE raises the limit" };
@@ -126,7 +122,9 @@ struct Heard<R>(R);
 
 impl<R: Read> Read for Heard<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        interrupt::check().map_err(|_| io::Error::other(Stopped))?;
+        if interrupt::is_asked() {
+            return Err(io::Error::other(Stopped));
+        }
         self.0.read(into)
     }
 }

@@ -72,6 +72,11 @@ impl Drop for Held {
     }
 }
 
+/// Whether the user has asked to stop.
+pub fn is_asked() -> bool {
+    ASKED.load(Ordering::Relaxed)
+}
+
 /// Fails when the user has asked to stop.
 ///
 /// # Errors
@@ -79,7 +84,7 @@ impl Drop for Held {
 pub fn check() -> Result<()> {
     #[cfg(test)]
     testing::check()?;
-    if ASKED.load(Ordering::Relaxed) { Err(Error::interrupted()) } else { Ok(()) }
+    if is_asked() { Err(Error::interrupted()) } else { Ok(()) }
 }
 
 #[cfg(test)]

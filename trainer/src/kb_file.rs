@@ -1,6 +1,7 @@
 //! Concept tables on disk: one concept a line, as JSON, packed or not.
 
 use crate::files::for_each_line;
+use pel_shared::clean;
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::import::records::record;
 use pel_shared::kb::{Concept, KnowledgeBase};
@@ -18,7 +19,8 @@ pub struct KbFile {
 /// Reads a concept table.
 ///
 /// # Errors
-/// If it cannot be read; if a line is no concept, or an identifier stands twice: the line is named.
+/// If it cannot be read; if a line is no concept, or an identifier stands twice or has a control character: the line is
+/// named.
 pub fn read(path: &Path) -> Result<KbFile> {
     let mut kb = KnowledgeBase::new();
     let mut hash = blake3::Hasher::new();
@@ -28,6 +30,7 @@ pub fn read(path: &Path) -> Result<KbFile> {
         }
         hash.update(line.as_bytes()).update(b"\n");
         let concept: Concept = record(line)?;
+        clean::check_id(&concept.id)?;
         kb.push(concept).map(drop)
     })?;
     if kb.is_empty() {
@@ -75,7 +78,15 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("kb.jsonl");
         let good = r#"{"id": "D1", "name": "fever"}"#;
-        for (bad, said) in [("{\"id\": \"D2\"}", "name"), (good, "D1 stands twice"), ("{\"id\": ", "EOF")] {
+        for (bad, said) in [
+            ("{\"id\": \"D2\"}", "name"),
+            (good, "D1 stands twice"),
+            ("{\"id\": ", "EOF"),
+            (r#"{"id": "D2\u001b[2J", "name": "cough"}"#, "U+001B in \"D2\\u{1b}[2J\""),
+            (r#"{"id": "D2\tT9", "name": "cough"}"#, "U+0009"),
+            (r#"{"id": "D2\u202e", "name": "cough"}"#, "U+202E"),
+            (r#"{"id": "D2\u0085", "name": "cough"}"#, "U+0085"),
+        ] {
             std::fs::write(&path, format!("{good}\r\n\n{bad}\n")).expect("written");
             let error = read(&path).expect_err(bad).to_string();
             assert!(error.contains("kb.jsonl: line 3") && error.contains(said), "{error}");

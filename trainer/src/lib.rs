@@ -1,5 +1,8 @@
 //! The native side of PEL: files, devices, commands. Every computation on text, vectors or decisions is in `pel-shared`.
 
+#[macro_use]
+pub mod terminal;
+
 pub mod bundles;
 pub mod candidates;
 pub mod commands;

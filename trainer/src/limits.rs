@@ -82,6 +82,29 @@ impl Bound {
     }
 }
 
+/// Bytes that are reckoned for one of many things in a record.
+const EACH: u64 = 64;
+
+impl Bound {
+    /// Refuses more mentions of one document than there is one for each [`EACH`] bytes; `place` names the file and the line.
+    ///
+    /// # Errors
+    /// If there are more.
+    pub fn check_count(self, place: impl FnOnce() -> String, count: usize) -> Result<(), Error> {
+        check_count(self.bytes() / EACH, place, count)
+    }
+}
+
+fn check_count(most: u64, place: impl FnOnce() -> String, count: usize) -> Result<(), Error> {
+    if count as u64 <= most {
+        return Ok(());
+    }
+    let place = place();
+    Err(Error::input(format!(
+        "{place}: expected at most {most} mentions in one document, found more; --max-input SIZE allows one for each {EACH} bytes"
+    )))
+}
+
 /// More was there than may be read.
 #[derive(Debug)]
 pub struct TooMuch {
@@ -186,6 +209,17 @@ mod tests {
         let wrapped = Error::io("reading note.txt").caused_by(read(b"abcd").expect_err("more")).context("outside");
         assert!(overrun(&wrapped).is_some());
         assert!(overrun(&io::Error::other("disk")).is_none());
+    }
+
+    #[test]
+    fn a_document_has_as_many_mentions_as_its_bound_and_no_more() {
+        let place = || "a.txt:3".to_owned();
+        assert!(check_count(2, place, 2).is_ok());
+        let said = check_count(2, place, 3).expect_err("more").to_string();
+        assert!(
+            said.starts_with("a.txt:3: expected at most 2 mentions in one document, found more; --max-input"),
+            "{said}"
+        );
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! `pel`: reads the command line, runs one command, prints what went wrong.
 
 use clap::{Parser, Subcommand};
+use pel_shared::clean::{escaped, is_control};
 use pel_shared::error::{Error, Kind};
 use pel_trainer::device::{DeviceArgs, Work};
 use pel_trainer::train::model::open_ranker;
@@ -54,7 +55,7 @@ enum Command {
 
 fn main() -> ExitCode {
     environment::prepare();
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| refuse(&error));
     std::panic::set_hook(Box::new(|_| ()));
     let outcome = std::panic::catch_unwind(|| run(&cli));
     match outcome {
@@ -87,7 +88,18 @@ fn main() -> ExitCode {
 
 /// Says what went wrong; if nobody listens, the exit code says it.
 fn say(what: &str) {
-    let _ = writeln!(std::io::stderr(), "pel: {what}");
+    let _ = writeln!(std::io::stderr(), "pel: {}", escaped(what));
+}
+
+/// Ends as the options say: with help, or with what is wrong with them. What the error repeats of them may be the name of a
+/// file, which is no command for the terminal.
+fn refuse(error: &clap::Error) -> ! {
+    if error.use_stderr() && std::env::args_os().any(|arg| arg.to_string_lossy().contains(is_control)) {
+        // Without colours of its own.
+        let _ = write!(std::io::stderr(), "{}", escaped(&error.render().to_string()));
+        std::process::exit(error.exit_code());
+    }
+    error.exit()
 }
 
 fn run(cli: &Cli) -> anyhow::Result<()> {

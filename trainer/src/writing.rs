@@ -50,7 +50,9 @@ pub fn write_own(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) 
 pub fn open_own(path: &Path, options: &mut OpenOptions) -> Result<fs::File> {
     if fs::symlink_metadata(path).is_ok_and(|there| !there.is_file()) {
         let path = path.display();
-        return Err(Error::io(format!("writing {path}: expected a file of pel or nothing there, found a link or device")));
+        return Err(Error::io(format!(
+            "writing {path}: expected a file of pel or nothing there, found a link or device"
+        )));
     }
     #[cfg(unix)]
     {
@@ -109,7 +111,9 @@ fn hand_on(old: &Metadata, new: &fs::File) -> io::Result<()> {
         new.set_permissions(PermissionsExt::from_mode(old.mode() & mask))
     }
     #[cfg(not(unix))]
-    new.set_permissions(old.permissions())
+    {
+        new.set_permissions(old.permissions())
+    }
 }
 
 /// A writer that fails when the user asks to stop.
@@ -117,7 +121,9 @@ struct Watched<W>(W);
 
 impl<W: Write> Write for Watched<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        interrupt::check().map_err(|_| io::Error::other(Stopped))?;
+        if interrupt::is_asked() {
+            return Err(io::Error::other(Stopped));
+        }
         self.0.write(bytes)
     }
 
@@ -179,7 +185,7 @@ impl Write for StandardOutput {
     }
 }
 
-/// Prints to standard output; a reader that has gone away (`| head`) ends the command quietly.
+/// Prints to standard output what is clean already ([`pel_shared::clean`]); a reader that has gone away (`| head`) ends the command quietly.
 ///
 /// # Errors
 /// If it cannot be written, as on a full disk.

@@ -51,7 +51,8 @@ fn everything() -> Bench {
         copy(&bench.path("bundle").display().to_string(), &bench.path(name));
     }
     std::fs::write(bench.path("lb/kb.jsonl"), common::KB).expect("written");
-    std::fs::write(bench.path("lb/LICENSES.md"), "| Source | Licence |\n| --- | --- |\n| TEST | CC0 |\n").expect("written");
+    std::fs::write(bench.path("lb/LICENSES.md"), "| Source | Licence |\n| --- | --- |\n| TEST | CC0 |\n")
+        .expect("written");
     let packed = bench.pel("pack @bundle @b.pel");
     assert_eq!(packed.code, Some(0), "{}", packed.err);
     std::fs::hard_link(bench.path("notes/note.txt"), bench.path("hard.txt")).expect("linked");
@@ -100,7 +101,13 @@ const TABLE: &[(&str, &str, &[&str])] = &[
     (
         "candidates --bundle @bundle --corpus @c --ranker @rk --split dev",
         "--out",
-        &["@bundle/index.bin", "@c/documents.jsonl", "@c/mentions.train.jsonl", "@c/mentions.new.jsonl", "@rk/config.json"],
+        &[
+            "@bundle/index.bin",
+            "@c/documents.jsonl",
+            "@c/mentions.train.jsonl",
+            "@c/mentions.new.jsonl",
+            "@rk/config.json",
+        ],
     ),
     ("candidates --from @lists.jsonl --kb @kb.jsonl --ranker @rk --corpus @c", "--out", &["@lists.jsonl", "@kb.jsonl"]),
     ("candidates --system bm25 --kb @kb.jsonl --corpus @c", "--out", &["@kb.jsonl", "@c/kb.jsonl"]),
@@ -147,7 +154,11 @@ const TABLE: &[(&str, &str, &[&str])] = &[
     ("import csv @a.csv", "--out", &["@a.csv"]),
     ("import pubtator @a.pubtator --train @list.txt", "--out", &["@a.pubtator", "@list.txt"]),
     ("import zeshel @zeshel", "--out", &["@zeshel", "@zeshel/new", "@zeshel/documents"]),
-    ("import blink --entities @entities --train @train.jsonl", "--out", &["@entities", "@entities/new", "@train.jsonl"]),
+    (
+        "import blink --entities @entities --train @train.jsonl",
+        "--out",
+        &["@entities", "@entities/new", "@train.jsonl"],
+    ),
     ("import wikilinks --train @train.jsonl", "--out", &["@train.jsonl"]),
     (
         "import tac --kb @tac_kb --documents @tac_documents --test @queries.xml --test-answers @answers.tab",
@@ -158,18 +169,35 @@ const TABLE: &[(&str, &str, &[&str])] = &[
     (
         "evaluate --corpus @c --kb @kb.jsonl --bundle @bundle --ranker @rk --rerank 2 --split dev",
         "--out",
-        &["@c/documents.jsonl", "@c/mentions.dev.jsonl", "@kb.jsonl", "@bundle/manifest.json", "@bundle/new", "@rk/config.json"],
+        &[
+            "@c/documents.jsonl",
+            "@c/mentions.dev.jsonl",
+            "@kb.jsonl",
+            "@bundle/manifest.json",
+            "@bundle/new",
+            "@rk/config.json",
+        ],
     ),
     ("evaluate --corpus @c --bundle @b.pel --split dev", "--out", &["@b.pel"]),
     (
         "calibrate @bundle --corpus @c --dry-run",
         "--out",
-        &["@c/documents.jsonl", "@c/mentions.dev.jsonl", "@bundle/manifest.json", "@bundle/index.bin", "@bundle/nil.json"],
+        &[
+            "@c/documents.jsonl",
+            "@c/mentions.dev.jsonl",
+            "@bundle/manifest.json",
+            "@bundle/index.bin",
+            "@bundle/nil.json",
+        ],
     ),
     ("calibrate @b.pel --corpus @c", "--curve", &["@c/documents.jsonl", "@b.pel"]),
     ("calibrate @bundle", "--from", &["@bundle"]),
     ("split okb --corpus @c --kb @kb.jsonl --types Sign", "--out", &["@c", "@kb.jsonl", "@"]),
-    ("split domains --corpus @c --kb @kb.jsonl --by type --dev Sign --test Disease", "--out", &["@c", "@kb.jsonl", "@"]),
+    (
+        "split domains --corpus @c --kb @kb.jsonl --by type --dev Sign --test Disease",
+        "--out",
+        &["@c", "@kb.jsonl", "@"],
+    ),
     (
         "bench --bundle @bundle --int8-bundle @other_bundle --ranker @rk --pairs-from @numbers.bin --notes @notes",
         "--export-vectors",
@@ -202,7 +230,8 @@ fn no_command_writes_over_what_it_reads() {
         }
     };
     for (command, option, outputs) in TABLE {
-        let words: Vec<&str> = command.split_whitespace().chain(Some(*option).filter(|word| !word.is_empty())).collect();
+        let words: Vec<&str> =
+            command.split_whitespace().chain(Some(*option).filter(|word| !word.is_empty())).collect();
         outputs.iter().for_each(|output| refuse(format!("{} {output}", words.join(" "))));
     }
     #[cfg(unix)]

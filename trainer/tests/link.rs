@@ -95,6 +95,76 @@ fn given_spans_are_linked_and_must_fit() {
 }
 
 #[test]
+fn a_discontinuous_mention_is_linked_by_its_fragments() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("written");
+        path.display().to_string()
+    };
+    // "chest pain" is D2 of the table; "chest and mild back pain" is nobody's name.
+    let note = write("note.txt", "Chest and mild back pain, fever.");
+    let ann = "T1\tSign 20 24;0 5\tChest pain\nT2\tSign 0 5;20 24\tChest pain\nT3\tFinding 0 5;20 24\tChest pain\n";
+    let spans = write("note.ann", ann);
+    let run = |format: &str| said(pel(&["link", "--bundle", bundle(), &note, "--spans", &spans, "--format", format]));
+    let done = run("jsonl");
+    let found = rows(&done);
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert_eq!((&found[0]["text"], &found[0]["concept"]["id"]), (&"Chest pain".into(), &"D2".into()));
+    assert!(found[0]["concept"]["score"].as_f64().is_some_and(|score| score > 0.999), "{found:?}");
+    assert_eq!((&found[0]["fragments"][1]["start"], &found[0]["fragments"][1]["end"]), (&20.into(), &24.into()));
+    assert_eq!(found[1]["concept"]["id"], "D1");
+    // What was left out is said.
+    let says = |what: &str| done.err.lines().any(|line| line.contains(what));
+    assert!(says("1 x annotation that stands twice (read once), the first at"), "{}", done.err);
+    assert!(says("note.ann: line 2") && says("note.ann: line 3"), "{}", done.err);
+    assert!(says("1 x mention with several annotations (linked once)"), "{}", done.err);
+
+    // What BRAT gets can be read again, and says the same.
+    let brat = run("brat").out;
+    assert!(brat.starts_with("T1\tSign 0 5;20 24\tChest pain\nN1\tReference T1 KB:D2\tchest pain\n"), "{brat}");
+    let again = write("again.ann", &brat);
+    let line = ["link", "--bundle", bundle(), &note, "--spans", &again, "--spans-only", "--format", "brat"];
+    assert_eq!(said(pel(&line)).out, brat);
+}
+
+#[test]
+fn what_stands_in_the_gap_of_a_mention_is_found() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (note, spans) = (folder.path().join("n.txt"), folder.path().join("n.jsonl"));
+    std::fs::write(&note, "chest with fever and pain").expect("written");
+    std::fs::write(&spans, "{\"fragments\": [[0, 5], [21, 25]], \"text\": \"chest pain\"}\n").expect("written");
+    let (note, spans) = (note.display().to_string(), spans.display().to_string());
+    let found = rows(&said(pel(&["link", "--bundle", bundle(), &note, "--spans", &spans, "--format", "jsonl"])));
+    let texts: Vec<&str> = found.iter().filter_map(|row| row["text"].as_str()).collect();
+    assert_eq!(texts, ["chest pain", "fever"]);
+}
+
+#[test]
+fn cross_references_are_written_and_chosen() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let kb = folder.path().join("kb.jsonl");
+    let line = r#"{"id": "D1", "name": "fever", "types": ["Sign"], "xrefs": ["ICD10:R50.9", "MESH:D005334"]}"#;
+    std::fs::write(&kb, line).expect("written");
+    let bundle = folder.path().join("b");
+    assert_eq!(index(&kb, &bundle, &[]).code, Some(0));
+    let note = folder.path().join("n.txt");
+    std::fs::write(&note, "fever").expect("written");
+    let (bundle, note) = (bundle.display().to_string(), note.display().to_string());
+    let run = |more: &[&str]| said(pel(&[&["link", "--bundle", &bundle, &note][..], more].concat()));
+    let xrefs = |done: &common::Said| rows(done)[0]["concept"]["xrefs"].clone();
+    assert_eq!(xrefs(&run(&["--format", "jsonl"])), serde_json::json!(["ICD10:R50.9", "MESH:D005334"]));
+    let chosen = run(&["--format", "jsonl", "--xrefs", "mesh,SNOMED"]);
+    assert_eq!(xrefs(&chosen), serde_json::json!(["MESH:D005334"]));
+    assert_eq!(rows(&chosen)[0]["candidates"][0]["xrefs"], serde_json::json!(["MESH:D005334"]));
+    assert!(chosen.err.contains("warning: --xrefs SNOMED: no concept of the bundle"), "{}", chosen.err);
+    assert!(!chosen.err.contains("mesh"), "{}", chosen.err);
+    let csv = run(&["--format", "csv", "--xrefs", "ICD10:"]);
+    assert!(csv.out.ends_with(",found,,ICD10:R50.9\r\n") && csv.err.is_empty(), "{} {}", csv.out, csv.err);
+    assert_eq!(run(&["--xrefs", "ICD10,"]).code, Some(2));
+}
+
+#[test]
 fn a_folder_of_notes_goes_into_a_folder() {
     let folder = tempfile::tempdir().expect("a folder");
     let notes = folder.path().join("notes/ward");

@@ -44,8 +44,11 @@ export interface Span {
 }
 
 export interface LinkOptions {
-  /** Mentions that are known already; found ones that overlap them are left out. */
-  spans?: Span[];
+  /**
+   * Mentions that are known already; found ones that overlap them are left out. One with something between its parts that
+   * does not belong to it has `fragments`, from its start to its end.
+   */
+  spans?: (Span & { fragments?: Span[] })[];
   /** Link the given spans alone. */
   spansOnly?: boolean;
   /** Candidates of a mention; 5. */
@@ -65,6 +68,8 @@ export interface Candidate {
   types: string[];
   /** The vocabularies it comes from. */
   sources: string[];
+  /** The same concept in other vocabularies: `ICD10CM:R50.9`, `MESH:D005334`; missing where there is none. */
+  xrefs?: string[];
   /** Cosine or dot product, as the bundle has it; higher is better. */
   score: number;
   /** Added in the page. */
@@ -72,8 +77,10 @@ export interface Candidate {
 }
 
 export interface Link extends Span {
-  /** The text of the mention. */
+  /** The text of the mention; of one in fragments, their texts with a blank between them. */
   text: string;
+  /** The fragments of a mention with something between them that does not belong to it, in the order of the text. */
+  fragments?: Span[];
   /** Found by a name, an unknown word, or given. */
   origin: "name" | "unknown_term" | "given";
   decision: "linked" | "nil";
@@ -214,7 +221,7 @@ export class Pel {
   decide(options?: { threshold?: number }): Promise<Link[]>;
 
   /** How one mention of the last text comes to its decision. */
-  explain(span: Span, options?: { k?: number; threshold?: number }): Promise<Explanation>;
+  explain(span: Span & { fragments?: Span[] }, options?: { k?: number; threshold?: number }): Promise<Explanation>;
 
   /** Adds concepts; they are found at once. An identifier of the bundle or of an earlier addition is refused. */
   addConcepts(concepts: Concept[] | ConceptFile): Promise<Added>;

@@ -284,8 +284,8 @@ export class Pel {
     return this.#ask("decide", [finite(threshold)]);
   }
 
-  async explain({ start, end }, { k = 10, threshold } = {}) {
-    return this.#ask("explain", [JSON.stringify({ start, end }), k, finite(threshold)]);
+  async explain({ start, end, fragments }, { k = 10, threshold } = {}) {
+    return this.#ask("explain", [JSON.stringify({ start, end, fragments }), k, finite(threshold)]);
   }
 
   async addConcepts(concepts) {

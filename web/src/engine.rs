@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::files::Files;
-use crate::shapes::{JsExplanation, JsLink, JsMet, JsNote, LinkRequest, Place};
+use crate::shapes::{GivenMention, JsExplanation, JsLink, JsMet, JsNote, LinkRequest};
 use burn::tensor::Device;
 use pel_shared::biencoder::Side;
 use pel_shared::bundle::{Bundle, names};
@@ -18,7 +18,7 @@ use pel_shared::kb::Concept;
 use pel_shared::linker::{Link, LinkOptions, Linker, Part, Prepared, Queries};
 use pel_shared::nil::Decision;
 use pel_shared::report::{Form, Note, Record};
-use pel_shared::text::{Offsets, Span};
+use pel_shared::text::{Offsets, Span, text_of};
 use pel_shared::tokens::Encoded;
 use serde::Serialize;
 use wasm_bindgen::prelude::wasm_bindgen;
@@ -93,10 +93,7 @@ impl Engine {
         let offsets = Offsets::new(&text);
         let mut options = LinkOptions { threshold, ..LinkOptions::default() };
         options.k = k.unwrap_or(options.k);
-        let given = spans.iter().map(|place| {
-            let span = place.span(&text, &offsets)?;
-            Ok(Detected { span, origin: Origin::Given })
-        });
+        let given = spans.iter().map(|given| given.detected(&text, &offsets));
         let mut given: Vec<Detected> = given.collect::<Result<_, Error>>()?;
         given.sort_unstable();
         given.dedup();
@@ -176,26 +173,26 @@ impl Engine {
     ///
     /// # Errors
     /// If there is no text, or the span does not fit; if the device fails.
-    pub async fn explain(&self, start_and_end: &str, k: usize, threshold: Option<f32>) -> Outcome<String> {
+    pub async fn explain(&self, mention: &str, k: usize, threshold: Option<f32>) -> Outcome<String> {
         let work = self.work.as_ref().ok_or_else(nothing_linked)?;
-        let place: Place = serde_json::from_str(start_and_end)?;
-        let span = place.span(&work.text, &Offsets::new(&work.text))?;
-        let given = Detected { span, origin: Origin::Given };
-        let prepared = self.linker.prepare(&work.text, vec![given])?;
+        let given: GivenMention = serde_json::from_str(mention)?;
+        let given = given.detected(&work.text, &Offsets::new(&work.text))?;
+        let text = text_of(&work.text, given.pieces())?;
+        let prepared = self.linker.prepare(&work.text, vec![given.clone()])?;
         let rows: Vec<&Encoded> = prepared.sequences().iter().collect();
-        let mention = self.vectors(Side::Mention, &rows).await?;
+        let own = self.vectors(Side::Mention, &rows).await?;
         let options = LinkOptions { k, threshold, ..LinkOptions::default() };
-        let links = self.linker.finish(&prepared, &self.linker.queries(mention.clone()), &options);
+        let links = self.linker.finish(&prepared, &self.linker.queries(own.clone()), &options);
         let link = links.first().ok_or_else(|| Error::input("no mention"))?;
         let texts = self.linker.texts(link)?;
         let vectors = self.vectors(Side::Entity, &texts.rows()).await?;
-        let met = rows.first().map(|row| self.linker.met(&texts, row, &mention, &vectors));
+        let met = rows.first().map(|row| self.linker.met(&texts, row, &own, &vectors));
         let met = met.into_iter().flatten();
         let named = |(met, candidate)| Ok::<_, Error>(JsMet::new(self.linker.named(candidate)?, met));
         let bundle = self.linker.bundle();
         let ids = rows.first().map_or(&[][..], |encoded| &encoded.ids);
         let explanation = JsExplanation {
-            text: span.of(&work.text)?,
+            text,
             tokens: ids.iter().map(|id| bundle.tokens.token(*id)).collect(),
             decision: if matches!(link.decision, Decision::Linked { .. }) { "linked" } else { "nil" },
             threshold: threshold.or(bundle.manifest.nil.threshold),
@@ -317,7 +314,7 @@ impl Engine {
     /// Words as a mention without context.
     pub(crate) fn words(&self, words: &str) -> Outcome<Prepared> {
         let words = words.trim();
-        let whole = Detected { span: Span::new(0, words.len()), origin: Origin::Given };
+        let whole = Detected::new(Span::new(0, words.len()), Origin::Given);
         Ok(self.linker.prepare(words, if words.is_empty() { Vec::new() } else { vec![whole] })?)
     }
 

@@ -1,16 +1,17 @@
 //! What crosses between Rust and JavaScript, as JSON; offsets are UTF-16 units there.
 
-use pel_shared::detect::Origin;
+use pel_shared::detect::{Detected, Origin};
 use pel_shared::error::{Error, Result};
 use pel_shared::linker::Met;
 use pel_shared::nil::NilReason;
 use pel_shared::report::{Named, Record};
-use pel_shared::text::{Offsets, Span};
+use pel_shared::text::{Offsets, Span, text_of};
 use pel_shared::tokens::Cut;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// A place in a text.
-#[derive(Clone, Copy, Deserialize)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 pub struct Place {
     start: usize,
     end: usize,
@@ -31,11 +32,40 @@ impl Place {
     }
 }
 
+/// A mention that is known already: its place, and its fragments if something stands between them that is not part of it.
+#[derive(Clone, Deserialize)]
+pub struct GivenMention {
+    #[serde(flatten)]
+    place: Place,
+    #[serde(default)]
+    fragments: Vec<Place>,
+}
+
+impl GivenMention {
+    /// The mention in a text.
+    pub fn detected(&self, text: &str, offsets: &Offsets<'_>) -> Result<Detected> {
+        let span = self.place.span(text, offsets)?;
+        let fragments = spans(&self.fragments, text, offsets)?;
+        let found = Detected::of_pieces(fragments, Origin::Given).unwrap_or(Detected::new(span, Origin::Given));
+        match found.span == span {
+            true => Ok(found),
+            false => Err(Error::input(format!(
+                "the fragments of the span {}..{} do not go from its start to its end",
+                self.place.start, self.place.end
+            ))),
+        }
+    }
+}
+
+fn spans(places: &[Place], text: &str, offsets: &Offsets<'_>) -> Result<Vec<Span>> {
+    places.iter().map(|place| place.span(text, offsets)).collect()
+}
+
 /// What may be chosen for one text.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct LinkRequest {
-    pub spans: Vec<Place>,
+    pub spans: Vec<GivenMention>,
     pub spans_only: bool,
     pub k: Option<usize>,
     pub threshold: Option<f32>,
@@ -46,6 +76,8 @@ pub struct LinkRequest {
 pub struct JsLink {
     start: usize,
     end: usize,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    fragments: Vec<Place>,
     #[serde(default)]
     text: String,
     origin: Origin,
@@ -72,14 +104,15 @@ enum JsDecision {
 impl JsLink {
     /// A record of a text.
     pub fn of(record: Record, text: &str, offsets: &Offsets<'_>) -> Self {
-        let Record { span, origin, read_as, decision, candidates, lift, cut } = record;
-        let (start, end) = (offsets.utf16(span.start), offsets.utf16(span.end));
-        let text = text.get(span.start..span.end).unwrap_or_default().to_owned();
+        let text = text_of(text, record.pieces()).unwrap_or_default().into_owned();
+        let Record { span, fragments, origin, read_as, decision, candidates, lift, cut } = record;
+        let place = |span: Span| Place { start: offsets.utf16(span.start), end: offsets.utf16(span.end) };
+        let (Place { start, end }, fragments) = (place(span), fragments.into_iter().map(place).collect());
         let (decision, nil_reason, concept) = match decision {
             Ok(concept) => (JsDecision::Linked, None, Some(concept)),
             Err(reason) => (JsDecision::Nil, Some(reason), None),
         };
-        Self { start, end, text, origin, decision, nil_reason, read_as, concept, candidates, lift, cut }
+        Self { start, end, fragments, text, origin, decision, nil_reason, read_as, concept, candidates, lift, cut }
     }
 
     /// The record, as a page gives it back.
@@ -92,8 +125,9 @@ impl JsLink {
             }
             (JsDecision::Nil, _) => Err(self.nil_reason.unwrap_or(NilReason::Reader)),
         };
+        let fragments = spans(&self.fragments, text, offsets)?;
         let Self { origin, read_as, candidates, lift, cut, .. } = self;
-        Ok(Record { span, origin, read_as, decision, candidates, lift, cut })
+        Ok(Record { span, fragments, origin, read_as, decision, candidates, lift, cut })
     }
 }
 
@@ -108,7 +142,7 @@ pub struct JsNote {
 /// One mention on its way to a decision.
 #[derive(Serialize)]
 pub struct JsExplanation<'a> {
-    pub text: &'a str,
+    pub text: Cow<'a, str>,
     pub tokens: Vec<String>,
     pub decision: &'static str,
     pub threshold: Option<f32>,

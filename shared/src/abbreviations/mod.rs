@@ -14,6 +14,7 @@ use fit::{Strictness, fitting};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Characters of a short form in brackets.
 const SHORT: Range<usize> = 2..11;
@@ -212,10 +213,10 @@ impl<'a> Abbreviations<'a> {
 }
 
 /// Reads mentions of one text after another, their short forms written out if that is wanted.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Reader<'a> {
     expand: bool,
-    last: Option<Abbreviations<'a>>,
+    last: Option<Arc<Abbreviations<'a>>>,
 }
 
 impl<'a> Reader<'a> {
@@ -224,17 +225,35 @@ impl<'a> Reader<'a> {
         Self { expand, last: None }
     }
 
+    /// Reads the definitions of a text now, so that copies of the reader share them.
+    pub fn begin(&mut self, text: &'a str) {
+        if self.expand {
+            self.last = Some(Arc::new(Abbreviations::of(text)));
+        }
+    }
+
     /// The mention at a span. A text is looked through once if all its mentions are read in turn.
     ///
     /// # Errors
     /// As [`Span::of`].
     pub fn mention(&mut self, text: &'a str, span: Span) -> Result<Mention<'a>> {
-        let mut mention = Mention::cut(text, span)?;
+        self.mention_in(text, &[span])
+    }
+
+    /// The mention that stands in some pieces of a text, in its order; short forms are written out in each.
+    ///
+    /// # Errors
+    /// As [`Mention::cut_pieces`].
+    pub fn mention_in(&mut self, text: &'a str, pieces: &[Span]) -> Result<Mention<'a>> {
+        let mut mention = Mention::cut_pieces(text, pieces)?;
         if self.expand {
             let found = self.last.take().filter(|last| std::ptr::eq(last.text, text));
-            let found = found.unwrap_or_else(|| Abbreviations::of(text));
-            if let Some(expanded) = found.expand(span) {
-                mention.text = Cow::Owned(expanded);
+            let found = found.unwrap_or_else(|| Arc::new(Abbreviations::of(text)));
+            let read: Vec<Option<String>> = pieces.iter().map(|piece| found.expand(*piece)).collect();
+            if read.iter().any(Option::is_some) {
+                let words = read.iter().zip(pieces);
+                let words = words.map(|(read, piece)| read.as_deref().unwrap_or(&text[piece.start..piece.end]));
+                mention.text = Cow::Owned(words.collect::<Vec<_>>().join(" "));
             }
             self.last = Some(found);
         }

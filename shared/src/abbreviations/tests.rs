@@ -83,6 +83,13 @@ fn mentions_are_written_out() {
     // The definition itself stays as it is.
     assert_eq!(read("small for gestational age (SGA) infants"), "small for gestational age (SGA) infants");
     assert_eq!(read("ones"), "ones");
+    let at = |piece: &str| {
+        let start = text.rfind(piece).expect("it is there");
+        Span::new(start, start + piece.len())
+    };
+    let parts = [at("SGA infants, non"), at("ones")].map(|span| Span::new(span.start, span.start + 4));
+    let in_parts = reader.mention_in(text, &parts).expect("it fits");
+    assert_eq!((in_parts.text.as_ref(), in_parts.right), ("small for gestational age  ones", ", liposome-based NPs."));
     let plain = Reader::new(false).mention(text, Span::new(15, 18)).expect("it fits");
     assert_eq!((plain.text.as_ref(), plain.left), ("NPs", "Nanoparticles ("));
     let all: Vec<(&str, &str)> =

@@ -153,7 +153,7 @@ impl Bundle {
             let beside = named.get(named.partition_point(|span| span.end <= found.span.start));
             found.origin == Origin::Name || beside.is_none_or(|span| !span.overlaps(&found.span))
         });
-        detected.extend(named.into_iter().map(|span| Detected { span, origin: Origin::Name }));
+        detected.extend(named.into_iter().map(|span| Detected::new(span, Origin::Name)));
         detected.sort_unstable();
         detected.dedup();
         detected

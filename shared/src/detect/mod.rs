@@ -33,18 +33,47 @@ pub use dictionary::Dictionary;
 pub use normalise::normalise_name;
 pub(crate) use words::is_ordinary;
 
-use crate::text::Span;
+use crate::text::{self, Span};
 use normalise::Gap;
 use scan::Scan;
 use serde::{Deserialize, Serialize};
 
 /// A mention found in a text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Detected {
-    /// Where it stands, in bytes on char boundaries of the text.
+    /// Where it stands, from its first piece to its last, in bytes on char boundaries of the text.
     pub span: Span,
     /// Why it was taken for a mention.
     pub origin: Origin,
+    /// The pieces that it consists of, in the order of the text and apart from each other, if something stands between them
+    /// that does not belong to it ("lung injuries" in "lung and heart injuries"); none if it is its whole span.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fragments: Vec<Span>,
+}
+
+impl Detected {
+    /// A mention that is a whole span.
+    pub fn new(span: Span, origin: Origin) -> Self {
+        Self { span, origin, fragments: Vec::new() }
+    }
+
+    /// A mention of some pieces of the text, in any order; those that overlap or touch are joined. Nothing without a piece.
+    pub fn of_pieces(pieces: Vec<Span>, origin: Origin) -> Option<Self> {
+        let fragments = text::in_order(pieces);
+        let span = Span::new(fragments.first()?.start, fragments.last()?.end);
+        Some(Self { span, origin, fragments: if fragments.len() > 1 { fragments } else { Vec::new() } })
+    }
+
+    /// The pieces that it consists of, one or more.
+    pub fn pieces(&self) -> &[Span] {
+        text::pieces(&self.span, &self.fragments)
+    }
+
+    /// Whether both mentions share a byte; one that stands in the gap of another does not overlap it.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        let share = |own: &Span| other.pieces().iter().any(|piece| piece.overlaps(own));
+        self.span.overlaps(&other.span) && self.pieces().iter().any(share)
+    }
 }
 
 /// Why a piece of text was taken for a mention.
@@ -96,7 +125,7 @@ impl Dictionary {
                         next = last + 1;
                     }
                     covered = covered.max(last + 1);
-                    let name = Detected { span: Span::new(token.start, end), origin: Origin::Name };
+                    let name = Detected::new(Span::new(token.start, end), Origin::Name);
                     if detected.last() != Some(&name) {
                         detected.push(name);
                     }
@@ -108,8 +137,7 @@ impl Dictionary {
                 match detected.last_mut().filter(|_| joined) {
                     Some(term) => term.span.end = token.end,
                     None => {
-                        let span = Span::new(token.start, token.end);
-                        detected.push(Detected { span, origin: Origin::UnknownTerm });
+                        detected.push(Detected::new(Span::new(token.start, token.end), Origin::UnknownTerm));
                     }
                 }
                 after_term = Some(at + 1);
@@ -121,7 +149,7 @@ impl Dictionary {
     }
 }
 
-/// Found mentions beside given ones: where they overlap, the given one stays.
+/// Found mentions beside given ones: where they overlap, the given one stays. In the gap of a given one there is room.
 pub fn join(mut given: Vec<Detected>, found: Vec<Detected>) -> Vec<Detected> {
     let mut at = 0;
     let free: Vec<Detected> = found
@@ -131,10 +159,8 @@ pub fn join(mut given: Vec<Detected>, found: Vec<Detected>) -> Vec<Detected> {
                 at += 1;
             }
             // Given spans may overlap each other: look at all that begin before this one ends.
-            !given[at..]
-                .iter()
-                .take_while(|given| given.span.start < detected.span.end)
-                .any(|g| g.span.overlaps(&detected.span))
+            let mut beside = given[at..].iter().take_while(|given| given.span.start < detected.span.end);
+            !beside.any(|given| given.overlaps(detected))
         })
         .collect();
     given.extend(free);
@@ -322,7 +348,7 @@ mod tests {
 
     #[test]
     fn given_spans_win_over_found_ones() {
-        let detected = |origin, start, end| Detected { span: Span::new(start, end), origin };
+        let detected = |origin, start, end| Detected::new(Span::new(start, end), origin);
         let given = vec![detected(Origin::Given, 2, 20), detected(Origin::Given, 4, 6)];
         let found = vec![
             detected(Origin::Name, 0, 2),
@@ -333,5 +359,18 @@ mod tests {
         let joined = join(given, found);
         let spans: Vec<_> = joined.iter().map(|detected| (detected.span.start, detected.span.end)).collect();
         assert_eq!(spans, [(0, 2), (2, 20), (4, 6), (20, 25)]);
+    }
+    #[test]
+    fn a_found_mention_in_the_gap_of_a_given_one_stays() {
+        let at = |start, end| Detected::new(Span::new(start, end), Origin::Name);
+        let given = Detected::of_pieces(vec![Span::new(27, 35), Span::new(7, 11)], Origin::Given).expect("two pieces");
+        assert_eq!((given.span, given.pieces()), (Span::new(7, 35), &[Span::new(7, 11), Span::new(27, 35)][..]));
+        let joined = join(vec![given], vec![at(0, 6), at(11, 20), at(21, 35), at(10, 12)]);
+        let spans: Vec<_> = joined.iter().map(|detected| (detected.span.start, detected.span.end)).collect();
+        assert_eq!(spans, [(0, 6), (7, 35), (11, 20)]);
+        assert_eq!(Detected::of_pieces(vec![Span::new(3, 5), Span::new(0, 3)], Origin::Given), {
+            Some(Detected::new(Span::new(0, 5), Origin::Given))
+        });
+        assert_eq!(Detected::of_pieces(Vec::new(), Origin::Given), None);
     }
 }

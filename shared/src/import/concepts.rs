@@ -1,6 +1,7 @@
 //! The common end of all readers of concepts: tidies a concept, counts it, passes it on.
 
 use super::report::Report;
+use crate::clean::breaks_line;
 use crate::error::Result;
 use crate::kb::Concept;
 use std::collections::HashSet;
@@ -83,8 +84,8 @@ pub fn tidied(
     if concept.id.is_empty() {
         return Err(NO_ID);
     }
-    // A line break would end a line of BRAT or PubTator.
-    if concept.id.contains(char::is_control) {
+    // A line break would end a line of BRAT or PubTator; a terminal obeys an escape sequence.
+    if concept.id.contains(breaks_line) {
         return Err(CONTROL_IN_ID);
     }
     if concept.name.is_empty() {
@@ -145,7 +146,9 @@ mod tests {
             tidied(concept, &mut report, String::new).expect_err("incomplete")
         };
         assert_eq!((reason("D1", " "), reason("", "cold")), (NO_NAME, NO_ID));
-        assert_eq!(reason("D1\nT9\tSign 0 3\tfev", "cold"), CONTROL_IN_ID);
+        for forged in ["D1\nT9\tSign 0 3\tfev", "D1\u{1b}[2J", "D\u{9b}1", "D\u{202e}1", "D\u{2028}1"] {
+            assert_eq!(reason(forged, "cold"), CONTROL_IN_ID, "{forged:?}");
+        }
     }
 
     #[test]

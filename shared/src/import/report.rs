@@ -42,6 +42,19 @@ impl Report {
         self.remember(reason, example);
     }
 
+    /// Adds the counts of another report, and its examples where there is room.
+    pub fn merge(&mut self, other: Self) {
+        let Self { kept, noted, skipped, examples } = other;
+        for (own, other) in [(&mut self.kept, kept), (&mut self.noted, noted), (&mut self.skipped, skipped)] {
+            other.into_iter().for_each(|(name, count)| add(own, &name, count));
+        }
+        for (reason, some) in examples {
+            let own = self.examples.entry(reason).or_default();
+            let room = EXAMPLES.saturating_sub(own.len());
+            own.extend(some.into_iter().take(room));
+        }
+    }
+
     /// How many things of a kind were taken.
     pub fn kept(&self, kind: &str) -> usize {
         self.kept.get(kind).copied().unwrap_or(0)
@@ -106,6 +119,20 @@ mod tests {
         assert_eq!(report.examples["no name"], ["line 1", "line 2", "line 3"]);
         assert_eq!(report.examples["obsolete"][0].chars().count(), EXAMPLE_LENGTH + 3);
         assert_eq!(report.reasons(), "5 x no name, 1 x obsolete");
+    }
+
+    #[test]
+    fn merged_reports_add_up() {
+        let report = |count: usize| {
+            let mut report = Report::default();
+            (0..count).for_each(|at| report.note("moved", || format!("{count}:{at}")));
+            report.keep("mentions", count);
+            report
+        };
+        let mut both = report(2);
+        both.merge(report(5));
+        assert_eq!((both.noted["moved"], both.kept("mentions")), (7, 7));
+        assert_eq!(both.examples["moved"], ["2:0", "2:1", "5:0"]);
     }
 
     #[test]

@@ -98,7 +98,7 @@ impl Added {
         let Some(FoundBy { dictionary, .. }) = &self.found_by else { return found };
         let own = dictionary.detect(text, &DetectOptions { unknown_terms: false, ..*options });
         let beats = |own: &Detected, other: &Detected| {
-            let same = own.span == other.span;
+            let same = own.pieces() == other.pieces();
             let longer = own.span.len() > other.span.len();
             other.origin == Origin::UnknownTerm || !options.overlapping && (same || longer)
         };
@@ -110,7 +110,7 @@ impl Added {
                 from += 1;
             }
             let beside = || (from..found.len()).take_while(|at| found[*at].span.start < own.span.end);
-            let overlapped: Vec<usize> = beside().filter(|at| found[*at].span.overlaps(&own.span)).collect();
+            let overlapped: Vec<usize> = beside().filter(|at| found[*at].overlaps(&own)).collect();
             let fits = options.overlapping || overlapped.iter().all(|at| beats(&own, &found[*at]));
             if fits {
                 overlapped.iter().filter(|at| beats(&own, &found[**at])).for_each(|at| lost[*at] = true);

@@ -23,6 +23,7 @@ pub use prepared::{Part, Prepared};
 pub use queries::Queries;
 pub use rerank::Pairs;
 
+use crate::abbreviations::Reader;
 use crate::bundle::{Bundle, View};
 use crate::detect::{DetectOptions, Detected, Origin};
 use crate::encoder::Encoder;
@@ -31,7 +32,7 @@ use crate::index::best_per_concept;
 use crate::kb::{Concept, ConceptId};
 use crate::nil::{Decision, NilPolicy, NilReason, Signs};
 use crate::score::{Candidate, Score, Scorer};
-use crate::text::Span;
+use crate::text::{self, Span};
 use crate::tokens::{Cut, MentionTemplate};
 use burn::tensor::Device;
 use prepared::{Numbered, PreparedMention};
@@ -65,8 +66,10 @@ impl Default for LinkOptions {
 /// A mention with what became of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Link {
-    /// Where it stands.
+    /// Where it stands, from its first piece to its last.
     pub span: Span,
+    /// Its pieces, if it is in several ([`Detected::fragments`]).
+    pub fragments: Vec<Span>,
     /// Who says that it is a mention.
     pub origin: Origin,
     /// Linked or NIL.
@@ -86,6 +89,11 @@ pub struct Link {
 }
 
 impl Link {
+    /// The pieces of the text that the mention consists of, one or more.
+    pub fn pieces(&self) -> &[Span] {
+        text::pieces(&self.span, &self.fragments)
+    }
+
     /// How far the best candidate is before the second, by whoever put them into order.
     pub fn margin(&self) -> Option<f32> {
         match (&self.ranker_scores[..], &self.candidates[..]) {
@@ -185,15 +193,35 @@ impl Linker {
     /// # Errors
     /// If a span cannot be cut out of the text.
     pub fn prepare(&self, text: &str, mentions: Vec<Detected>) -> Result<Prepared> {
+        self.prepare_with(&mut self.reader(), text, mentions)
+    }
+
+    /// What reads the mentions of texts.
+    pub fn reader<'t>(&self) -> Reader<'t> {
+        self.bundle.manifest.view.reader()
+    }
+
+    /// As [`Linker::prepare`], for some of a text's mentions: the reader keeps what it knows of the text for the next ones.
+    ///
+    /// # Errors
+    /// As [`Linker::prepare`].
+    pub fn prepare_with<'t>(
+        &self,
+        reader: &mut Reader<'t>,
+        text: &'t str,
+        mentions: Vec<Detected>,
+    ) -> Result<Prepared> {
         let view = &self.bundle.manifest.view;
         let (mut numbered, mut prepared) = (Numbered::default(), Vec::with_capacity(mentions.len()));
-        let mut reader = view.reader();
         for detected in mentions {
-            let mention = reader.mention(text, detected.span)?;
+            let mention = reader.mention_in(text, detected.pieces())?;
             let encoded = view.mention(&self.bundle.tokens, &mention)?;
             let sequence = encoded.map(|encoded| numbered.number(encoded));
             let named = self.named_concepts(&mention.text);
-            let rewritten = matches!(mention.text, Cow::Owned(_));
+            let rewritten = match &mention.text {
+                Cow::Borrowed(_) => false,
+                Cow::Owned(read) => *read != text::text_of(text, detected.pieces())?,
+            };
             prepared.push(PreparedMention { detected, sequence, named, text: mention.text.into_owned(), rewritten });
         }
         let texts = vec![prepared.len()];
@@ -228,7 +256,7 @@ impl Linker {
         // The best is compared with the second, even if one alone is asked for.
         let candidates = self.candidates(prepared, queries, k.max(2));
         let link = |(mention, mut candidates): (&PreparedMention, Vec<Candidate>)| {
-            let (span, origin) = (mention.detected.span, mention.detected.origin);
+            let Detected { span, origin, fragments } = mention.detected.clone();
             let cut = mention.sequence.map_or(Cut::default(), |at| prepared.sequences[at].cut);
             let named = candidates.first().is_some_and(|best| mention.named.contains(&best.concept));
             let lift = self.lift(mention, queries, &candidates, named);
@@ -238,7 +266,8 @@ impl Linker {
                 None => Decision::Nil { reason: NilReason::EmptyMention, best: None },
             };
             let read_as = mention.rewritten.then(|| mention.text.clone());
-            Link { span, origin, decision, candidates, lift, ranker_scores: Vec::new(), named, read_as, cut }
+            let ranker_scores = Vec::new();
+            Link { span, fragments, origin, decision, candidates, lift, ranker_scores, named, read_as, cut }
         };
         let mut links: Vec<Link> = prepared.mentions.iter().zip(candidates).map(link).collect();
         let mut first = 0;

@@ -96,6 +96,12 @@ impl Prepared {
         parts
     }
 
+    /// Makes one text of several: they were parts of one.
+    #[must_use]
+    pub fn of_one_text(self) -> Self {
+        Self { texts: vec![self.mentions.len()], ..self }
+    }
+
     /// The number of mentions.
     pub fn mentions(&self) -> usize {
         self.mentions.len()
@@ -119,7 +125,7 @@ mod tests {
     }
 
     fn mention(start: usize, sequence: Option<usize>) -> PreparedMention {
-        let detected = Detected { span: Span::new(start, start + 1), origin: Origin::Given };
+        let detected = Detected::new(Span::new(start, start + 1), Origin::Given);
         PreparedMention { detected, sequence, named: Vec::new(), text: String::new(), rewritten: false }
     }
 

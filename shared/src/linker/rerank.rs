@@ -5,7 +5,9 @@ use super::{Link, Linker};
 use crate::error::Result;
 use crate::nil::Decision;
 use crate::ranker::{Ranker, reorder};
+use crate::text::text_of;
 use crate::tokens::Encoded;
+use std::borrow::Cow;
 
 /// The pairs of a text's mentions with their candidates, to be scored.
 pub struct Pairs {
@@ -33,7 +35,7 @@ impl Linker {
         for link in links {
             let mut own = Vec::new();
             if link.candidates.len() > 1
-                && let Some(mention) = ranker.mention(&reader.mention(text, link.span)?)?
+                && let Some(mention) = ranker.mention(&reader.mention_in(text, link.pieces())?)?
             {
                 for candidate in link.candidates.iter().take(k) {
                     let entity = ranker.entity(&self.concept(candidate.concept)?).ok();
@@ -71,8 +73,11 @@ impl Linker {
                 Decision::Linked { best } => *best = first,
                 Decision::Nil { best, .. } => *best = Some(first),
             }
-            let read = link.read_as.as_deref().or(text.get(link.span.start..link.span.end)).unwrap_or_default();
-            link.named = self.named_concepts(read).contains(&first.concept);
+            let read = match &link.read_as {
+                Some(read) => Cow::Borrowed(read.as_str()),
+                None => text_of(text, link.pieces()).unwrap_or_default(),
+            };
+            link.named = self.named_concepts(&read).contains(&first.concept);
         }
     }
 }

@@ -1,32 +1,80 @@
 //! BRAT standoff: a text-bound annotation a mention, and a reference to its concept.
 
 use super::Note;
+use crate::clean::{breaks_line, field};
+use crate::text::{Offsets, Span};
 use std::fmt::Write;
 
-/// Offsets are code points; a mention over several lines is one fragment a line, as BRAT wants.
-pub(super) fn write(note: &Note<'_>) -> String {
-    let offsets = note.offsets();
+/// Offsets are code points. A mention is written as its fragments; one over a line end as a fragment a line, for BRAT refuses
+/// a fragment with a line end in it. `before` mentions of the note were written before these.
+pub(super) fn write(note: &Note<'_>, offsets: &Offsets<'_>, before: usize) -> String {
     let mut out = String::new();
     for (at, record) in note.records.iter().enumerate() {
-        let number = at + 1;
+        let number = before + at + 1;
         let kind = record.decision.as_ref().map_or("NIL", |concept| concept.kind());
         let kind = kind.replace(|c: char| !c.is_alphanumeric(), "_");
-        let mut fragments = Vec::new();
-        let mut at_byte = record.span.start;
-        for line in note.mention(record).split_inclusive('\n') {
-            let kept = line.trim_end_matches(['\n', '\r']);
-            if !kept.is_empty() {
-                fragments.push(format!("{} {}", offsets.code_point(at_byte), offsets.code_point(at_byte + kept.len())));
-            }
-            at_byte += line.len();
-        }
-        let words: Vec<&str> = note.mention(record).split(['\n', '\r']).filter(|line| !line.is_empty()).collect();
+        let kind = if kind.is_empty() { "Concept" } else { &kind };
+        let fragments = in_lines(note.text, record.pieces());
+        let place =
+            |fragment: &Span| format!("{} {}", offsets.code_point(fragment.start), offsets.code_point(fragment.end));
+        let places: Vec<String> = fragments.iter().map(place).collect();
+        let words: Vec<&str> = fragments.iter().filter_map(|fragment| fragment.of(note.text).ok()).collect();
         // Writing to a String cannot fail.
-        let _ = writeln!(out, "T{number}\t{kind} {}\t{}", fragments.join(";"), words.join(" "));
+        let _ = writeln!(out, "T{number}\t{kind} {}\t{}", places.join(";"), field(&words.join(" ")));
         let _ = match &record.decision {
-            Ok(concept) => writeln!(out, "N{number}\tReference T{number} KB:{}\t{}", concept.id, concept.name),
+            // A blank would end the reference.
+            Ok(concept) => {
+                let id = field(&concept.id).replace(char::is_whitespace, "_");
+                writeln!(out, "N{number}\tReference T{number} KB:{id}\t{}", field(&concept.name))
+            }
             Err(reason) => writeln!(out, "#{number}\tAnnotatorNotes T{number}\tNIL: {}", reason.words()),
         };
     }
     out
+}
+
+/// The pieces of a mention without what cannot stand in a line: line ends, tabs, control characters, and the blanks beside
+/// them.
+fn in_lines(text: &str, pieces: &[Span]) -> Vec<Span> {
+    let mut fragments = Vec::new();
+    for piece in pieces {
+        let words = piece.of(text).unwrap_or_default();
+        if !words.contains(breaks_line) {
+            fragments.push(*piece);
+            continue;
+        }
+        let mut at = piece.start;
+        for line in words.split_inclusive(breaks_line) {
+            let kept = line.trim_matches(|c: char| breaks_line(c) || c.is_whitespace());
+            if !kept.is_empty() {
+                let begins =
+                    at + (line.len() - line.trim_start_matches(|c: char| breaks_line(c) || c.is_whitespace()).len());
+                fragments.push(Span::new(begins, begins + kept.len()));
+            }
+            at += line.len();
+        }
+    }
+    // A mention of nothing that can be shown keeps its place.
+    if fragments.is_empty() { pieces.to_vec() } else { fragments }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_piece_is_cut_where_a_line_would_break() {
+        let cut = |text: &str| {
+            let fragments = in_lines(text, &[Span::new(0, text.len())]);
+            fragments.iter().map(|fragment| text[fragment.start..fragment.end].to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(cut("heart failure"), ["heart failure"]);
+        for parted in
+            ["heart\nfailure", "heart \r\n  failure", "heart\rfailure", "heart\t\u{b}failure", "heart\u{2028}failure"]
+        {
+            assert_eq!(cut(parted), ["heart", "failure"], "{parted:?}");
+        }
+        assert_eq!(cut("\u{1b}heart\u{202e} failure\n"), ["heart", "failure"]);
+        assert_eq!(cut("\n"), ["\n"]);
+    }
 }

@@ -1,7 +1,9 @@
 //! A page of its own: the note with coloured mentions, and the decisions below it.
 
 use super::{Note, Record, origin_words};
+use crate::clean;
 use crate::error::{Error, Result};
+use crate::text::Span;
 use minijinja::value::{Serde, Value};
 use minijinja::{Environment, context};
 use serde::Serialize;
@@ -31,20 +33,29 @@ struct Row {
 
 pub(super) fn write(note: &Note<'_>) -> Result<String> {
     let rows = note.records.iter().map(|record| row(note, record)).collect::<Result<Vec<_>>>()?;
+    // A mention is marked at each of its pieces; another may stand between these.
+    let marked =
+        note.records.iter().enumerate().flat_map(|(at, record)| record.pieces().iter().map(move |span| (*span, at)));
+    let mut marked: Vec<(Span, usize)> = marked.collect();
+    marked.sort_by_key(|(span, at)| (span.start, *at));
     let (mut pieces, mut at) = (Vec::new(), 0);
-    for (number, (record, row)) in note.records.iter().zip(&rows).enumerate() {
+    for (span, number) in marked {
         // Of mentions that overlap, the text shows the first; the table has all.
-        if record.span.start < at {
+        if span.start < at {
             continue;
         }
-        let between = note.text.get(at..record.span.start).unwrap_or_default();
+        let (row, between) = (&rows[number], note.text.get(at..span.start).unwrap_or_default());
         pieces.push(Piece { text: between, row: None, hue: None, title: String::new() });
-        let title = match (&row.concept, &row.id) {
+        let mut title = match (&row.concept, &row.id) {
             (Some(concept), Some(id)) => format!("{concept} ({id})"),
             _ => format!("NIL: {}", row.why),
         };
-        pieces.push(Piece { text: note.mention(record), row: Some(number + 1), hue: row.hue, title });
-        at = record.span.end;
+        if !note.records[number].fragments.is_empty() {
+            title = format!("{}: {title}", row.mention);
+        }
+        let text = note.text.get(span.start..span.end).unwrap_or_default();
+        pieces.push(Piece { text, row: Some(number + 1), hue: row.hue, title });
+        at = span.end;
     }
     pieces.push(Piece { text: note.text.get(at..).unwrap_or_default(), row: None, hue: None, title: String::new() });
     let manifest = &note.linker.bundle().manifest;
@@ -59,6 +70,7 @@ pub(super) fn write(note: &Note<'_>) -> Result<String> {
                 encoder => manifest.encoder.name.as_str(), written_by => concat!("pel ", env!("CARGO_PKG_VERSION")),
             })
         })
+        .map(|page| clean::page(&page).into_owned())
         .map_err(|cause| Error::io("writing the page").caused_by(cause))
 }
 
@@ -76,7 +88,7 @@ fn row(note: &Note<'_>, record: &Record) -> Result<Row> {
     let best = linked.or(record.candidates.first());
     let others = record.candidates.iter().filter(|other| linked.is_none_or(|linked| linked.id != other.id)).take(4);
     Ok(Row {
-        mention: note.mention(record).to_owned(),
+        mention: note.mention(record).into_owned(),
         hue: linked.map(|named| hue(named.kind())),
         kind: linked.map_or(String::new(), |named| named.kind().to_owned()),
         definition: concept.and_then(|concept| concept.definition),

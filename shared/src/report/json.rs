@@ -1,12 +1,14 @@
 //! JSON: one mention a line, or a note as one object.
 
 use super::{Named, Note, Record};
+use crate::clean::escaped;
 use crate::detect::Origin;
 use crate::error::{Error, Result};
 use crate::nil::NilReason;
-use crate::text::Offsets;
+use crate::text::{Offsets, Span};
 use crate::tokens::Cut;
 use serde::Serialize;
+use std::borrow::Cow;
 
 /// A record as JSON.
 #[derive(Serialize)]
@@ -20,7 +22,9 @@ pub struct Line<'a> {
     end_code_point: usize,
     start_utf16: usize,
     end_utf16: usize,
-    text: &'a str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    fragments: Vec<Place>,
+    text: Cow<'a, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     read_as: Option<&'a str>,
     origin: Origin,
@@ -34,21 +38,47 @@ pub struct Line<'a> {
     cut: Cut,
 }
 
+/// A piece of a mention, in each unit.
+#[derive(Serialize)]
+struct Place {
+    start: usize,
+    end: usize,
+    start_code_point: usize,
+    end_code_point: usize,
+    start_utf16: usize,
+    end_utf16: usize,
+}
+
+impl Place {
+    fn new(Span { start, end }: Span, offsets: &Offsets<'_>) -> Self {
+        Self {
+            start,
+            end,
+            start_code_point: offsets.code_point(start),
+            end_code_point: offsets.code_point(end),
+            start_utf16: offsets.utf16(start),
+            end_utf16: offsets.utf16(end),
+        }
+    }
+}
+
 /// Whether scores stand alone.
 fn none(lift: &f32) -> bool {
     *lift == 0.0
 }
 
 fn line<'a>(note: &'a Note<'_>, offsets: &Offsets<'_>, record: &'a Record, doc: Option<&'a str>) -> Line<'a> {
-    let (start, end) = (record.span.start, record.span.end);
+    let Place { start, end, start_code_point, end_code_point, start_utf16, end_utf16 } =
+        Place::new(record.span, offsets);
     Line {
         doc,
         start,
         end,
-        start_code_point: offsets.code_point(start),
-        end_code_point: offsets.code_point(end),
-        start_utf16: offsets.utf16(start),
-        end_utf16: offsets.utf16(end),
+        start_code_point,
+        end_code_point,
+        start_utf16,
+        end_utf16,
+        fragments: record.fragments.iter().map(|fragment| Place::new(*fragment, offsets)).collect(),
         text: note.mention(record),
         read_as: record.read_as.as_deref(),
         origin: record.origin,
@@ -61,38 +91,57 @@ fn line<'a>(note: &'a Note<'_>, offsets: &Offsets<'_>, record: &'a Record, doc: 
     }
 }
 
-pub(super) fn lines(note: &Note<'_>) -> Result<String> {
-    let offsets = note.offsets();
+pub(super) fn lines(note: &Note<'_>, offsets: &Offsets<'_>) -> Result<String> {
     let mut out = String::new();
     for record in note.records {
-        let line = line(note, &offsets, record, Some(note.name));
-        out += &serde_json::to_string(&line).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
+        let line = line(note, offsets, record, Some(note.name));
+        let json = serde_json::to_string(&line).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
+        out += &escaped(&json);
         out.push('\n');
     }
     Ok(out)
 }
 
-pub(super) fn object(note: &Note<'_>) -> Result<String> {
+/// The object of a note up to its first mention.
+pub(super) fn head(note: &Note<'_>) -> Result<String> {
     #[derive(Serialize)]
-    struct Whole<'a> {
+    struct Head<'a> {
         doc: &'a str,
         text: &'a str,
         written_by: &'a str,
         encoder: &'a str,
         kb: &'a str,
         kb_blake3: &'a str,
-        mentions: Vec<Line<'a>>,
     }
-    let (offsets, manifest) = (note.offsets(), &note.linker.bundle().manifest);
-    let whole = Whole {
+    let manifest = &note.linker.bundle().manifest;
+    let head = Head {
         doc: note.name,
         text: note.text,
         written_by: concat!("pel ", env!("CARGO_PKG_VERSION")),
         encoder: &manifest.encoder.name,
         kb: &manifest.kb.name,
         kb_blake3: &manifest.kb.blake3,
-        mentions: note.records.iter().map(|record| line(note, &offsets, record, None)).collect(),
     };
-    let text = serde_json::to_string_pretty(&whole).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
-    Ok(text + "\n")
+    let text = serde_json::to_string_pretty(&head).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
+    // The mentions are its last member.
+    let open = text.strip_suffix("\n}").unwrap_or(&text);
+    Ok(format!("{},\n  \"mentions\": [", escaped(open)))
+}
+
+/// Mentions of the object, `before` of which were written before these.
+pub(super) fn members(note: &Note<'_>, offsets: &Offsets<'_>, before: usize) -> Result<String> {
+    let mut out = String::new();
+    for (at, record) in note.records.iter().enumerate() {
+        let json = serde_json::to_string_pretty(&line(note, offsets, record, None))
+            .map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
+        out.push_str(if before + at == 0 { "\n    " } else { ",\n    " });
+        // A line end within a text is written as an escape.
+        out.push_str(&escaped(&json).replace('\n', "\n    "));
+    }
+    Ok(out)
+}
+
+/// The end of an object with so many mentions.
+pub(super) fn tail(mentions: usize) -> String {
+    if mentions == 0 { "]\n}\n" } else { "\n  ]\n}\n" }.to_owned()
 }

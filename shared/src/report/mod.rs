@@ -6,6 +6,7 @@ mod brat;
 mod csv;
 mod html;
 mod json;
+mod parts;
 mod pubtator;
 
 use crate::detect::Origin;
@@ -14,11 +15,13 @@ use crate::kb::{Concept, ConceptId};
 use crate::linker::{Link, Linker};
 use crate::nil::{Decision, NilReason};
 use crate::score::Candidate;
-use crate::text::{Offsets, Span};
+use crate::text::{self, Span};
 use crate::tokens::Cut;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 pub use json::Line;
+pub use parts::Parts;
 
 /// The forms that records are written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,8 +44,10 @@ pub enum Form {
 /// A mention with what became of it, its concepts by identifier and name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    /// Where it stands.
+    /// Where it stands, from its first piece to its last.
     pub span: Span,
+    /// Its pieces in the order of the text, if it is in several; else none.
+    pub fragments: Vec<Span>,
     /// Who says that it is a mention.
     pub origin: Origin,
     /// What a short form was read as.
@@ -55,6 +60,26 @@ pub struct Record {
     pub lift: f32,
     /// What did not fit into the encoder's window.
     pub cut: Cut,
+}
+
+impl Record {
+    /// The pieces of the text that the mention consists of, one or more.
+    pub fn pieces(&self) -> &[Span] {
+        text::pieces(&self.span, &self.fragments)
+    }
+
+    /// Leaves the cross-references of its concepts that begin with one of the prefixes, in any case of letters: `ICD10CM`,
+    /// `SNOMED`; `ICD10:` with the colon means that vocabulary alone.
+    pub fn keep_xrefs(&mut self, prefixes: &[String]) {
+        self.decision.iter_mut().chain(&mut self.candidates).for_each(|named| {
+            named.xrefs.retain(|xref| prefixes.iter().any(|prefix| has_prefix(xref, prefix)));
+        });
+    }
+}
+
+/// Whether a cross-reference begins with a prefix, in any case of letters.
+pub fn has_prefix(xref: &str, prefix: &str) -> bool {
+    xref.get(..prefix.len()).is_some_and(|begins| begins.eq_ignore_ascii_case(prefix))
 }
 
 /// A candidate by name.
@@ -70,6 +95,9 @@ pub struct Named {
     /// The vocabularies that it comes from.
     #[serde(default)]
     pub sources: Vec<String>,
+    /// The same concept in other vocabularies: `ICD10CM:R50.9`, `MESH:D005334`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub xrefs: Vec<String>,
     /// Its similarity to the mention.
     pub score: f32,
     /// What a ranker gave it, by which candidates are then in order.
@@ -105,9 +133,9 @@ impl Linker {
     /// # Errors
     /// If its concept is damaged.
     pub fn named(&self, candidate: &Candidate) -> Result<Named> {
-        let Concept { id, name, types, sources, .. } = self.concept(candidate.concept)?;
+        let Concept { id, name, types, sources, xrefs, .. } = self.concept(candidate.concept)?;
         let added = self.is_added(candidate.concept);
-        Ok(Named { id, name, types, sources, score: candidate.score, ranker_score: None, added })
+        Ok(Named { id, name, types, sources, xrefs, score: candidate.score, ranker_score: None, added })
     }
 
     fn is_added(&self, concept: ConceptId) -> bool {
@@ -130,6 +158,7 @@ impl Linker {
         };
         Ok(Record {
             span: link.span,
+            fragments: link.fragments.clone(),
             origin: link.origin,
             read_as: link.read_as.clone(),
             decision,
@@ -141,9 +170,9 @@ impl Linker {
 }
 
 impl Note<'_> {
-    /// The text of a mention.
-    fn mention(&self, record: &Record) -> &str {
-        self.text.get(record.span.start..record.span.end).unwrap_or_default()
+    /// The text of a mention; of one in pieces, their texts with a blank between them.
+    pub fn mention(&self, record: &Record) -> Cow<'_, str> {
+        text::text_of(self.text, record.pieces()).unwrap_or_default()
     }
 
     /// All that is known of a record's concept; nothing if it is not one of the linker's.
@@ -156,18 +185,11 @@ impl Note<'_> {
     /// # Errors
     /// If a concept of the bundle is damaged.
     pub fn write(&self, form: Form) -> Result<String> {
-        match form {
-            Form::Jsonl => json::lines(self),
-            Form::Json => json::object(self),
-            Form::Csv => csv::write(self),
-            Form::Brat => Ok(brat::write(self)),
-            Form::Pubtator => Ok(pubtator::write(self)),
-            Form::Html => html::write(self),
+        if form == Form::Html {
+            return html::write(self);
         }
-    }
-
-    fn offsets(&self) -> Offsets<'_> {
-        Offsets::new(self.text)
+        let mut parts = Parts::new(form, self.name, self.text, self.linker);
+        Ok(parts.head()? + &parts.part(self.records)? + &parts.tail())
     }
 }
 

@@ -3,11 +3,11 @@
 use crate::candidates::{Found, Teacher};
 use crate::device::{DeviceArgs, OpenDevice, Work};
 use crate::evaluate::{self, Gold, OwnDomain, Retriever, Split, System, TrainingSplit, dense};
+use crate::kb_file;
 use crate::outputs::{Inputs, Writes};
 use crate::rerank::rerank;
 use crate::train::config::Config;
 use crate::train::{MODEL, Snapshot};
-use crate::kb_file;
 use crate::work::WorkFolder;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};

@@ -110,7 +110,7 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let second = args.second.open(&opened)?;
     let k = usize::from(args.k).max(second.as_ref().map_or(0, |second| second.count));
     let options = LinkOptions { k, threshold: args.threshold, ..LinkOptions::default() };
-    let given = vec![Detected { span, origin: Origin::Given }];
+    let given = vec![Detected::new(span, Origin::Given)];
     let mut links = link(&linker, &text, given.clone(), &options)?;
     let before = links.first().cloned();
     if let Some(second) = &second {

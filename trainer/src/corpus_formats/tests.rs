@@ -102,7 +102,7 @@ impl Bench {
             id: id.map(str::to_owned),
             types: vec!["Sign".into()],
             type_ids: vec!["T184".into()],
-            seen_in_train: None,
+            ..CorpusMention::default()
         };
         let mentions = [
             mention("C1", 5, 10, "fever", Some("C1")),

@@ -77,7 +77,7 @@ pub(super) fn batches<'a, 'b>(queries: &'a [Query<'b>]) -> Vec<&'a [Query<'b>]> 
 
 /// Given mentions on the road of `pel link`; those of a text stand together.
 pub(super) fn prepare(linker: &Linker, queries: &[Query<'_>]) -> Result<Prepared> {
-    let given = |query: &Query<'_>| Detected { span: query.span, origin: Origin::Given };
+    let given = |query: &Query<'_>| Detected::new(query.span, Origin::Given);
     let texts = queries.chunk_by(|a, b| std::ptr::eq(a.text, b.text));
     let prepared = texts.map(|text| linker.prepare(text[0].text, text.iter().map(given).collect()));
     Ok(Prepared::join(prepared.collect::<Result<Vec<_>>>()?))

@@ -7,6 +7,7 @@ use clap::ValueEnum;
 use pel_shared::error::{Error, Result};
 use pel_shared::import::report::Report;
 use pel_shared::kb::{ConceptId, KnowledgeBase};
+use pel_shared::lexical::Ranked;
 use pel_shared::text::{Offsets, Span};
 use serde::Serialize;
 use std::collections::{HashMap, HashSet};
@@ -42,8 +43,9 @@ impl TrainingSplit {
     /// As [`Corpus::read`].
     pub fn read(folder: &Path, split: &str) -> Result<Self> {
         let Corpus { mentions, report, .. } = Corpus::read(folder, split)?;
+        let concepts: HashSet<String> =
+            mentions.iter().flat_map(|placed| placed.mention.ids()).map(str::to_owned).collect();
         let mentions: Vec<_> = mentions.into_iter().map(|placed| (placed.mention.text, placed.mention.id)).collect();
-        let concepts: HashSet<String> = mentions.iter().filter_map(|(_, id)| id.clone()).collect();
         let counts = TrainingCounts {
             split: split.to_owned(),
             mentions: mentions.len(),
@@ -111,6 +113,8 @@ pub struct Split {
     pub mentions: Vec<Gold>,
     /// What they are.
     pub counts: SplitCounts,
+    /// Of mentions with several right concepts those beside [`Gold::concept`], by document, span and that concept.
+    pub other_concepts: HashMap<(usize, Span, ConceptId), Vec<ConceptId>>,
     /// The domains of right concepts, where mentions are searched in these instead of their documents' ([`OwnDomain`]).
     pub own_domains: Option<HashMap<ConceptId, String>>,
 }
@@ -136,6 +140,8 @@ pub struct SplitCounts {
     pub nil_by_annotation: usize,
     /// Of the NIL mentions, those whose concept was taken out of the knowledge base (`pel split okb`).
     pub held_out: usize,
+    /// Mentions that the corpus gives several concepts, each of which is right.
+    pub several: usize,
     /// A hash of the documents and of the mentions that are measured, with their concepts; the same however packed.
     pub blake3: String,
     /// Who told seen from zero-shot.
@@ -193,7 +199,7 @@ impl Split {
         let mut counts =
             SplitCounts { split: split.to_owned(), documents: documents.len(), skipped: report, ..Default::default() };
         let mut mentions = Vec::with_capacity(placed.len());
-        let mut hash = blake3::Hasher::new();
+        let (mut hash, mut other_concepts) = (blake3::Hasher::new(), HashMap::new());
         for document in &documents {
             hash.update(document.doc_id.as_bytes()).update(b"\0").update(document.text.as_bytes()).update(b"\0");
         }
@@ -203,7 +209,10 @@ impl Split {
                 continue;
             }
             let id = placed.mention.id.as_deref();
-            let concept = id.and_then(|id| kb.find(id));
+            // Any of several concepts is right, so the first that the knowledge base has stands for all.
+            let mut known_concepts = placed.mention.ids().filter_map(|id| kb.find(id));
+            let concept = known_concepts.next();
+            let others: Vec<ConceptId> = known_concepts.collect();
             let original = id.and_then(held_out);
             if let Some(original) = original.filter(|original| kb.find(original).is_some()) {
                 return Err(Error::input(format!(
@@ -212,7 +221,7 @@ impl Split {
                 )));
             }
             let (said, known) = (placed.mention.seen_in_train, training.zip(id));
-            let known = known.map(|(training, id)| training.concepts.contains(id));
+            let known = known.map(|(training, _)| placed.mention.ids().any(|id| training.concepts.contains(id)));
             counts.seen_said += usize::from(said.is_some());
             counts.seen_differs += usize::from(said.zip(known).is_some_and(|(said, known)| said != known));
             let seen = known.or(said);
@@ -227,17 +236,51 @@ impl Split {
             }
             counts.in_kb += usize::from(concept.is_some());
             counts.nil_by_annotation += usize::from(id.is_none());
-            counts.held_out += usize::from(original.is_some());
+            let held_out = original.is_some() && concept.is_none();
+            counts.several += usize::from(!placed.mention.other_ids.is_empty());
+            counts.held_out += usize::from(held_out);
             for number in [placed.document, placed.span.start, placed.span.end] {
                 hash.update(&(number as u64).to_le_bytes());
             }
-            hash.update(id.unwrap_or_default().as_bytes()).update(b"\n");
-            let held_out = original.is_some();
+            hash.update(id.unwrap_or_default().as_bytes());
+            for other in &placed.mention.other_ids {
+                hash.update(b"|").update(other.as_bytes());
+            }
+            hash.update(b"\n");
+            if let Some(concept) = concept.filter(|_| !others.is_empty()) {
+                other_concepts.insert((placed.document, placed.span, concept), others);
+            }
             mentions.push(Gold { document: placed.document, span: placed.span, concept, seen, held_out });
         }
         counts.mentions = mentions.len();
         counts.blake3 = hash.finalize().to_hex().to_string();
-        Ok(Self { documents, mentions, counts, own_domains: None })
+        Ok(Self { documents, mentions, counts, other_concepts, own_domains: None })
+    }
+
+    /// The concepts that are right for a mention beside [`Gold::concept`].
+    pub fn other_concepts_of(&self, gold: &Gold) -> &[ConceptId] {
+        let key = gold.concept.map(|concept| (gold.document, gold.span, concept));
+        key.and_then(|key| self.other_concepts.get(&key)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Puts the concept that stands for all right ones of a mention in the place of the first of them that was found, and leaves the
+    /// others out: whichever came first is then the right answer, once. `ranked` are the answers to the mentions.
+    pub fn settle(&self, ranked: &mut [Ranked]) {
+        if self.other_concepts.is_empty() {
+            return;
+        }
+        for (gold, ranked) in self.mentions.iter().zip(ranked) {
+            let others = self.other_concepts_of(gold);
+            let Some(concept) = gold.concept.filter(|_| !others.is_empty()) else { continue };
+            let mut is_found = false;
+            ranked.retain_mut(|(found, _)| {
+                if *found != concept && !others.contains(found) {
+                    return true;
+                }
+                *found = concept;
+                !std::mem::replace(&mut is_found, true)
+            });
+        }
     }
 
     /// The split with the domains that its mentions are searched in, if these are to be ([`OwnDomain::given`]).

@@ -32,6 +32,7 @@ use crate::progress::Progress;
 use crate::rerank::{Reranked, Reranker, Scored};
 pub use gold::has_split;
 use nil_figures::Thresholds;
+use pel_shared::clean::escaped;
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::lexical::Ranked;
 use pel_shared::ranker::Ranker;
@@ -163,7 +164,7 @@ pub fn run(
     } else {
         evaluation.tables()
     };
-    print(&format!("{said}\n"))
+    print(&escaped(&format!("{said}\n")))
 }
 
 /// Writes all figures into a file, as JSON.
@@ -270,7 +271,8 @@ pub fn measure(
     top: usize,
 ) -> Result<Figures> {
     let began = Instant::now();
-    let ranked = search(retriever, split, top, "searching")?;
+    let mut ranked = search(retriever, split, top, "searching")?;
+    split.settle(&mut ranked);
     let seconds = began.elapsed().as_secs_f64();
     let thresholds = match calibration {
         Some(other) => {

@@ -297,7 +297,8 @@ fn recall_row(system: &str, recall: &Recall) -> Vec<String> {
 
 /// A split and its counts, in words.
 fn counted(split: &SplitCounts) -> String {
-    let SplitCounts { documents, mentions, in_kb, seen, zero_shot, nil, nil_by_annotation, held_out, .. } = split;
+    let SplitCounts { documents, mentions, in_kb, seen, zero_shot, nil, nil_by_annotation, held_out, several, .. } =
+        split;
     let apart = match split.seen_by {
         SeenBy::Nobody => String::new(),
         _ => format!(" ({seen} of seen concepts, {zero_shot} zero-shot)"),
@@ -310,9 +311,13 @@ fn counted(split: &SplitCounts) -> String {
         of_nil.push(format!("{held_out} held out, {} natural", nil - held_out));
     }
     let of_nil = if of_nil.is_empty() { String::new() } else { format!(" ({})", of_nil.join("; ")) };
+    let several = match several {
+        0 => String::new(),
+        count => format!("; {count} have several concepts, each of them right"),
+    };
     let skipped = skipped(&split.skipped.reasons());
     format!(
-        "split {}: {documents} documents, {mentions} mentions, {in_kb} in the knowledge base{apart}, {nil} NIL{of_nil}; {skipped}",
+        "split {}: {documents} documents, {mentions} mentions, {in_kb} in the knowledge base{apart}, {nil} NIL{of_nil}{several}; {skipped}",
         split.split
     )
 }

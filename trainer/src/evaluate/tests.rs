@@ -269,3 +269,33 @@ fn the_file_holds_every_figure_as_json() {
         (&1.into(), &4.into(), &4.into(), &8.into(), &serde_json::Value::Null)
     );
 }
+
+#[test]
+fn any_of_the_concepts_of_a_mention_is_right() {
+    let folder = corpus(&[]);
+    // "cough" is annotated with a concept that no table has, with headache, and with cough itself.
+    let mentions = r#"{"doc_id":"c","start":0,"end":5,"text":"fever","id":"D1","other_ids":["D2"]}
+{"doc_id":"c","start":7,"end":12,"text":"cough","id":"X9","other_ids":["D2","D1"]}
+{"doc_id":"c","start":21,"end":29,"text":"headache","id":"X8","other_ids":["X9"]}"#;
+    std::fs::write(folder.path().join("mentions.test.jsonl"), mentions).expect("written");
+    let found = measure(folder.path(), &["--systems", "exact"]).expect("measured");
+    let split = &found.split;
+    assert_eq!((split.several, split.in_kb, split.nil, split.seen, split.zero_shot), (3, 2, 1, 2, 0));
+    // The name "fever" is D0's, which is neither; the name "cough" is D1's.
+    assert_eq!(shares(&found.systems[0], 0)[0], (1, 2));
+    assert!(found.tables().contains("3 have several concepts, each of them right"), "{}", found.tables());
+}
+
+#[test]
+fn the_first_right_concept_counts_once_at_its_place() {
+    let folder = corpus(&[]);
+    let mentions = r#"{"doc_id":"c","start":0,"end":5,"text":"fever","id":"D1","other_ids":["D2"]}
+{"doc_id":"c","start":7,"end":12,"text":"cough","id":"D1"}"#;
+    std::fs::write(folder.path().join("mentions.test.jsonl"), mentions).expect("written");
+    let kb = kb_file::read(&folder.path().join("kb.jsonl")).expect("read").kb;
+    let split = Split::read(folder.path(), "test", 1, &kb, None).expect("read");
+    let all = vec![(ConceptId(0), 0.9), (ConceptId(2), 0.8), (ConceptId(1), 0.7)];
+    let mut ranked = vec![all.clone(), all.clone()];
+    split.settle(&mut ranked);
+    assert_eq!(ranked, [vec![(ConceptId(0), 0.9), (ConceptId(1), 0.8)], all]);
+}

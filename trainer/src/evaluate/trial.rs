@@ -94,7 +94,8 @@ impl Trial {
     /// # Errors
     /// If the run is interrupted.
     pub fn recall(&self, split: &Split) -> Result<f64> {
-        let (found, _) = self.search(1, false)?;
+        let (mut found, _) = self.search(1, false)?;
+        split.settle(&mut found);
         let golds = split.mentions.iter().map(|gold| gold.concept);
         let first = found.iter().map(|found| found.first().map(|(concept, _)| *concept));
         let right = golds.clone().zip(first).filter(|(gold, first)| gold.is_some() && gold == first).count();

@@ -32,8 +32,8 @@ pub use args::{ExperimentArgs, Family, TableId};
 
 use crate::device::{DeviceArgs, OpenDevice, Work};
 use crate::files::{io_error, read_text, write_own};
-use crate::outputs::{Inputs, Writes};
 use crate::kb_file;
+use crate::outputs::{Inputs, Writes};
 use crate::train::config::Config;
 use pel_shared::bert::BertConfig;
 use pel_shared::error::{Context, Error, Result};

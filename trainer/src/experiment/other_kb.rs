@@ -5,7 +5,7 @@ use super::{ExperimentArgs, TableId};
 use crate::evaluate::Split;
 use crate::kb_file;
 use pel_shared::error::{Error, Result};
-use pel_shared::kb::KnowledgeBase;
+use pel_shared::kb::{ConceptId, KnowledgeBase};
 
 /// Reads the other knowledge base if a table searches it.
 ///
@@ -26,8 +26,17 @@ pub fn read(args: &ExperimentArgs) -> Result<Option<KnowledgeBase>> {
 
 /// Gives mentions the concepts that another knowledge base has for them; none where it lacks the concept.
 pub fn place(split: &mut Split, own: &KnowledgeBase, other: &KnowledgeBase) {
+    let before = std::mem::take(&mut split.other_concepts);
     for gold in &mut split.mentions {
-        gold.concept = gold.concept.and_then(|concept| other.find(&own.get(concept)?.id));
+        let Some(concept) = gold.concept else { continue };
+        let others = before.get(&(gold.document, gold.span, concept)).into_iter().flatten().copied();
+        let all = std::iter::once(concept).chain(others);
+        let mut there = all.filter_map(|concept| other.find(&own.get(concept)?.id));
+        gold.concept = there.next();
+        let others: Vec<ConceptId> = there.collect();
+        if let Some(concept) = gold.concept.filter(|_| !others.is_empty()) {
+            split.other_concepts.insert((gold.document, gold.span, concept), others);
+        }
     }
 }
 
@@ -37,8 +46,9 @@ mod tests {
     use crate::evaluate::{Gold, SplitCounts};
     use crate::experiment::ranks::Ranks;
     use crate::train::config::DomainOf;
-    use pel_shared::kb::{Concept, ConceptId};
+    use pel_shared::kb::Concept;
     use pel_shared::text::Span;
+    use std::collections::HashMap;
 
     #[test]
     fn a_mention_whose_concept_the_other_lacks_is_missed() {
@@ -58,7 +68,8 @@ mod tests {
             held_out: false,
         };
         let mentions = vec![gold(0), gold(1)];
-        let mut split = Split { documents: Vec::new(), mentions, counts: SplitCounts::default(), own_domains: None };
+        let (documents, counts, other_concepts) = (Vec::new(), SplitCounts::default(), HashMap::new());
+        let mut split = Split { documents, mentions, counts, other_concepts, own_domains: None };
         place(&mut split, &own, &other);
         assert_eq!([split.mentions[0].concept, split.mentions[1].concept], [Some(ConceptId(1)), None]);
         // The second has the candidate at the place of its concept in its own knowledge base, where another concept is.

@@ -53,9 +53,9 @@ impl Annotated {
     /// If the output cannot be written.
     pub fn write(mut self, output: &mut Output, report: &mut Report) -> Result<()> {
         if let Some(train) = self.mentions.get("train") {
-            let trained: HashSet<String> = train.iter().filter_map(|mention| mention.id.clone()).collect();
+            let trained: HashSet<String> = train.iter().flat_map(CorpusMention::ids).map(str::to_owned).collect();
             for mention in self.mentions.values_mut().flatten() {
-                mention.seen_in_train = mention.id.as_ref().map(|id| trained.contains(id));
+                mention.seen_in_train = mention.id.is_some().then(|| mention.ids().any(|id| trained.contains(id)));
             }
         }
         output

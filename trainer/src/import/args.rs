@@ -49,7 +49,8 @@ pub enum Format {
     ///
     /// Writes documents.jsonl, a file of mentions for each split, and import.json. Every mention is checked: its text
     /// must stand at its offsets. One that stands a single character off is moved there and counted; others are skipped
-    /// and counted. Without lists of documents everything goes into mentions.all.jsonl.
+    /// and counted. A mention with several concepts (D003924|D009369) keeps them all, each of them right; the identifier of a
+    /// variant (p|SUB|C|282|Y) is one. A mention that stands twice counts once. Without lists of documents everything goes into mentions.all.jsonl.
     Pubtator(PubtatorArgs),
     /// ZESHEL as released: documents and mentions by world
     ///

@@ -2,10 +2,14 @@
 
 use super::counter::Counter;
 use super::output::{Output, write_line};
-use super::pubtator_lines::{Annotation, Gold, Line, types_and_ids};
+use super::pubtator_lines::{Annotation, Gold, Line, is_respelled, types_and_ids};
 use super::splits::Splits;
-use crate::corpus::{CorpusMention, DUPLICATE_DOCUMENT, Document, MISPLACED, UNKNOWN_DOCUMENT, span_of};
-use crate::files::for_each_line;
+use crate::corpus::{
+    CorpusMention, DUPLICATE_DOCUMENT, Document, MISPLACED, UNKNOWN_DOCUMENT, span_of, without_doubles,
+};
+use crate::files::for_each_line_within;
+use crate::limits::Bound;
+use pel_shared::clean::breaks_line;
 use pel_shared::error::Result;
 use pel_shared::import::report::Report;
 use pel_shared::text::Offsets;
@@ -17,8 +21,14 @@ use std::path::{Path, PathBuf};
 pub const DOCUMENTS: &str = "documents";
 /// The reason under which a mention is noted that stood one code point too far to the left or right.
 pub const MOVED: &str = "mention moved by one code point to where its text stands";
-/// The reason for skipping a mention with several concepts.
-pub const SEVERAL: &str = "mention with several concepts";
+/// The reason under which a mention is noted whose text is written in other letters than in its document.
+pub const RESPELLED: &str = "mention in other letters than its document (those of the document are taken)";
+/// The reason under which a mention with several concepts is noted.
+pub const SEVERAL: &str = "mention with several concepts (each of them is right)";
+/// The reason under which a mention is noted whose identifier has something behind it.
+pub const ANNEX: &str = "what stands behind an identifier (RSID, HGVS, species) left out";
+/// The reason for skipping a document or mention whose identifier has a control character.
+pub const CONTROL_IN_ID: &str = "identifier with a control character";
 /// The reason for skipping a mention without text.
 pub const NO_TEXT: &str = "mention without text";
 /// The reason for skipping a document that no list names.
@@ -86,9 +96,9 @@ pub fn read(
         report.note(NOT_THERE, || format!("{id} of {split}"));
     }
     if let Some(train) = mentions.get("train") {
-        let trained: HashSet<String> = train.iter().filter_map(|mention| mention.id.clone()).collect();
+        let trained: HashSet<String> = train.iter().flat_map(CorpusMention::ids).map(str::to_owned).collect();
         for mention in mentions.values_mut().flatten() {
-            mention.seen_in_train = mention.id.as_ref().map(|id| trained.contains(id));
+            mention.seen_in_train = mention.id.is_some().then(|| mention.ids().any(|id| trained.contains(id)));
         }
     }
     for split in splits.names() {
@@ -104,10 +114,13 @@ pub fn read(
 impl Reader<'_> {
     fn file(&mut self, path: &Path, counter: &mut Counter) -> Result<()> {
         let mut block = Block::default();
-        for_each_line(path, |number, line| {
+        for_each_line_within(path, Bound::Stream, |number, line| {
             counter.step();
             let place = || format!("{}:{number}", path.display());
             match Line::read(line) {
+                Line::Title(id, _) | Line::Abstract(id, _) if id.contains(breaks_line) => {
+                    self.report.skip(CONTROL_IN_ID, || format!("{}: {id:?}", place()));
+                }
                 Line::Blank => return self.finish(path, &mut block),
                 Line::Title(id, text) => {
                     if block.is_other(id, &block.title) {
@@ -124,6 +137,7 @@ impl Reader<'_> {
                 Line::Mention(annotation) => {
                     if let Some(mention) = self.mention(annotation, place) {
                         block.mentions.push((number, mention));
+                        Bound::Record.check_count(place, block.mentions.len())?;
                     }
                 }
                 Line::Relation => self.report.skip(RELATION, || format!("{}: {line}", place())),
@@ -138,15 +152,24 @@ impl Reader<'_> {
     fn mention(&mut self, annotation: Annotation<'_>, place: impl Fn() -> String) -> Option<CorpusMention> {
         let Annotation { doc_id, start, end, text, types, concept } = annotation;
         let example = || format!("{} {text:?} {concept}", place());
-        let id = match Gold::read(concept, self.prefix) {
-            _ if text.is_empty() => return skipped(self.report, NO_TEXT, example),
-            Gold::Several => return skipped(self.report, SEVERAL, example),
-            Gold::One(id) => Some(id.to_owned()),
-            Gold::None => None,
-        };
+        if text.is_empty() {
+            return skipped(self.report, NO_TEXT, example);
+        }
+        let Gold { ids, annex } = Gold::read(concept, types, self.prefix);
+        if ids.iter().any(|id| id.contains(breaks_line)) {
+            return skipped(self.report, CONTROL_IN_ID, || format!("{} {text:?} {concept:?}", place()));
+        }
+        if annex.is_some() {
+            self.report.note(ANNEX, example);
+        }
+        if ids.len() > 1 {
+            self.report.note(SEVERAL, example);
+        }
+        let mut ids = ids.into_iter().map(str::to_owned);
+        let (id, other_ids) = (ids.next(), ids.collect());
         let (types, type_ids) = types_and_ids(types);
         let (doc_id, text) = (doc_id.to_owned(), text.to_owned());
-        Some(CorpusMention { doc_id, start, end, text, id, types, type_ids, seen_in_train: None })
+        Some(CorpusMention { doc_id, start, end, text, id, other_ids, types, type_ids, seen_in_train: None })
     }
 
     /// Writes the document that has come to its end, with the mentions that fit it.
@@ -179,6 +202,7 @@ impl Reader<'_> {
         }
         let offsets = Offsets::new(&text);
         let kept = self.mentions.entry(split).or_default();
+        let mut fitting = Vec::with_capacity(mentions.len());
         for (number, mut mention) in mentions {
             if mention.doc_id != id {
                 self.report.skip(UNKNOWN_DOCUMENT, || format!("{} document {}", place(number), mention.doc_id));
@@ -192,16 +216,26 @@ impl Reader<'_> {
                     (mention.start, mention.end) = (start.saturating_add_signed(by), end.saturating_add_signed(by));
                 }
                 None => {
-                    let found = span_of(&text, &offsets, mention.start, mention.end);
-                    let found = found.map_or("nothing".to_owned(), |(_, found)| format!("{found:?}"));
-                    let CorpusMention { start, end, text, .. } = mention;
-                    let why = || format!("{} {start}..{end}: expected {text:?}, found {found}", place(number));
-                    self.report.skip(MISPLACED, why);
-                    continue;
+                    let found = span_of(&text, &offsets, mention.start, mention.end).map(|(_, found)| found);
+                    let CorpusMention { start, end, text: written, .. } = &mention;
+                    let shown = found.map_or("nothing".to_owned(), |found| format!("{found:?}"));
+                    let why = || format!("{} {start}..{end}: expected {written:?}, found {shown}", place(number));
+                    match found.filter(|found| is_respelled(written, found)) {
+                        Some(found) => {
+                            self.report.note(RESPELLED, why);
+                            mention.text = found.to_owned();
+                        }
+                        None => {
+                            self.report.skip(MISPLACED, why);
+                            continue;
+                        }
+                    }
                 }
             }
-            kept.push(mention);
+            fitting.push((number, mention));
         }
+        let single = without_doubles(fitting, |(_, mention)| (0, mention), self.report, |(number, _)| place(*number));
+        kept.extend(single.into_iter().map(|(_, mention)| mention));
         self.report.keep(DOCUMENTS, 1);
         write_line(self.out, &Document { doc_id: id, text, split: Some(split.to_owned()), domain: None })
     }

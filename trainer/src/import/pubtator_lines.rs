@@ -1,5 +1,7 @@
 //! The kinds of lines in a PubTator file.
 
+use pel_shared::detect::normalise_name;
+
 /// One line, told by its form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Line<'a> {
@@ -67,31 +69,112 @@ impl<'a> Line<'a> {
     }
 }
 
-/// What a concept field says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gold<'a> {
-    /// One concept.
-    One(&'a str),
-    /// `-`, `-1` or nothing: the annotators found none that fits.
-    None,
-    /// Several, which is an answer that a linker of single mentions cannot give.
-    Several,
+/// What a concept field says: one concept, none (`-`, `-1` or nothing: the annotators found none that fits), or several.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Gold<'a> {
+    /// The concepts, each once.
+    pub ids: Vec<&'a str>,
+    /// What stands behind an identifier and is no part of it: the RSID of a variant, the species of a gene.
+    pub annex: Option<&'a str>,
 }
 
 impl<'a> Gold<'a> {
-    /// Reads a concept field; `prefix` is taken off its front.
-    pub fn read(field: &'a str, prefix: &str) -> Self {
+    /// Reads a concept field; `prefix` is taken off the front of each identifier, and `types` is the field before it.
+    ///
+    /// The identifier of a variant has `|` in it, as tmVar writes it: `p|SUB|C|282|Y`. Any other field with `|`, `;`, `,` or `+`
+    /// names several concepts, of which each is right (a composite mention of BC5CDR, a mention of several genes).
+    pub fn read(field: &'a str, types: &str, prefix: &str) -> Self {
         let field = field.trim();
-        match field {
-            "" | "-" | "-1" => Self::None,
-            several if several.contains(['|', ';', ',', '+']) => Self::Several,
-            // A prefix alone is no concept either.
-            one => match one.strip_prefix(prefix).unwrap_or(one).trim() {
-                "" => Self::None,
-                id => Self::One(id),
-            },
+        if is_variant(field, types, prefix) {
+            let (id, annex) = match field.split_once(';') {
+                Some((id, annex)) => (id, Some(annex)),
+                None => (field, None),
+            };
+            return Self { ids: one(id, prefix).into_iter().collect(), annex };
         }
+        let mut gold = Self::default();
+        for part in field.split(['|', ';', ',', '+']) {
+            let (part, annex) = without_annex(part.trim());
+            gold.annex = gold.annex.or(annex);
+            if let Some(id) = one(part, prefix).filter(|id| !gold.ids.contains(id)) {
+                gold.ids.push(id);
+            }
+        }
+        gold
     }
+}
+
+/// An identifier without its prefix; nothing if it says that there is none. A prefix alone is no concept either.
+fn one<'a>(field: &'a str, prefix: &str) -> Option<&'a str> {
+    let id = field.trim();
+    let id = id.strip_prefix(prefix).unwrap_or(id).trim();
+    Some(id).filter(|id| !matches!(*id, "" | "-" | "-1"))
+}
+
+/// Whether a field names a variant: its type says so, or it begins as tmVar's identifiers do (`c|SUB|`, `p|DEL|`, `|Allele|`).
+fn is_variant(field: &str, types: &str, prefix: &str) -> bool {
+    // Numbers of dbSNP hold no `|`; several of them are several variants.
+    let is_rs = |part: &str| part.trim().strip_prefix("rs").is_some_and(|digits| digits.parse::<u64>().is_ok());
+    if field.split(['|', ';', ',']).all(is_rs) {
+        return false;
+    }
+    let types = types.to_lowercase();
+    if ["mutation", "variant", "variation", "allele", "snp", "acidchange", "copynumber"]
+        .iter()
+        .any(|kind| types.contains(kind))
+    {
+        return true;
+    }
+    let id = field.strip_prefix(prefix).unwrap_or(field);
+    let mut parts = id.strip_prefix("tmVar:").unwrap_or(id).split('|');
+    let (sequence, change, rest) = (parts.next(), parts.next(), parts.next());
+    sequence.is_some_and(|sequence| ["", "c", "g", "m", "n", "p", "r"].contains(&sequence))
+        && change.is_some_and(|change| !change.is_empty() && change.chars().all(char::is_alphabetic))
+        && rest.is_some()
+}
+
+/// An identifier without what some tools put behind it: a species `(Tax:9606)`, or `*`.
+fn without_annex(id: &str) -> (&str, Option<&str>) {
+    let species = id.rfind("(Tax:").filter(|_| id.ends_with(')'));
+    let at = species.or_else(|| id.ends_with('*').then(|| id.len() - 1)).filter(|at| *at > 0);
+    at.map_or((id, None), |at| (&id[..at], Some(&id[at..])))
+}
+
+/// Whether the text of a mention is that of its document in other letters: accents and Greek letters, dashes, blanks and quotation
+/// marks are often written in ASCII.
+pub fn is_respelled(written: &str, stands: &str) -> bool {
+    let same = |text: &str| normalise_name(text) == normalise_name(written);
+    !(written.is_ascii() && stands.is_ascii())
+        && !normalise_name(written).is_empty()
+        && (same(stands) || same(&latin(stands)))
+}
+
+/// A text with the Latin letters that are usual for its Greek ones.
+fn latin(text: &str) -> String {
+    let letter = |c: char| match c {
+        'α' => 'a',
+        'β' | 'ϐ' => 'b',
+        'γ' => 'g',
+        'δ' => 'd',
+        'ε' | 'ϵ' | 'η' => 'e',
+        'ζ' => 'z',
+        'θ' | 'ϑ' | 'τ' => 't',
+        'ι' => 'i',
+        'κ' => 'k',
+        'λ' => 'l',
+        'μ' | 'µ' => 'u',
+        'ν' => 'n',
+        'ξ' => 'x',
+        'ο' | 'ω' => 'o',
+        'π' | 'ψ' => 'p',
+        'ρ' => 'r',
+        'σ' | 'ς' => 's',
+        'υ' => 'y',
+        'φ' | 'ϕ' => 'f',
+        'χ' => 'c',
+        other => other,
+    };
+    text.chars().map(letter).collect()
 }
 
 /// Splits a type field into names and UMLS type identifiers (`T` and three digits).
@@ -127,12 +210,69 @@ mod tests {
 
     #[test]
     fn concepts_and_types_are_read() {
-        assert_eq!(Gold::read("UMLS:C0015967", "UMLS:"), Gold::One("C0015967"));
-        assert_eq!(Gold::read("D005334", "UMLS:"), Gold::One("D005334"));
-        assert_eq!(["-1", "-", "", "UMLS:"].map(|field| Gold::read(field, "UMLS:")), [Gold::None; 4]);
-        assert_eq!(["D1|D2", "D1+D2", "1;2"].map(|field| Gold::read(field, "")), [Gold::Several; 3]);
+        let ids = |field, types, prefix| Gold::read(field, types, prefix).ids;
+        assert_eq!(ids("UMLS:C0015967", "T038", "UMLS:"), ["C0015967"]);
+        assert_eq!(ids("D005334", "", "UMLS:"), ["D005334"]);
+        for none in ["-1", "-", "", "UMLS:", "UMLS:-", "-1|-1", " ; "] {
+            assert_eq!(ids(none, "Disease", "UMLS:"), [""; 0], "{none}");
+        }
+        for (several, read) in [
+            ("D1|D2", &["D1", "D2"][..]),
+            ("D1+D2", &["D1", "D2"]),
+            ("1;2,3", &["1", "2", "3"]),
+            ("MESH:D1|MESH:D2", &["D1", "D2"]),
+            ("D1|-1", &["D1"]),
+            ("D1|D1", &["D1"]),
+        ] {
+            assert_eq!(ids(several, "Disease", "MESH:"), read, "{several}");
+        }
         let strings = |texts: &[&str]| texts.iter().map(|text| text.to_string()).collect::<Vec<_>>();
         assert_eq!(types_and_ids("T116, T123,Disease"), (strings(&["Disease"]), strings(&["T116", "T123"])));
         assert_eq!(types_and_ids(""), (vec![], vec![]));
+    }
+    #[test]
+    fn the_identifier_of_a_variant_is_one() {
+        for (field, types, id, annex) in [
+            ("p|SUB|C|282|Y", "ProteinMutation", "p|SUB|C|282|Y", None),
+            ("c|SUB|A|123|T", "DNAMutation", "c|SUB|A|123|T", None),
+            ("c|DEL|3_5|", "", "c|DEL|3_5|", None),
+            ("|Allele|T|C/T", "", "|Allele|T|C/T", None),
+            ("p|FS|R|97|G|11", "Variant", "p|FS|R|97|G|11", None),
+            ("p|SUB|V|600|E;RS#:113488022", "ProteinMutation", "p|SUB|V|600|E", Some("RS#:113488022")),
+            ("tmVar:p|SUB|V|600|E;HGVS:p.V600E", "", "tmVar:p|SUB|V|600|E", Some("HGVS:p.V600E")),
+            ("rs1800562", "SNP", "rs1800562", None),
+        ] {
+            assert_eq!(Gold::read(field, types, "UMLS:"), Gold { ids: vec![id], annex }, "{field}");
+        }
+        assert_eq!(Gold::read("-", "SNP", "").ids, [""; 0]);
+        assert_eq!(Gold::read("rs1800562;rs1799945", "SNP", "").ids, ["rs1800562", "rs1799945"]);
+        assert_eq!(Gold::read("c|d", "Disease", "").ids, ["c", "d"]);
+    }
+
+    #[test]
+    fn what_stands_behind_an_identifier_is_no_part_of_it() {
+        let read = |field| Gold::read(field, "Gene", "MESH:");
+        assert_eq!(read("MESH:D005334*"), Gold { ids: vec!["D005334"], annex: Some("*") });
+        assert_eq!(
+            read("7124(Tax:9606);3553(Tax:9606)"),
+            Gold { ids: vec!["7124", "3553"], annex: Some("(Tax:9606)") }
+        );
+        assert_eq!(read("D(1)").ids, ["D(1)"]);
+    }
+
+    #[test]
+    fn respelled_text_is_told_from_other_text() {
+        for (written, stands) in [
+            ("IL-1b", "IL-1β"),
+            ("TNF-alpha", "TNF-α"),
+            ("SARS CoV 2", "SARS\u{2010}CoV\u{2010}2"),
+            ("Sjogren's", "Sjögren’s"),
+            ("chest pain", "chest\u{a0}pain"),
+        ] {
+            assert!(is_respelled(written, stands), "{written} {stands}");
+        }
+        for (written, stands) in [("Fever", "fever"), ("cough", "α cough"), ("IL-1b", "IL-1α"), ("", "é")] {
+            assert!(!is_respelled(written, stands), "{written} {stands}");
+        }
     }
 }

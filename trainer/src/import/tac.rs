@@ -163,7 +163,7 @@ fn mention(
         }
     };
     let (doc_id, text, types) = (query.doc_id.clone(), found.to_owned(), answer.kind.iter().cloned().collect());
-    Some(CorpusMention { doc_id, start, end, text, id, types, type_ids: Vec::new(), seen_in_train: None })
+    Some(CorpusMention { doc_id, start, end, text, id, types, ..CorpusMention::default() })
 }
 
 /// The code points of a query's name and the text there; nothing if it has no place.

@@ -255,7 +255,10 @@ mod tests {
         }
         let inputs = Inputs::new().artifacts([bundle.as_path()]);
         for inside in ["bundle/new.csv", "to_bundle/new.csv", "bundle/a/b/new.csv"] {
-            assert!(why(&inputs, File(&place.path(inside))).is_some_and(|why| why.contains("this lies in")), "{inside}");
+            assert!(
+                why(&inputs, File(&place.path(inside))).is_some_and(|why| why.contains("this lies in")),
+                "{inside}"
+            );
         }
         // A link that leads to a place in the bundle where nothing is yet.
         symlink(place.path("bundle/new"), place.path("dangling")).expect("linked");
@@ -287,7 +290,10 @@ mod tests {
         let corpus = place.path("c");
         let inputs = Inputs::new().corpora([corpus.as_path()]);
         for name in ["c/documents.jsonl.gz", "c/mentions.dev.jsonl", "c/kb.jsonl"] {
-            assert!(why(&inputs, File(&place.path(name))).is_some_and(|why| why.contains("this is an input")), "{name}");
+            assert!(
+                why(&inputs, File(&place.path(name))).is_some_and(|why| why.contains("this is an input")),
+                "{name}"
+            );
         }
         for name in ["c/documents.jsonl", "c/mentions.new.jsonl.xz"] {
             assert!(why(&inputs, File(&place.path(name))).is_some_and(|why| why.contains("another name")), "{name}");

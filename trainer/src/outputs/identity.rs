@@ -18,9 +18,13 @@ impl Identity {
     /// That of a file or folder that is there.
     pub fn of(path: &Path) -> Option<Self> {
         #[cfg(unix)]
-        return std::fs::metadata(path).ok().as_ref().map(Self::of_metadata);
+        {
+            std::fs::metadata(path).ok().as_ref().map(Self::of_metadata)
+        }
         #[cfg(not(unix))]
-        path.canonicalize().ok().map(Self::Path)
+        {
+            path.canonicalize().ok().map(Self::Path)
+        }
     }
 
     #[cfg(unix)]
@@ -58,7 +62,9 @@ impl Standard {
             found.is_file().then(|| Identity::of_metadata(&found))
         }
         #[cfg(not(unix))]
-        None
+        {
+            None
+        }
     }
 }
 
@@ -98,7 +104,7 @@ pub(super) fn real(path: &Path) -> PathBuf {
         if let Ok(real) = place.canonicalize() {
             return rest.iter().rev().fold(real, |real, name| real.join(name));
         }
-        let (Some(parent), Some(name)) = (there.parent(), there.file_name()) else { return path };
+        let (Some(parent), Some(name)) = (there.parent(), there.file_name()) else { return path.clone() };
         rest.push(name);
         there = parent;
     }

@@ -153,6 +153,8 @@ fn write_corpus(material: &Material, held: &[bool], output: &mut Output) -> Resu
         output.write(&format!("mentions.{}.jsonl", split.name), |out| {
             for (mention, concept) in &split.mentions {
                 let mut mention = mention.clone();
+                // What is left of several concepts is still right.
+                mention.other_ids.retain(|id| material.kb.kb.find(id).is_none_or(|concept| !held[concept.index()]));
                 if concept.is_some_and(|concept| held[concept.index()]) {
                     mention.id = mention.id.map(|id| format!("{NIL_LABEL}{id}"));
                 }

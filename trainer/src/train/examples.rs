@@ -38,6 +38,7 @@ pub struct Candidates {
 /// Why a mention teaches nothing.
 mod reason {
     pub const NIL: &str = "mention without a concept (natural NIL)";
+    pub const SEVERAL: &str = "mention with several concepts (none of them alone is what it says)";
     pub const MISSING: &str = "mention whose concept the knowledge base does not have";
     pub const EMPTY: &str = "mention of which nothing is left after normalising";
     pub const WORDLESS: &str = "mention whose concept has no text after normalising";
@@ -79,6 +80,10 @@ pub fn mentions(
             report.skip(reason::NIL, place);
             continue;
         };
+        if !placed.mention.other_ids.is_empty() {
+            report.skip(reason::SEVERAL, place);
+            continue;
+        }
         let Some(concept) = catalogue.kb.find(id) else {
             report.skip(reason::MISSING, || format!("{id}: {}", place()));
             continue;

@@ -48,7 +48,7 @@ impl Counts {
         self.mentions += detected.len();
         let mut reader = bundle.manifest.view.reader();
         for mention in detected {
-            let mention = reader.mention(text, mention.span)?;
+            let mention = reader.mention_in(text, mention.pieces())?;
             sequences.extend(bundle.manifest.view.mention(&bundle.tokens, &mention)?);
         }
         self.sequences += sequences.len();

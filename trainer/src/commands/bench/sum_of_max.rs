@@ -94,7 +94,7 @@ fn queries(args: &BenchArgs, linker: &Linker) -> Result<(Vec<Queries>, usize)> {
         interrupt::check()?;
         let concept = concepts.get(ConceptId(at))?;
         let text = format!("{} {}", concept.name, concept.definition.unwrap_or_default());
-        let given = Detected { span: Span::new(0, concept.name.len()), origin: Origin::Given };
+        let given = Detected::new(Span::new(0, concept.name.len()), Origin::Given);
         let prepared = linker.prepare(&text, vec![given])?;
         if let [sequence] = prepared.sequences() {
             tokens += sequence.ids.len();

@@ -174,7 +174,7 @@ pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let encoders = std::iter::once(&args.encoder).chain(&args.entity_encoder).map(PathBuf::as_path);
     let (licences, work) = (kb_file::licence_file(&args.kb), WorkFolder::place(&args.out));
     Inputs::new()
-        .files([args.kb.as_path(), &licences])
+        .files([args.kb.as_path(), licences.as_path()])
         .artifacts(encoders)
         .check([bundles::writes(&args.out), Writes::Folder(&work)])?;
     bundles::check_place(&args.out)?;

@@ -20,12 +20,20 @@ pub(super) struct Note {
     pub out: Option<PathBuf>,
 }
 
-/// The notes behind the inputs, each folder in the order of its paths.
+/// The notes that were found.
+pub(super) struct Found {
+    pub notes: Vec<Note>,
+    /// Why folders inside the given ones cannot be read.
+    pub unread: Vec<Error>,
+}
+
+/// The notes behind the inputs, each folder in the order of its paths. What cannot be read inside a folder does not keep the others from
+/// being linked.
 ///
 /// # Errors
-/// If a folder cannot be listed or has no note.
-pub(super) fn notes(inputs: &[PathBuf]) -> Result<Vec<Note>> {
-    let mut notes = Vec::new();
+/// If a given folder cannot be read, or nothing that could be read has a note.
+pub(super) fn notes(inputs: &[PathBuf]) -> Result<Found> {
+    let (mut notes, mut unread) = (Vec::new(), Vec::new());
     let mut push = |path: &Path, name: &Path| {
         let name = name.to_string_lossy().into_owned();
         notes.push(Note { path: path.to_owned(), name, spans: None, out: None });
@@ -42,17 +50,27 @@ pub(super) fn notes(inputs: &[PathBuf]) -> Result<Vec<Note>> {
         let hidden = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with('.');
         let walk = walkdir::WalkDir::new(input).sort_by_file_name().into_iter();
         for entry in walk.filter_entry(|entry| entry.depth() == 0 || !hidden(entry.file_name())) {
-            let entry = entry.map_err(|cause| walk_error(input, cause))?;
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(cause) if cause.depth() == 0 => return Err(walk_error(input, cause)),
+                Err(cause) => {
+                    unread.push(walk_error(input, cause));
+                    continue;
+                }
+            };
             if entry.file_type().is_file() && is_note(entry.path()) {
                 push(entry.path(), &unended(entry.path().strip_prefix(input).unwrap_or(entry.path())));
                 found = true;
             }
         }
         if !found {
+            if let Some(first) = unread.into_iter().next() {
+                return Err(first);
+            }
             return Err(Error::input(format!("{}: expected a folder with .txt files, found none", input.display())));
         }
     }
-    Ok(notes)
+    Ok(Found { notes, unread })
 }
 
 /// Whether a file of a folder is a note: a text file that we have not written.

@@ -15,7 +15,7 @@ use hyper_util::server::graceful::GracefulShutdown;
 use pel_shared::error::{Error, Result};
 use site::Site;
 use std::convert::Infallible;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -92,7 +92,12 @@ pub fn run(args: &ServeArgs, json: bool) -> Result<()> {
     let failed = |cause| Error::io("starting the server").caused_by(cause);
     let at = listener.local_addr().map_err(failed)?;
     let local = at.ip().is_loopback();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().max_blocking_threads(PACKERS).build().map_err(failed)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .enable_time()
+        .max_blocking_threads(PACKERS)
+        .build()
+        .map_err(failed)?;
     listener.set_nonblocking(true).map_err(failed)?;
     let listener = {
         let _entered = runtime.enter();
@@ -185,7 +190,7 @@ async fn serve(
             Err(_) => continue,
         };
         let Some(place) = connections.admit(address.ip()) else {
-            turn_away(&stream);
+            turn_away(stream);
             continue;
         };
         let site = Arc::clone(&site);
@@ -205,7 +210,7 @@ async fn serve(
 }
 
 /// Says that there is no place, without waiting for the client to hear it.
-fn turn_away(stream: &TcpStream) {
+fn turn_away(stream: TcpStream) {
     // Whoever does not read it finds the connection closed.
-    let _ = stream.try_write(BUSY);
+    let _ = stream.into_std().and_then(|mut stream| stream.write(BUSY));
 }
