@@ -1,15 +1,17 @@
 //! Bundles on disk: a folder, or one file; both memory-mapped.
 #![allow(unsafe_code)]
 
-use crate::files::{io_error, open_own, write_own, write_whole};
+use crate::files::{io_error, open_own, write_whole};
 use crate::limits::Bound;
 use crate::outputs::{Inputs, Writes, check_new_folder};
+use crate::writing::hand_on;
 use crate::{interrupt, staging};
 use bytes::Bytes;
 use memmap2::Mmap;
 use pel_shared::bundle::{Bundle, Manifest, Parts, names};
 use pel_shared::error::{Context, Error, Result};
 use std::fs::{File, OpenOptions};
+use std::io::Write;
 use std::path::Path;
 
 /// Maps a file into memory; pages are read when they are used.
@@ -107,32 +109,62 @@ pub fn save(path: &Path, parts: &Parts) -> Result<()> {
         let bytes = parts.to_one_file()?;
         return write_whole(path, |file| file.write_all(&bytes).map_err(|cause| io_error("writing", path, cause)));
     }
+    let made = !path.exists();
     std::fs::create_dir_all(path).map_err(|cause| io_error("making the folder", path, cause))?;
+    save_folder(path, parts).inspect_err(|_| {
+        if made {
+            // Only if nothing is in it.
+            let _ = std::fs::remove_dir(path);
+        }
+    })
+}
+
+/// Writes a bundle into a folder that is there.
+fn save_folder(path: &Path, parts: &Parts) -> Result<()> {
+    // All new files are on the disk before the first old one goes.
+    let staged = staging::folder_in(path).map_err(|cause| io_error("writing into the folder", path, cause))?;
+    for (name, bytes) in &parts.0 {
+        write_part(&staged.0.path().join(name), &path.join(name), bytes)?;
+    }
+    interrupt::check()?;
+    let _finishing = interrupt::finish();
     let before = map(&path.join(names::MANIFEST)).and_then(|manifest| Manifest::from_bytes(&manifest));
     let before: Vec<String> = before.map_or_else(|_| Vec::new(), |manifest| manifest.files.into_keys().collect());
     let remove = |name: &str| {
         let file = path.join(name);
-        match file.is_file() {
+        match std::fs::symlink_metadata(&file).is_ok_and(|there| !there.is_dir()) {
             true => std::fs::remove_file(&file).map_err(|cause| io_error("removing", &file, cause)),
             false => Ok(()),
         }
     };
-    let unfinished = path.join(UNFINISHED);
-    // Between the first file that goes and the last that comes, the folder is no bundle.
-    let _held = interrupt::hold();
-    open_own(&unfinished, OpenOptions::new().write(true).create(true))?;
+    open_own(&path.join(UNFINISHED), OpenOptions::new().write(true).create(true))?;
     // Without its manifest a folder is no bundle: nobody reads old and new files mixed.
     remove(names::MANIFEST)?;
     for old in before.iter().filter(|name| !parts.0.contains_key(*name) && is_plain(name)) {
         remove(old)?;
     }
-    let (last, first): (Vec<_>, Vec<_>) = parts.0.iter().partition(|(name, _)| *name == names::MANIFEST);
-    for (name, bytes) in first.into_iter().chain(last) {
+    let (last, first): (Vec<&String>, Vec<&String>) = parts.0.keys().partition(|name| *name == names::MANIFEST);
+    for name in first.into_iter().chain(last) {
         let target = path.join(name);
-        write_own(&target, |file| file.write_all(bytes).map_err(|cause| io_error("writing", &target, cause)))?;
+        std::fs::rename(staged.0.path().join(name), &target).map_err(|cause| io_error("writing", &target, cause))?;
     }
-    remove(UNFINISHED)?;
-    staging::sync_folder(path)
+    staging::sync_folder(path)?;
+    remove(UNFINISHED)
+}
+
+/// How many bytes of a file are written between two looks for Ctrl-C.
+const PIECE: usize = 4 << 20;
+
+/// Writes a file that is to be moved to its place, with the mode of the one that is there.
+fn write_part(staged: &Path, place: &Path, bytes: &[u8]) -> Result<()> {
+    let failed = |cause| io_error("writing", place, cause);
+    let mut file = File::create_new(staged).map_err(failed)?;
+    for piece in bytes.chunks(PIECE) {
+        interrupt::check()?;
+        file.write_all(piece).map_err(failed)?;
+    }
+    hand_on(place, &file).map_err(failed)?;
+    file.sync_all().map_err(failed)
 }
 
 /// Whether a name means a file of the folder itself: a manifest may say anything.

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 static ASKED: AtomicBool = AtomicBool::new(false);
 /// How many parts of the work end well by themselves.
 static HELD: AtomicUsize = AtomicUsize::new(0);
+/// How many parts of the work are not to be stopped.
+static FINISHING: AtomicUsize = AtomicUsize::new(0);
 /// How long work that is not held may take to stop by itself.
 const PATIENCE: Duration = Duration::from_millis(120);
 /// The exit code of a command that the user has stopped.
@@ -54,6 +56,24 @@ fn end() -> ! {
     signals::end(STOPPED)
 }
 
+/// As [`hold`], for a part of the work that is not to be stopped between its beginning and its end: as long as what is returned lives, nobody
+/// has asked to stop.
+#[must_use]
+pub fn finish() -> Finishing {
+    FINISHING.fetch_add(1, Ordering::SeqCst);
+    Finishing(hold())
+}
+
+/// See [`finish`].
+#[derive(Debug)]
+pub struct Finishing(#[expect(dead_code, reason = "it is held")] Held);
+
+impl Drop for Finishing {
+    fn drop(&mut self) {
+        FINISHING.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
 /// Lets a part of the work end well after the user has asked to stop, as long as what is returned lives: it moves several files that
 /// belong together, or looks at [`check`] itself, often, and then writes down how far it has come.
 #[must_use]
@@ -74,7 +94,7 @@ impl Drop for Held {
 
 /// Whether the user has asked to stop.
 pub fn is_asked() -> bool {
-    ASKED.load(Ordering::Relaxed)
+    ASKED.load(Ordering::Relaxed) && FINISHING.load(Ordering::Relaxed) == 0
 }
 
 /// Fails when the user has asked to stop.

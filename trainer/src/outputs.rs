@@ -7,6 +7,7 @@ pub use guard::{Inputs, Writes};
 pub use identity::{behind_links, is_same};
 
 use crate::files::{io_error, walk_error};
+use crate::staging::is_staged;
 use pel_shared::error::{Error, Result};
 use std::path::{Path, PathBuf};
 
@@ -30,7 +31,8 @@ pub fn check_new_folder(out: &Path) -> Result<()> {
     if out.exists() && !out.is_dir() {
         return Err(Error::input(format!("{}: expected a folder to write into, found a file", out.display())));
     }
-    match entries(out)?.first() {
+    // What a killed run of ours has left is swept before the folder is written into.
+    match entries(out)?.iter().find(|name| !is_staged(name)) {
         Some(found) => Err(Error::input(format!(
             "{}: expected a new or empty folder to write into, found {found} in it",
             out.display()

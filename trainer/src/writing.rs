@@ -87,7 +87,7 @@ fn replace(path: &Path, there: Option<Metadata>, write: impl FnOnce(&mut dyn Wri
     write(&mut buffered)?;
     let beside = buffered.into_inner().map_err(|error| failed(error.into_error()))?.0;
     if let Some(there) = &there {
-        hand_on(there, beside.as_file()).map_err(failed)?;
+        hand_on_from(there, beside.as_file()).map_err(failed)?;
     }
     beside.as_file().sync_all().map_err(failed)?;
     interrupt::check()?;
@@ -95,8 +95,18 @@ fn replace(path: &Path, there: Option<Metadata>, write: impl FnOnce(&mut dyn Wri
     staging::sync_folder(folder)
 }
 
-/// Gives a new file the owner and the mode of the old one.
-fn hand_on(old: &Metadata, new: &fs::File) -> io::Result<()> {
+/// Gives a new file the owner and the mode of the one in whose place it is to be moved, if there is one; a link there hands on nothing.
+///
+/// # Errors
+/// If the system refuses it.
+pub fn hand_on(place: &Path, new: &fs::File) -> io::Result<()> {
+    match fs::symlink_metadata(place) {
+        Ok(old) if old.is_file() => hand_on_from(&old, new),
+        _ => Ok(()),
+    }
+}
+
+fn hand_on_from(old: &Metadata, new: &fs::File) -> io::Result<()> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
