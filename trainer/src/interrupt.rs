@@ -61,12 +61,14 @@ fn end() -> ! {
 #[must_use]
 pub fn finish() -> Finishing {
     FINISHING.fetch_add(1, Ordering::SeqCst);
-    Finishing(hold())
+    Finishing { _held: hold() }
 }
 
 /// See [`finish`].
 #[derive(Debug)]
-pub struct Finishing(#[expect(dead_code, reason = "it is held")] Held);
+pub struct Finishing {
+    _held: Held,
+}
 
 impl Drop for Finishing {
     fn drop(&mut self) {

@@ -153,7 +153,7 @@ pub fn run(args: &BenchArgs, device: &DeviceArgs, json: bool) -> Result<()> {
 fn check_outputs(args: &BenchArgs) -> Result<()> {
     let artifacts = [Some(&args.bundle), args.int8_bundle.as_ref(), args.ranker.as_ref()];
     let files = [&args.pairs_from, &args.queries_from, &args.notes];
-    let found = match &args.export_found {
+    let found: Vec<PathBuf> = match &args.export_found {
         Some(folder) => search::found_names(&args.hnsw).iter().map(|name| folder.join(name)).collect(),
         None => Vec::new(),
     };

@@ -280,15 +280,17 @@ impl Job<'_> {
         Ok((Read { note, text, mentions }, given.report))
     }
 
+    fn prepare<'n>(&self, read: Read<'n>) -> Result<(&'n Note, String, Prepared)> {
+        let Read { note, text, mentions } = read;
+        let prepared = self.linker.prepare(&text, mentions).context(|| note.path.display().to_string())?;
+        Ok((note, text, prepared))
+    }
+
     /// Links notes together, and writes the links of each whole.
     fn link_together(&self, read: Vec<Read<'_>>, done: &mut Done) -> Result<()> {
         interrupt::check()?;
-        let prepare = |Read { note, text, mentions }: Read<'_>| {
-            let prepared = self.linker.prepare(&text, mentions).context(|| note.path.display().to_string());
-            prepared.map(|prepared| (note, text, prepared))
-        };
         let (mut notes, mut texts, mut prepared) = (Vec::new(), Vec::new(), Vec::new());
-        for read in read.into_par_iter().map(prepare).collect::<Vec<_>>() {
+        for read in read.into_par_iter().map(|read| self.prepare(read)).collect::<Vec<_>>() {
             match read {
                 Ok((note, text, mentions)) => {
                     notes.push(note);
