@@ -110,6 +110,7 @@ pub fn save(path: &Path, parts: &Parts) -> Result<()> {
         return write_whole(path, |file| file.write_all(&bytes).map_err(|cause| io_error("writing", path, cause)));
     }
     let made = !path.exists();
+    let _made = made.then(|| staging::Made::new(path));
     std::fs::create_dir_all(path).map_err(|cause| io_error("making the folder", path, cause))?;
     save_folder(path, parts).inspect_err(|_| {
         if made {

@@ -174,7 +174,7 @@ impl Read for StandardInput {
             if interrupt::check().is_err() {
                 return Err(io::Error::other(Stopped));
             }
-            match self.pieces.recv_timeout(Duration::from_millis(100)) {
+            match self.pieces.recv_timeout(Duration::from_millis(40)) {
                 Ok(piece) => {
                     self.piece = io::Cursor::new(piece?);
                     if self.piece.get_ref().is_empty() {

@@ -13,7 +13,7 @@ static HELD: AtomicUsize = AtomicUsize::new(0);
 /// How many parts of the work are not to be stopped.
 static FINISHING: AtomicUsize = AtomicUsize::new(0);
 /// How long work that is not held may take to stop by itself.
-const PATIENCE: Duration = Duration::from_millis(120);
+const PATIENCE: Duration = Duration::from_millis(170);
 /// The exit code of a command that the user has stopped.
 const STOPPED: i32 = 130;
 /// A signal so soon after the first is the same one: `timeout` and others send it to a process and to its group.

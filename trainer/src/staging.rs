@@ -18,6 +18,8 @@ const YOUNG: Duration = Duration::from_secs(60);
 
 /// What this process is writing.
 static LIVE: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+/// The folders that this process has made for what it is writing.
+static MADE: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 /// The folders that this process has swept.
 static SWEPT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
@@ -46,6 +48,25 @@ impl Claim {
 impl Drop for Claim {
     fn drop(&mut self) {
         LIVE.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.path);
+    }
+}
+
+/// Keeps the name of a folder that was made for what is being written, for [`remove_all`], until it is dropped: without a result the folder goes
+/// too, if it is empty.
+#[derive(Debug)]
+pub struct Made(PathBuf);
+
+impl Made {
+    /// Keeps a name.
+    pub fn new(folder: &Path) -> Self {
+        MADE.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.to_owned());
+        Self(folder.to_owned())
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        MADE.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.0);
     }
 }
 
@@ -82,6 +103,9 @@ pub fn folder_in(folder: &Path) -> std::io::Result<(TempDir, Claim)> {
 pub fn remove_all() {
     let live: Vec<PathBuf> = LIVE.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect();
     live.iter().for_each(|path| remove(path));
+    for folder in MADE.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        let _ = fs::remove_dir(folder);
+    }
 }
 
 fn remove(path: &Path) {

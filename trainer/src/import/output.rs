@@ -3,6 +3,7 @@
 
 use crate::files::{io_error, write_whole};
 use crate::outputs::{check_file, is_same};
+use crate::staging::{self, Claim, Made};
 use pel_shared::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -15,15 +16,15 @@ use tempfile::TempDir;
 pub struct Output {
     target: PathBuf,
     /// `Some` until it is committed or dropped.
-    staging: Option<TempDir>,
+    staging: Option<(TempDir, Claim)>,
     names: Vec<String>,
     /// The file that says what was done, such as `import.json`, and which files earlier runs wrote.
     record: &'static str,
     earlier: BTreeSet<String>,
     /// What the command reads, which is not written over.
     inputs: Vec<PathBuf>,
-    /// The target did not exist before.
-    made: bool,
+    /// If the target did not exist before.
+    made: Option<Made>,
 }
 
 impl Output {
@@ -37,10 +38,9 @@ impl Output {
         if inputs.iter().any(|input| is_same(input, target)) {
             return Err(Error::input(format!("{}: this folder is an input; choose another --out", target.display())));
         }
-        let made = !target.exists();
+        let made = (!target.exists()).then(|| Made::new(target));
         std::fs::create_dir_all(target).map_err(|cause| io_error("making the folder", target, cause))?;
-        let staging = tempfile::Builder::new().prefix(".pel-").suffix(".part").tempdir_in(target);
-        let staging = staging.map_err(|cause| io_error("writing into the folder", target, cause));
+        let staging = staging::folder_in(target).map_err(|cause| io_error("writing into the folder", target, cause));
         let earlier = files_of_earlier(&target.join(record));
         let (target, names) = (target.to_owned(), Vec::new());
         let mut output = Self { target, staging: None, names, record, earlier, inputs, made };
@@ -63,7 +63,7 @@ impl Output {
         }
         let staging =
             self.staging.as_ref().ok_or_else(|| Error::io(format!("writing {name}: the output is closed")))?;
-        write_whole(&staging.path().join(name), write)?;
+        write_whole(&staging.0.path().join(name), write)?;
         self.names.push(name.to_owned());
         Ok(())
     }
@@ -88,7 +88,9 @@ impl Output {
         self.write(record, |out| {
             out.write_all(text.as_bytes()).map_err(|cause| Error::io(format!("writing {record}")).caused_by(cause))
         })?;
-        let Some(staging) = self.staging.take() else { return Ok(()) };
+        let Some((staging, _claim)) = self.staging.take() else { return Ok(()) };
+        // What belongs together is moved together, also if the user asks to stop meanwhile.
+        let _finishing = crate::interrupt::finish();
         for name in &self.names {
             let to = self.target.join(name);
             let folder = to.parent().unwrap_or(&self.target);
@@ -134,7 +136,7 @@ impl Drop for Output {
         if let Some(staging) = self.staging.take() {
             // Nothing came of it: leave no trace. Neither removal can hurt if it fails; a folder is removed only if empty.
             drop(staging);
-            if self.made {
+            if self.made.is_some() {
                 let _ = std::fs::remove_dir(&self.target);
             }
         }
