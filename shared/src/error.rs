@@ -19,6 +19,8 @@ pub struct Error {
 /// Whose side an error is on; the command line turns it into an exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
+    /// Options that do not go together, such as an output that is also an input.
+    Usage,
     /// Text, spans, tables or corpora that the user gave.
     Input,
     /// A model, tokenizer, index or bundle that is damaged, of another version, or does not fit.
@@ -32,6 +34,11 @@ pub enum Kind {
 }
 
 impl Error {
+    /// An error about options that do not go together.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self::new(Kind::Usage, message)
+    }
+
     /// An error about what the user gave.
     pub fn input(message: impl Into<String>) -> Self {
         Self::new(Kind::Input, message)

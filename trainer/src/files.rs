@@ -1,12 +1,13 @@
-//! The edge to the file system: compressed input, lines with numbers, output written beside its target and then renamed.
+//! Input files: packed or not, as whole texts or as lines with numbers, none read beyond its bound ([`crate::limits`]).
 
 use crate::interrupt;
-use crate::outputs::behind_links;
+use crate::limits::{Bound, Bounded, overrun};
 use crate::text_encoding::{TextEncoding, open_text, read_text_in};
+pub use crate::writing::{open_own, print, write_jsonl, write_own, write_whole};
 use pel_shared::error::{Error, Result};
-use pel_shared::import;
+use pel_shared::import::{self, Longest};
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
@@ -15,6 +16,9 @@ use std::time::Duration;
 pub fn io_error(doing: &str, path: &Path, cause: io::Error) -> Error {
     if cause.get_ref().is_some_and(|inner| inner.is::<Stopped>()) {
         return Error::interrupted();
+    }
+    if let Some(overrun) = overrun(&cause) {
+        return overrun.error(path.display());
     }
     Error::io(format!("{doing} {}", path.display())).caused_by(cause)
 }
@@ -28,11 +32,25 @@ pub fn walk_error(folder: &Path, cause: walkdir::Error) -> Error {
     }
 }
 
-/// Opens a file, or standard input for `-`; gzip, bzip2, xz and zstd are unpacked on the way, whatever the name says.
+/// Opens a file to be imported, or standard input for `-`, as [`open_within`].
+///
+/// # Errors
+/// As [`open_within`].
+pub fn open(path: &Path) -> Result<Box<dyn BufRead>> {
+    open_within(path, Bound::Stream)
+}
+
+/// Opens a file, or standard input for `-`; gzip, bzip2, xz and zstd are unpacked on the way, whatever the name says. Reading it
+/// fails beyond the bound, and when the user asks to stop.
 ///
 /// # Errors
 /// If the file cannot be opened or its first bytes cannot be read.
-pub fn open(path: &Path) -> Result<Box<dyn BufRead>> {
+pub fn open_within(path: &Path, bound: Bound) -> Result<Box<dyn BufRead>> {
+    let reader = Bounded::new(Heard(unpacked(path)?), bound);
+    Ok(Box::new(BufReader::with_capacity(1 << 16, reader)))
+}
+
+fn unpacked(path: &Path) -> Result<Box<dyn Read>> {
     let raw: Box<dyn Read> = if path.as_os_str() == "-" {
         Box::new(StandardInput::new())
     } else {
@@ -53,11 +71,11 @@ pub fn open(path: &Path) -> Result<Box<dyn BufRead>> {
     let is_text = head.starts_with(b"BZ") && !is_bzip2(&head);
     let whole = Box::new(io::Cursor::new(head).chain(raw));
     if is_text {
-        return Ok(Box::new(BufReader::with_capacity(1 << 16, whole)));
+        return Ok(whole);
     }
     let (reader, _) = niffler::get_reader(whole)
         .map_err(|cause| Error::io(format!("reading {}", path.display())).caused_by(cause))?;
-    Ok(Box::new(BufReader::with_capacity(1 << 16, reader)))
+    Ok(reader)
 }
 
 /// Whether a file begins as bzip2 does: its version and block size, then the mark of a block or of the end.
@@ -78,67 +96,60 @@ pub fn read_text(path: &Path) -> Result<String> {
     read_text_in(path, &TextEncoding::default())
 }
 
+/// Calls `each` with every line of a file whose records are held in memory, as [`for_each_line_within`].
+///
+/// # Errors
+/// As [`for_each_line_within`].
+pub fn for_each_line(path: &Path, each: impl FnMut(usize, &str) -> Result<()>) -> Result<()> {
+    for_each_line_within(path, Bound::Records, each)
+}
+
 /// Calls `each` with every line and its number, as [`pel_shared::import::for_each_line`].
 ///
 /// # Errors
-/// What reading or `each` gives, with the file and the line named; the interruption of the user.
-pub fn for_each_line(path: &Path, each: impl FnMut(usize, &str) -> Result<()>) -> Result<()> {
-    for_each_line_in(path, &TextEncoding::default(), each)
+/// What reading or `each` gives, with the file and the line named; more bytes than the bound in all, or than [`Bound::Record`] in one
+/// line; the interruption of the user.
+pub fn for_each_line_within(path: &Path, bound: Bound, each: impl FnMut(usize, &str) -> Result<()>) -> Result<()> {
+    for_each_line_in(path, &TextEncoding::default(), bound, each)
 }
 
-/// As [`for_each_line`], of a text in another encoding.
+/// As [`for_each_line_within`], of a text in another encoding.
 ///
 /// # Errors
-/// As [`for_each_line`]; if the text is not in the encoding.
+/// As [`for_each_line_within`]; if the text is not in the encoding.
 pub fn for_each_line_in(
     path: &Path,
     encoding: &TextEncoding,
+    bound: Bound,
     each: impl FnMut(usize, &str) -> Result<()>,
 ) -> Result<()> {
     let name = path.display().to_string();
-    let read = import::for_each_line(&name, &mut open_text(path, encoding)?, &mut interrupt::check, each);
-    // A user who has ended the waiting for standard input has not met an error of reading.
-    read.map_err(|error| interrupt::check().err().unwrap_or(error))
+    let bytes = usize::try_from(Bound::Record.bytes()).unwrap_or(usize::MAX);
+    let longest = Longest { bytes, remedy: "; --max-input SIZE raises the limit" };
+    let mut reader = open_text(path, encoding, bound)?;
+    let read = import::for_each_line_within(&name, &mut reader, longest, &mut interrupt::check, each);
+    read.map_err(|error| reading_error(path, error))
 }
 
-/// Writes a file whole or not at all: into a temporary file beside it, flushed to the disk, then renamed. Of a link, the file
-/// that it leads to is written; a pipe or a device is written to as it is.
-///
-/// # Errors
-/// If the folder cannot be made, the file is there and may not be written, or writing, flushing or renaming fails; the old file,
-/// if any, is then untouched.
-pub fn write_whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
-    let path = &behind_links(path);
-    if let Ok(there) = std::fs::metadata(path) {
-        if there.is_dir() {
-            return Err(Error::io(format!("writing {}: expected a file, found a folder", path.display())));
-        }
-        if there.permissions().readonly() {
-            return Err(Error::io(format!("writing {}: the file may only be read", path.display())));
-        }
-        if !there.is_file() {
-            return write_into(path, write);
-        }
+/// What an error of a reader of records means: a user who has ended the waiting for standard input has not met an error of reading, and
+/// a file that is too large is not one that cannot be read.
+pub fn reading_error(path: &Path, error: Error) -> Error {
+    match overrun(&error) {
+        Some(overrun) => overrun.error(path.display()),
+        None => interrupt::check().err().unwrap_or(error),
     }
-    let folder = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    std::fs::create_dir_all(folder).map_err(|cause| io_error("making the folder", folder, cause))?;
-    let failed = |cause| io_error("writing", path, cause);
-    let mut beside = tempfile::Builder::new();
-    beside.prefix(".pel-").suffix(".part");
-    // Temporary files are private by default; a result is as readable as any other file of its owner.
-    #[cfg(unix)]
-    beside.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let beside = beside.tempfile_in(folder).map_err(failed)?;
-    let mut buffered = BufWriter::with_capacity(1 << 16, beside);
-    write(&mut buffered)?;
-    let beside = buffered.into_inner().map_err(|error| failed(error.into_error()))?;
-    beside.as_file().sync_all().map_err(failed)?;
-    interrupt::check()?;
-    beside.persist(path).map_err(|error| failed(error.error))?;
-    Ok(())
+}
+
+/// A reader that fails when the user asks to stop.
+struct Heard<R>(R);
+
+impl<R: Read> Read for Heard<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if interrupt::is_asked() {
+            return Err(io::Error::other(Stopped));
+        }
+        self.0.read(into)
+    }
 }
 
 /// Standard input that is read by a thread of its own, so that Ctrl-C ends the waiting for it.
@@ -149,7 +160,7 @@ struct StandardInput {
 
 /// The user has ended the waiting.
 #[derive(Debug)]
-struct Stopped;
+pub(crate) struct Stopped;
 
 impl std::fmt::Display for Stopped {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -186,7 +197,7 @@ impl Read for StandardInput {
             if interrupt::check().is_err() {
                 return Err(io::Error::other(Stopped));
             }
-            match self.pieces.recv_timeout(Duration::from_millis(100)) {
+            match self.pieces.recv_timeout(Duration::from_millis(40)) {
                 Ok(piece) => {
                     self.piece = io::Cursor::new(piece?);
                     if self.piece.get_ref().is_empty() {
@@ -200,40 +211,6 @@ impl Read for StandardInput {
         }
         self.piece.read(into)
     }
-}
-
-/// Writes into what is no regular file, and so can be neither written beside nor replaced.
-fn write_into(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
-    let failed = |cause| io_error("writing", path, cause);
-    let mut file = BufWriter::new(std::fs::OpenOptions::new().write(true).open(path).map_err(failed)?);
-    write(&mut file)?;
-    file.flush().map_err(failed)
-}
-
-/// Prints to standard output what is clean already ([`pel_shared::clean`]); a reader that has gone away (`| head`) ends the command quietly.
-///
-/// # Errors
-/// If it cannot be written, as on a full disk.
-pub fn print(text: &str) -> Result<()> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(cause) if cause.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
-        other => other.map_err(|cause| Error::io("writing to standard output").caused_by(cause)),
-    }
-}
-
-/// Writes one JSON value a line, whole or not at all.
-///
-/// # Errors
-/// As [`write_whole`].
-pub fn write_jsonl<T: serde::Serialize>(path: &Path, rows: impl IntoIterator<Item = T>) -> Result<()> {
-    write_whole(path, |file| {
-        for row in rows {
-            let line = serde_json::to_string(&row).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
-            writeln!(file, "{line}").map_err(|cause| io_error("writing", path, cause))?;
-        }
-        Ok(())
-    })
 }
 
 #[cfg(test)]
@@ -250,24 +227,10 @@ mod tests {
         }
         for content in ["", "fever"] {
             let mut packer = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::best());
-            packer.write_all(content.as_bytes()).expect("packed");
+            std::io::Write::write_all(&mut packer, content.as_bytes()).expect("packed");
             std::fs::write(&path, packer.finish().expect("packed")).expect("written");
             assert_eq!(read_text(&path).expect("unpacked"), content);
         }
-    }
-
-    #[test]
-    fn a_failed_write_leaves_the_old_file_and_nothing_else() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("out.txt");
-        std::fs::write(&path, "old").expect("written");
-        let result = write_whole(&path, |file| {
-            file.write_all(b"half").expect("buffered");
-            Err(Error::io("disk full"))
-        });
-        assert!(result.is_err());
-        assert_eq!(std::fs::read_to_string(&path).expect("read"), "old");
-        assert_eq!(std::fs::read_dir(folder.path()).expect("listed").count(), 1);
     }
 
     #[test]

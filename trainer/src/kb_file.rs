@@ -2,6 +2,7 @@
 
 use crate::files::for_each_line_in;
 use crate::import::commit::check_whole;
+use crate::limits::Bound;
 use crate::text_encoding::{TextEncoding, open_text};
 use pel_shared::clean;
 use pel_shared::error::{Context, Error, Result};
@@ -9,7 +10,7 @@ use pel_shared::import::formats::{self, Format};
 use pel_shared::import::records::record;
 use pel_shared::kb::{Concept, KnowledgeBase};
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A knowledge base and what identifies it.
 #[derive(Debug)]
@@ -37,7 +38,7 @@ pub fn read_in(path: &Path, encoding: &TextEncoding) -> Result<KbFile> {
     path.parent().map_or(Ok(()), check_whole)?;
     let mut kb = KnowledgeBase::new();
     let mut hash = blake3::Hasher::new();
-    let read = for_each_line_in(path, encoding, |_, line| {
+    let read = for_each_line_in(path, encoding, Bound::Records, |_, line| {
         if line.trim().is_empty() {
             return Ok(());
         }
@@ -66,7 +67,7 @@ fn other_form(path: &Path, encoding: &TextEncoding) -> Option<&'static str> {
         return None;
     }
     let mut head = Vec::new();
-    open_text(path, encoding).ok()?.take(formats::HEAD as u64).read_to_end(&mut head).ok()?;
+    open_text(path, encoding, Bound::Records).ok()?.take(formats::HEAD as u64).read_to_end(&mut head).ok()?;
     let columns = |head: &[u8]| {
         head.split(|byte| *byte == b'\n').next().is_some_and(|line| line.contains(&b',') || line.contains(&b'\t'))
     };
@@ -80,6 +81,11 @@ fn other_form(path: &Path, encoding: &TextEncoding) -> Option<&'static str> {
     }
 }
 
+/// The licence file of a concept table, which lies beside it.
+pub fn licence_file(beside: &Path) -> PathBuf {
+    beside.with_file_name(pel_shared::bundle::names::LICENCES)
+}
+
 /// The lines `source: licence` of a licence file beside a concept table (`LICENSES.md`), and the file itself.
 ///
 /// Rows of its first table are read: `| source | ... | licence | ...`.
@@ -87,7 +93,7 @@ fn other_form(path: &Path, encoding: &TextEncoding) -> Option<&'static str> {
 /// # Errors
 /// If it is there and cannot be read.
 pub fn licences(beside: &Path) -> Result<Option<(Vec<String>, String)>> {
-    let path = beside.with_file_name(pel_shared::bundle::names::LICENCES);
+    let path = licence_file(beside);
     if !path.is_file() {
         return Ok(None);
     }

@@ -5,7 +5,7 @@ use pel_shared::clean::{escaped, is_control};
 use pel_shared::error::{Error, Kind};
 use pel_trainer::device::{DeviceArgs, Work};
 use pel_trainer::train::model::open_ranker;
-use pel_trainer::{commands, evaluate, interrupt};
+use pel_trainer::{commands, environment, evaluate, interrupt, limits, signals};
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
@@ -22,9 +22,11 @@ struct Cli {
     /// Print results as JSON, for programs
     #[arg(long, global = true, help_heading = "For every command")]
     json: bool,
+    #[arg(long, global = true, help_heading = "For every command", value_name = "SIZE", help = limits::HELP, hide_short_help = true)]
+    max_input: Option<limits::Size>,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 done; 2 wrong options; 3 something in your input; 4 a bundle, model or index is \
+const EXIT_CODES: &str = "Exit codes: 0 done; 2 wrong options, such as an output that is also an input; 3 something in your input; 4 a bundle, model or index is \
     damaged or does not fit; 5 a device failed; 6 a file cannot be read or written; 70 a fault in pel; 130 stopped by you.";
 
 #[derive(Subcommand)]
@@ -52,6 +54,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    environment::prepare();
     let cli = Cli::try_parse().unwrap_or_else(|error| refuse(&error));
     std::panic::set_hook(Box::new(|_| ()));
     let outcome = std::panic::catch_unwind(|| run(&cli));
@@ -101,6 +104,10 @@ fn refuse(error: &clap::Error) -> ! {
 
 fn run(cli: &Cli) -> anyhow::Result<()> {
     interrupt::listen()?;
+    signals::turn_into_errors()?;
+    if let Some(size) = cli.max_input {
+        limits::raise(size);
+    }
     let (device, json) = (&cli.device, cli.json);
     match &cli.command {
         Command::Link(args) => commands::link::run(args, device, json)?,
@@ -131,6 +138,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
 
 fn exit_code(kind: Kind) -> u8 {
     match kind {
+        Kind::Usage => 2,
         Kind::Input => 3,
         Kind::Artifact => 4,
         Kind::Device => 5,

@@ -1,26 +1,23 @@
-//! What a command may write over: never its own input, never a folder of somebody else's.
+//! What a command may write: never over its own input, never into a folder of somebody else's.
 
-use crate::files::io_error;
+mod guard;
+mod identity;
+
+pub use guard::{Inputs, Writes};
+pub use identity::{behind_links, is_same};
+
+use crate::files::{io_error, walk_error};
+use crate::staging::is_staged;
 use pel_shared::error::{Error, Result};
 use std::path::{Path, PathBuf};
 
-/// Refuses a file to be written that is a folder, or an input of the same command. To be asked before the work begins.
+/// Refuses a file to be written that is a folder, or one of some inputs. Commands ask [`Inputs::check`] once; this is for files whose
+/// names are known only when they are written.
 ///
 /// # Errors
 /// If it is one; the inputs' own errors are left to those who read them.
 pub fn check_file<'a>(out: &Path, inputs: impl IntoIterator<Item = &'a Path>) -> Result<()> {
-    if out.is_dir() {
-        return Err(Error::input(format!("{}: expected a file to write, found a folder", out.display())));
-    }
-    match inputs.into_iter().any(|input| is_same(out, input)) {
-        true => Err(is_input(out)),
-        false => Ok(()),
-    }
-}
-
-/// The error of an output that is an input.
-pub fn is_input(out: &Path) -> Error {
-    Error::input(format!("{}: this is an input; choose another place to write to", out.display()))
+    Inputs::new().files(inputs).check([Writes::File(out)])
 }
 
 /// Refuses a folder to be written whole that already holds something.
@@ -34,28 +31,13 @@ pub fn check_new_folder(out: &Path) -> Result<()> {
     if out.exists() && !out.is_dir() {
         return Err(Error::input(format!("{}: expected a folder to write into, found a file", out.display())));
     }
-    match entries(out)?.first() {
+    // What a killed run of ours has left is swept before the folder is written into.
+    match entries(out)?.iter().find(|name| !is_staged(name)) {
         Some(found) => Err(Error::input(format!(
             "{}: expected a new or empty folder to write into, found {found} in it",
             out.display()
         ))),
         None => Ok(()),
-    }
-}
-
-/// Whether two paths mean one file or folder that is there.
-pub fn is_same(one: &Path, other: &Path) -> bool {
-    one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
-}
-
-/// The file or folder that a path means: behind links, also behind one that leads nowhere yet.
-pub fn behind_links(path: &Path) -> PathBuf {
-    if let Ok(real) = path.canonicalize() {
-        return real;
-    }
-    match std::fs::read_link(path) {
-        Ok(to) => path.parent().unwrap_or(Path::new("")).join(to),
-        Err(_) => path.to_owned(),
     }
 }
 
@@ -84,8 +66,12 @@ pub fn files_of(input: &Path) -> Result<Vec<PathBuf>> {
         return Ok(vec![input.to_owned()]);
     }
     let mut files = Vec::new();
-    for name in entries(input)? {
-        files.extend(files_of(&input.join(name))?);
+    // A link that leads back into its own folder is an error, not an endless walk.
+    for entry in walkdir::WalkDir::new(input).follow_links(true).sort_by_file_name() {
+        let entry = entry.map_err(|cause| walk_error(input, cause))?;
+        if !entry.file_type().is_dir() {
+            files.push(entry.into_path());
+        }
     }
     Ok(files)
 }
@@ -93,22 +79,6 @@ pub fn files_of(input: &Path) -> Result<Vec<PathBuf>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_input_is_no_output_under_any_name() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let (input, other) = (folder.path().join("note.txt"), folder.path().join("other.txt"));
-        std::fs::write(&input, "fever").expect("written");
-        let inside = folder.path().join("in");
-        std::fs::create_dir(&inside).expect("made");
-        let refused = |out: &Path| check_file(out, [input.as_path()]).err().map(|error| error.to_string());
-        assert_eq!(refused(&other), None);
-        for same in [input.clone(), inside.join("../note.txt")] {
-            assert!(refused(&same).is_some_and(|why| why.contains("this is an input")), "{same:?}");
-        }
-        assert!(refused(&inside).is_some_and(|why| why.contains("found a folder")));
-        assert!(refused(Path::new("nowhere/note.txt")).is_none());
-    }
 
     #[test]
     fn a_folder_to_be_written_whole_is_new_or_empty() {

@@ -1,6 +1,7 @@
 //! Spans that a user brings: BRAT standoff or JSONL, in their own units.
 
 use crate::files::for_each_line_in;
+use crate::limits::Bound;
 use crate::text_encoding::TextEncoding;
 use pel_shared::clean::breaks_line;
 use pel_shared::detect::{Detected, Origin};
@@ -81,7 +82,7 @@ pub fn read(path: &Path, encoding: &TextEncoding, text: &str) -> Result<Spans> {
     let brat = is_brat(path);
     let mut spans = Spans::default();
     let mut seen: HashMap<Vec<Span>, Vec<String>> = HashMap::new();
-    for_each_line_in(path, encoding, |number, line| {
+    for_each_line_in(path, encoding, Bound::Spans, |number, line| {
         let Some(row) = (if brat { brat_row(line)? } else { json_row(line)? }) else { return Ok(()) };
         let pieces = pieces(&row, text, &offsets)?;
         let place = || format!("{}: line {number}", path.display());

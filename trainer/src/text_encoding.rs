@@ -3,7 +3,8 @@
 //! A byte order mark says the encoding, so it is followed. Without one a text is UTF-8, and what is not is refused with the byte
 //! and what to do. Another encoding is read only if the user names it.
 
-use crate::files::{io_error, open};
+use crate::files::{io_error, open_within};
+use crate::limits::Bound;
 use clap::Args;
 use encoding_rs::{Decoder, DecoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use pel_shared::error::{Error, Result};
@@ -53,12 +54,13 @@ impl EncodingArgs {
 }
 
 /// Opens a text as UTF-8, whatever encoding it is in, and packed or not. Bytes of a text that should be UTF-8 come as they are.
+/// Reading it fails beyond the bound.
 ///
 /// # Errors
-/// As [`open`]; if the file is no text, looks like UTF-16 without its mark, or is valid in none of several encodings. Reading fails
+/// As [`open_within`]; if the file is no text, looks like UTF-16 without its mark, or is valid in none of several encodings. Reading fails
 /// where the text is not in the encoding that was named.
-pub fn open_text(path: &Path, encoding: &TextEncoding) -> Result<Box<dyn BufRead>> {
-    let raw = open(path)?;
+pub fn open_text(path: &Path, encoding: &TextEncoding, bound: Bound) -> Result<Box<dyn BufRead>> {
+    let raw = open_within(path, bound)?;
     let [_, _, ..] = encoding.0[..] else { return decoded(path, raw, encoding) };
     if path.as_os_str() == "-" {
         return Err(Error::input(
@@ -66,8 +68,8 @@ pub fn open_text(path: &Path, encoding: &TextEncoding) -> Result<Box<dyn BufRead
         ));
     }
     for one in &encoding.0 {
-        if is_valid(path, one)? {
-            return decoded(path, open(path)?, &TextEncoding(vec![one]));
+        if is_valid(path, one, bound)? {
+            return decoded(path, open_within(path, bound)?, &TextEncoding(vec![one]));
         }
     }
     let names: Vec<&str> = encoding.0.iter().map(|one| one.name()).collect();
@@ -78,12 +80,12 @@ pub fn open_text(path: &Path, encoding: &TextEncoding) -> Result<Box<dyn BufRead
     )))
 }
 
-/// The whole of a text.
+/// The whole of a text, which may have as many bytes as [`Bound::Text`] allows.
 ///
 /// # Errors
 /// As [`open_text`]; if the text is not in its encoding.
 pub fn read_text_in(path: &Path, encoding: &TextEncoding) -> Result<String> {
-    whole(path, open_text(path, encoding)?)
+    whole(path, open_text(path, encoding, Bound::Text)?)
 }
 
 /// The whole of a text that is open and should be UTF-8.
@@ -184,8 +186,8 @@ fn unmarked_utf16(head: &[u8]) -> Option<&'static Encoding> {
 }
 
 /// Whether a file is valid in an encoding from its beginning to its end; its byte order mark decides before.
-fn is_valid(path: &Path, encoding: &'static Encoding) -> Result<bool> {
-    let mut raw = open(path)?;
+fn is_valid(path: &Path, encoding: &'static Encoding, bound: Bound) -> Result<bool> {
+    let mut raw = open_within(path, bound)?;
     let mut head = Vec::new();
     raw.by_ref().take(HEAD).read_to_end(&mut head).map_err(|cause| read_error(path, cause))?;
     if let Some((marked, _)) = Encoding::for_bom(&head) {

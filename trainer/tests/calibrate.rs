@@ -185,7 +185,7 @@ fn a_threshold_is_taken_over_with_its_curve_by_a_bundle_of_the_same_views() {
         ("calibrate @templates --from @bundle", 3, "its views or scores are not those of"),
         ("calibrate @other --from @bundle --corpus @", 2, "cannot be used with"),
         ("calibrate @other --from @nothing", 4, "expected a bundle"),
-        ("index --encoder @bundle --kb @kb.jsonl --device cpu --out @bundle", 3, "this is an input"),
+        ("index --encoder @bundle --kb @kb.jsonl --device cpu --out @bundle", 2, "this is an input"),
     ]);
     assert_eq!(nil("templates"), before);
     // Another encoder's scores mean something else.

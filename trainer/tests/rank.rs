@@ -219,7 +219,7 @@ fn candidates_are_found_ranked_taught_and_linked() {
         ),
         (
             "evaluate --bundle @bundle --corpus @ --split dev --train-split none --device cpu --out @kb.jsonl",
-            3,
+            2,
             "this is an input",
         ),
     ]);
@@ -233,7 +233,7 @@ fn candidates_are_found_ranked_taught_and_linked() {
             "expected the model of `pel train --stage rank`",
         ),
         ("candidates --run @rank --corpus @ --split dev --device cpu --out @x", 3, "found a ranker's"),
-        ("candidates --run @run --corpus @ --split dev --device cpu --out @kb.jsonl", 3, "this is an input"),
+        ("candidates --run @run --corpus @ --split dev --device cpu --out @kb.jsonl", 2, "this is an input"),
         ("index --encoder @rank/model --kb @kb.jsonl --device cpu --out @never", 3, "found a ranker"),
         ("candidates --corpus @ --split dev --out @x", 3, "expected a retriever"),
         (

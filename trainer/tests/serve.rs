@@ -3,6 +3,8 @@
 #[path = "serve/client.rs"]
 mod client;
 mod common;
+#[path = "serve/crowd.rs"]
+mod crowd;
 #[path = "serve/http.rs"]
 mod http;
 

@@ -24,7 +24,7 @@ impl Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let code = match error.kind() {
-            Kind::Input | Kind::Io => "input",
+            Kind::Usage | Kind::Input | Kind::Io => "input",
             Kind::Artifact => "bundle",
             Kind::Device => "device",
             Kind::Interrupted => "cancelled",

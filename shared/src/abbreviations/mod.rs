@@ -16,6 +16,7 @@ use fit::{Strictness, fitting};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 use words::{is_function_word, is_ordinary, is_pointer, is_pronounceable, is_roman};
 
 /// Characters of a short form in brackets.
@@ -256,16 +257,23 @@ impl<'a> Abbreviations<'a> {
 }
 
 /// Reads mentions of one text after another, their short forms written out if that is wanted.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Reader<'a> {
     expand: bool,
-    last: Option<Abbreviations<'a>>,
+    last: Option<Arc<Abbreviations<'a>>>,
 }
 
 impl<'a> Reader<'a> {
     /// A reader that writes short forms out, or does not.
     pub fn new(expand: bool) -> Self {
         Self { expand, last: None }
+    }
+
+    /// Reads the definitions of a text now, so that copies of the reader share them.
+    pub fn begin(&mut self, text: &'a str) {
+        if self.expand {
+            self.last = Some(Arc::new(Abbreviations::of(text)));
+        }
     }
 
     /// The mention at a span. A text is looked through once if all its mentions are read in turn.
@@ -284,7 +292,7 @@ impl<'a> Reader<'a> {
         let mut mention = Mention::cut_pieces(text, pieces)?;
         if self.expand {
             let found = self.last.take().filter(|last| std::ptr::eq(last.text, text));
-            let found = found.unwrap_or_else(|| Abbreviations::of(text));
+            let found = found.unwrap_or_else(|| Arc::new(Abbreviations::of(text)));
             let read: Vec<Option<String>> = pieces.iter().map(|piece| found.expand(*piece)).collect();
             if read.iter().any(Option::is_some) {
                 let words = read.iter().zip(pieces);

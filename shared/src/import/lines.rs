@@ -4,8 +4,20 @@ use super::{not_utf8, read_error};
 use crate::error::{Context, Error, Result};
 use std::io::{self, BufRead, Chain, Cursor, ErrorKind, Read};
 
-/// The longest line that is read as a record, in bytes.
-pub const LONGEST_LINE: usize = 64 << 20;
+/// How long a line may be that is read as a record.
+#[derive(Clone, Copy, Debug)]
+pub struct Longest<'a> {
+    /// Its bytes without the line end.
+    pub bytes: usize,
+    /// What whoever has a longer one can do, if anything, as the end of a sentence: `; --more raises the limit`.
+    pub remedy: &'a str,
+}
+
+impl Default for Longest<'_> {
+    fn default() -> Self {
+        Self { bytes: 64 << 20, remedy: "" }
+    }
+}
 
 /// How much of a text tells how its lines end, in bytes.
 const HEAD: u64 = 64 << 10;
@@ -19,15 +31,15 @@ pub(super) struct Lines<'a> {
     /// The last line ended with CR, so that an LF here is the second half of its end.
     after_cr: bool,
     number: usize,
-    longest: usize,
+    longest: Longest<'a>,
 }
 
 impl<'a> Lines<'a> {
-    /// The lines of a reader, none longer than so many bytes.
+    /// The lines of a reader, none longer than the bound.
     ///
     /// # Errors
     /// If its beginning cannot be read.
-    pub fn new(name: &'a str, reader: &'a mut dyn BufRead, longest: usize) -> Result<Self> {
+    pub fn new(name: &'a str, reader: &'a mut dyn BufRead, longest: Longest<'a>) -> Result<Self> {
         let mut head = Vec::new();
         (&mut *reader).take(HEAD).read_to_end(&mut head).map_err(|cause| read_error(name, cause))?;
         let by_cr = head.contains(&b'\r') && !head.contains(&b'\n');
@@ -46,9 +58,12 @@ impl<'a> Lines<'a> {
             return Ok(false);
         }
         self.number += 1;
-        if line.len() > self.longest {
-            let (name, number, most) = (self.name, self.number, self.longest >> 20);
-            return Err(Error::input(format!("{name}: line {number} is longer than {most} MiB")));
+        let Longest { bytes, remedy } = self.longest;
+        if line.len() > bytes {
+            let (name, number) = (self.name, self.number);
+            return Err(Error::input(format!(
+                "{name}: line {number}: expected at most {bytes} bytes in one line, found more{remedy}"
+            )));
         }
         if self.number == 1 && line.starts_with("\u{feff}".as_bytes()) {
             line.drain(..3);
@@ -63,13 +78,13 @@ impl<'a> Lines<'a> {
 
     fn to_lf(&mut self, line: &mut Vec<u8>) -> io::Result<bool> {
         // One byte more than allowed shows that the line is too long; two are its end.
-        let read = (&mut self.reader).take(self.longest as u64 + 3).read_until(b'\n', line)?;
+        let read = (&mut self.reader).take((self.longest.bytes as u64).saturating_add(3)).read_until(b'\n', line)?;
         if line.last() == Some(&b'\n') {
             line.pop();
             if line.last() == Some(&b'\r') {
                 line.pop();
             }
-        } else if line.len() <= self.longest + 1 && line.last() == Some(&b'\r') {
+        } else if line.len() <= self.longest.bytes.saturating_add(1) && line.last() == Some(&b'\r') {
             line.pop();
         }
         Ok(read > 0)
@@ -77,7 +92,7 @@ impl<'a> Lines<'a> {
 
     fn to_cr(&mut self, line: &mut Vec<u8>) -> io::Result<bool> {
         let mut any = false;
-        while line.len() <= self.longest {
+        while line.len() <= self.longest.bytes {
             let bytes = match self.reader.fill_buf() {
                 Err(cause) if cause.kind() == ErrorKind::Interrupted => continue,
                 other => other?,
@@ -110,15 +125,29 @@ impl<'a> Lines<'a> {
 /// Lines end with LF, CRLF, or CR alone in a text that begins without any LF. A byte order mark is dropped.
 ///
 /// # Errors
-/// What reading, `tick` or `each` gives, with the name and the line; a line of more than [`LONGEST_LINE`] bytes.
+/// What reading, `tick` or `each` gives, with the name and the line; a line that is longer than [`Longest::default`].
 pub fn for_each_line(
     name: &str,
     reader: &mut dyn BufRead,
     tick: &mut dyn FnMut() -> Result<()>,
+    each: impl FnMut(usize, &str) -> Result<()>,
+) -> Result<()> {
+    for_each_line_within(name, reader, Longest::default(), tick, each)
+}
+
+/// As [`for_each_line`], with another bound on the bytes of a line.
+///
+/// # Errors
+/// As [`for_each_line`].
+pub fn for_each_line_within(
+    name: &str,
+    reader: &mut dyn BufRead,
+    longest: Longest<'_>,
+    tick: &mut dyn FnMut() -> Result<()>,
     mut each: impl FnMut(usize, &str) -> Result<()>,
 ) -> Result<()> {
     tick()?;
-    let (mut lines, mut buffer) = (Lines::new(name, reader, LONGEST_LINE)?, Vec::new());
+    let (mut lines, mut buffer) = (Lines::new(name, reader, longest)?, Vec::new());
     while lines.next(&mut buffer)? {
         let number = lines.number();
         let line = std::str::from_utf8(&buffer).map_err(|error| {
@@ -135,6 +164,10 @@ pub fn for_each_line(
 mod tests {
     use super::*;
     use std::io::BufReader;
+
+    fn longest(bytes: usize) -> Longest<'static> {
+        Longest { bytes, remedy: "; split it" }
+    }
 
     fn lines_of(text: &str, capacity: usize) -> Vec<(usize, String)> {
         let mut lines = Vec::new();
@@ -181,14 +214,14 @@ mod tests {
     fn a_long_line_is_refused_with_its_number() {
         for text in ["ab\nabcd\n", "ab\rabcd\r", "ab\r\nabcd", "ab\nabcd\r\n"] {
             let mut reader = text.as_bytes();
-            let mut lines = Lines::new("a.txt", &mut reader, 3).expect("readable");
+            let mut lines = Lines::new("a.txt", &mut reader, longest(3)).expect("readable");
             let mut line = Vec::new();
             assert!(lines.next(&mut line).expect("short") && line == b"ab", "{text:?}");
             let said = lines.next(&mut line).expect_err("long").to_string();
-            assert!(said.starts_with("a.txt: line 2 is longer than"), "{said}");
+            assert_eq!(said, "a.txt: line 2: expected at most 3 bytes in one line, found more; split it");
         }
         let mut reader = &b"abc\r\nabc"[..];
-        let mut lines = Lines::new("a.txt", &mut reader, 3).expect("readable");
+        let mut lines = Lines::new("a.txt", &mut reader, longest(3)).expect("readable");
         let mut line = Vec::new();
         assert!(lines.next(&mut line).expect("short") && line == b"abc");
         assert!(lines.next(&mut line).expect("short") && line == b"abc");
@@ -202,5 +235,22 @@ mod tests {
             for_each_line("a.txt", &mut reader, &mut || Ok(()), |_, _| Ok(())).expect_err("no UTF-8").to_string();
         assert!(said.contains("a.txt: line 2: expected UTF-8, found the byte 0xE8 at byte 2 of the line"), "{said}");
         assert!(said.contains("--encoding"), "{said}");
+    }
+
+    #[test]
+    fn a_line_is_read_up_to_its_bound() {
+        let read = |bytes: usize| {
+            let mut seen = Vec::new();
+            let text = &mut &b"one\nthree\n"[..];
+            let done = for_each_line_within("a.txt", text, longest(bytes), &mut || Ok(()), |_, line| {
+                seen.push(line.to_owned());
+                Ok(())
+            });
+            (seen, done.err().map(|error| error.to_string()))
+        };
+        assert_eq!(read(5), (vec!["one".to_owned(), "three".to_owned()], None));
+        let said = "a.txt: line 2: expected at most 4 bytes in one line, found more; split it".to_owned();
+        assert_eq!(read(4), (vec!["one".to_owned()], Some(said)));
+        assert_eq!(read(usize::MAX).1, None);
     }
 }

@@ -15,7 +15,7 @@ pub mod records;
 pub mod report;
 pub mod rows;
 
-pub use lines::{LONGEST_LINE, for_each_line};
+pub use lines::{Longest, for_each_line, for_each_line_within};
 
 use crate::error::{Error, Result};
 use std::io::BufRead;

@@ -7,7 +7,7 @@ use super::obo_synonyms::{Synonym, SynonymTypes};
 use super::obo_syntax::{identifier, plain, quoted_line, tag_and_value, unquoted_line};
 use super::obo_types::types_of;
 use super::report::Report;
-use super::{Input, LONGEST_LINE};
+use super::{Input, Longest};
 use crate::error::{Error, Result};
 use crate::kb::Concept;
 use std::collections::HashMap;
@@ -233,8 +233,9 @@ fn read_file(mut input: Input<'_>, choice: &SynonymChoice, terms: &mut Vec<Term>
             }
             None => (number, bare.to_owned()),
         };
-        if whole.len() > LONGEST_LINE {
-            return Err(Error::input(format!("with its continuations it is longer than {} MiB", LONGEST_LINE >> 20)));
+        let most = Longest::default().bytes;
+        if whole.len() > most {
+            return Err(Error::input(format!("expected at most {most} bytes with its continuations, found more")));
         }
         // An even number of backslashes is so many letters.
         let slashes = whole.len() - whole.trim_end_matches('\\').len();

@@ -4,7 +4,7 @@
 //! behind it, and a field may grow until memory ends. Here a quote that is not closed where it should be is an error with
 //! its line, and a row has a limit.
 
-use super::lines::Lines;
+use super::lines::{Lines, Longest};
 use crate::error::{Error, Result};
 use std::io::BufRead;
 
@@ -117,7 +117,7 @@ impl<'a> Rows<'a> {
     /// # Errors
     /// If its beginning cannot be read.
     pub fn new(name: &'a str, reader: &'a mut dyn BufRead, longest: usize) -> Result<Self> {
-        let lines = Lines::new(name, reader, longest)?;
+        let lines = Lines::new(name, reader, Longest { bytes: longest, remedy: " (see --max-row)" })?;
         let (delimiter, quoting) = (b',', Quoting::Csv);
         Ok(Self { name, lines, longest, delimiter, quoting, line: Vec::new(), peeked: false })
     }

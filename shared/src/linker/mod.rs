@@ -23,6 +23,7 @@ pub use prepared::{Part, Prepared};
 pub use queries::Queries;
 pub use rerank::Pairs;
 
+use crate::abbreviations::Reader;
 use crate::bundle::{Bundle, View};
 use crate::detect::{DetectOptions, Detected, Origin};
 use crate::encoder::Encoder;
@@ -198,9 +199,26 @@ impl Linker {
     /// # Errors
     /// If a span cannot be cut out of the text.
     pub fn prepare(&self, text: &str, mentions: Vec<Detected>) -> Result<Prepared> {
+        self.prepare_with(&mut self.reader(), text, mentions)
+    }
+
+    /// What reads the mentions of texts.
+    pub fn reader<'t>(&self) -> Reader<'t> {
+        self.bundle.manifest.view.reader()
+    }
+
+    /// As [`Linker::prepare`], for some of a text's mentions: the reader keeps what it knows of the text for the next ones.
+    ///
+    /// # Errors
+    /// As [`Linker::prepare`].
+    pub fn prepare_with<'t>(
+        &self,
+        reader: &mut Reader<'t>,
+        text: &'t str,
+        mentions: Vec<Detected>,
+    ) -> Result<Prepared> {
         let view = &self.bundle.manifest.view;
         let (mut numbered, mut prepared) = (Numbered::default(), Vec::with_capacity(mentions.len()));
-        let mut reader = view.reader();
         for detected in mentions {
             let mention = reader.mention_in(text, detected.pieces())?;
             let encoded = view.mention(&self.bundle.tokens, &mention)?;

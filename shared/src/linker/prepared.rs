@@ -96,6 +96,12 @@ impl Prepared {
         parts
     }
 
+    /// Makes one text of several: they were parts of one.
+    #[must_use]
+    pub fn of_one_text(self) -> Self {
+        Self { texts: vec![self.mentions.len()], ..self }
+    }
+
     /// The number of mentions.
     pub fn mentions(&self) -> usize {
         self.mentions.len()

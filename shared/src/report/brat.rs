@@ -2,16 +2,15 @@
 
 use super::Note;
 use crate::clean::{breaks_line, field};
-use crate::text::Span;
+use crate::text::{Offsets, Span};
 use std::fmt::Write;
 
 /// Offsets are code points. A mention is written as its fragments; one over a line end as a fragment a line, for BRAT refuses
-/// a fragment with a line end in it.
-pub(super) fn write(note: &Note<'_>) -> String {
-    let offsets = note.offsets();
+/// a fragment with a line end in it. `before` mentions of the note were written before these.
+pub(super) fn write(note: &Note<'_>, offsets: &Offsets<'_>, before: usize) -> String {
     let mut out = String::new();
     for (at, record) in note.records.iter().enumerate() {
-        let number = at + 1;
+        let number = before + at + 1;
         let kind = record.decision.as_ref().map_or("NIL", |concept| concept.kind());
         let kind = kind.replace(|c: char| !c.is_alphanumeric(), "_");
         let kind = if kind.is_empty() { "Concept" } else { &kind };

@@ -3,7 +3,7 @@
 use super::{Note, origin_words};
 use crate::clean::cell;
 use crate::error::{Error, Result};
-use crate::text::Span;
+use crate::text::{Offsets, Span};
 
 const HEAD: [&str; 13] = [
     "doc",
@@ -21,14 +21,17 @@ const HEAD: [&str; 13] = [
     "xrefs",
 ];
 
-/// Offsets are code points; a mention in fragments has them as in BRAT (`7 11;27 35`), a concept its cross-references with `|`
+/// The names of the columns.
+pub(super) fn head() -> String {
+    format!("{}\r\n", HEAD.join(","))
+}
+
+/// The rows of a note. Offsets are code points; a mention in fragments has them as in BRAT (`7 11;27 35`), a concept its cross-references with `|`
 /// between them. A NIL mention has its reason for a decision, and its nearest concept stays out: a spreadsheet's
 /// reader would take it for the answer.
-pub(super) fn write(note: &Note<'_>) -> Result<String> {
+pub(super) fn write(note: &Note<'_>, offsets: &Offsets<'_>) -> Result<String> {
     let failed = |cause| Error::io("writing a table").caused_by(cause);
-    let offsets = note.offsets();
     let mut table = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());
-    table.write_record(HEAD).map_err(failed)?;
     for record in note.records {
         let (start, end) = (offsets.code_point(record.span.start), offsets.code_point(record.span.end));
         let concept = record.decision.as_ref().ok();

@@ -91,11 +91,10 @@ fn line<'a>(note: &'a Note<'_>, offsets: &Offsets<'_>, record: &'a Record, doc: 
     }
 }
 
-pub(super) fn lines(note: &Note<'_>) -> Result<String> {
-    let offsets = note.offsets();
+pub(super) fn lines(note: &Note<'_>, offsets: &Offsets<'_>) -> Result<String> {
     let mut out = String::new();
     for record in note.records {
-        let line = line(note, &offsets, record, Some(note.name));
+        let line = line(note, offsets, record, Some(note.name));
         let json = serde_json::to_string(&line).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
         out += &escaped(&json);
         out.push('\n');
@@ -103,27 +102,46 @@ pub(super) fn lines(note: &Note<'_>) -> Result<String> {
     Ok(out)
 }
 
-pub(super) fn object(note: &Note<'_>) -> Result<String> {
+/// The object of a note up to its first mention.
+pub(super) fn head(note: &Note<'_>) -> Result<String> {
     #[derive(Serialize)]
-    struct Whole<'a> {
+    struct Head<'a> {
         doc: &'a str,
         text: &'a str,
         written_by: &'a str,
         encoder: &'a str,
         kb: &'a str,
         kb_blake3: &'a str,
-        mentions: Vec<Line<'a>>,
     }
-    let (offsets, manifest) = (note.offsets(), &note.linker.bundle().manifest);
-    let whole = Whole {
+    let manifest = &note.linker.bundle().manifest;
+    let head = Head {
         doc: note.name,
         text: note.text,
         written_by: concat!("pel ", env!("CARGO_PKG_VERSION")),
         encoder: &manifest.encoder.name,
         kb: &manifest.kb.name,
         kb_blake3: &manifest.kb.blake3,
-        mentions: note.records.iter().map(|record| line(note, &offsets, record, None)).collect(),
     };
-    let text = serde_json::to_string_pretty(&whole).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
-    Ok(escaped(&text).into_owned() + "\n")
+    let text = serde_json::to_string_pretty(&head).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
+    // The mentions are its last member.
+    let open = text.strip_suffix("\n}").unwrap_or(&text);
+    Ok(format!("{},\n  \"mentions\": [", escaped(open)))
+}
+
+/// Mentions of the object, `before` of which were written before these.
+pub(super) fn members(note: &Note<'_>, offsets: &Offsets<'_>, before: usize) -> Result<String> {
+    let mut out = String::new();
+    for (at, record) in note.records.iter().enumerate() {
+        let json = serde_json::to_string_pretty(&line(note, offsets, record, None))
+            .map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
+        out.push_str(if before + at == 0 { "\n    " } else { ",\n    " });
+        // A line end within a text is written as an escape.
+        out.push_str(&escaped(&json).replace('\n', "\n    "));
+    }
+    Ok(out)
+}
+
+/// The end of an object with so many mentions.
+pub(super) fn tail(mentions: usize) -> String {
+    if mentions == 0 { "]\n}\n" } else { "\n  ]\n}\n" }.to_owned()
 }

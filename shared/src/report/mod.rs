@@ -6,6 +6,7 @@ mod brat;
 mod csv;
 mod html;
 mod json;
+mod parts;
 mod pubtator;
 
 use crate::detect::Origin;
@@ -14,12 +15,13 @@ use crate::kb::{Concept, ConceptId};
 use crate::linker::{Link, Linker};
 use crate::nil::{Decision, NilReason};
 use crate::score::Candidate;
-use crate::text::{self, Offsets, Span};
+use crate::text::{self, Span};
 use crate::tokens::Cut;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
 pub use json::Line;
+pub use parts::Parts;
 
 /// The forms that records are written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -183,18 +185,11 @@ impl Note<'_> {
     /// # Errors
     /// If a concept of the bundle is damaged.
     pub fn write(&self, form: Form) -> Result<String> {
-        match form {
-            Form::Jsonl => json::lines(self),
-            Form::Json => json::object(self),
-            Form::Csv => csv::write(self),
-            Form::Brat => Ok(brat::write(self)),
-            Form::Pubtator => Ok(pubtator::write(self)),
-            Form::Html => html::write(self),
+        if form == Form::Html {
+            return html::write(self);
         }
-    }
-
-    fn offsets(&self) -> Offsets<'_> {
-        Offsets::new(self.text)
+        let mut parts = Parts::new(form, self.name, self.text, self.linker);
+        Ok(parts.head()? + &parts.part(self.records)? + &parts.tail())
     }
 }
 

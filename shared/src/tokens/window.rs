@@ -26,8 +26,11 @@ pub fn balance(left: usize, mention: usize, right: usize, room: usize) -> Window
 
 /// Bytes that are enough for one piece in nearly every text; a piece count that is not reached doubles the chunk.
 const BYTES_A_PIECE: usize = 16;
-/// No more than this is tokenized for one side of one window, whatever the text looks like.
+/// Not much more than this is tokenized for one side of one window, whatever the text looks like.
 const LONGEST_CHUNK: usize = 1 << 16;
+/// White space is looked for so far behind a chunk. A longer word is one unknown piece, wherever it is cut; a text without white space would
+/// else be read to its end for each of its mentions.
+const LONGEST_WORD: usize = 1 << 12;
 
 /// The first pieces of a text, at least `want` of them if it has so many (possibly more), and whether that was all.
 ///
@@ -36,8 +39,8 @@ pub fn head(tokens: &Tokens, text: &str, want: usize) -> Result<(Vec<u32>, bool)
     let mut chunk = want.max(1) * BYTES_A_PIECE;
     loop {
         let end = text.ceil_char_boundary(chunk.min(text.len()));
-        let end = text[end..].find(char::is_whitespace).map_or(text.len(), |gap| end + gap);
-        let end = end.min(text.floor_char_boundary(LONGEST_CHUNK.max(chunk)));
+        let last = text.floor_char_boundary(end + LONGEST_WORD);
+        let end = text[end..last].find(char::is_whitespace).map_or(last, |gap| end + gap);
         let pieces = tokens.pieces(&text[..end])?;
         if pieces.len() >= want || end == text.len() || chunk >= LONGEST_CHUNK {
             return Ok((pieces, end == text.len()));
@@ -51,8 +54,8 @@ pub fn tail(tokens: &Tokens, text: &str, want: usize) -> Result<(Vec<u32>, bool)
     let mut chunk = want.max(1) * BYTES_A_PIECE;
     loop {
         let start = text.floor_char_boundary(text.len().saturating_sub(chunk));
-        let start = text[..start].char_indices().rev().find(|(_, c)| c.is_whitespace()).map_or(0, |(at, _)| at);
-        let start = start.max(text.ceil_char_boundary(text.len().saturating_sub(LONGEST_CHUNK.max(chunk))));
+        let first = text.ceil_char_boundary(start.saturating_sub(LONGEST_WORD));
+        let start = text[first..start].rfind(char::is_whitespace).map_or(first, |at| first + at);
         let pieces = tokens.pieces(&text[start..])?;
         if pieces.len() >= want || start == 0 || chunk >= LONGEST_CHUNK {
             return Ok((pieces, start == 0));
@@ -110,11 +113,29 @@ mod tests {
     }
 
     #[test]
+    fn a_window_takes_the_same_pieces_from_a_text_of_any_length() {
+        let tokens = tiny();
+        // Without white space, as in a table; long words, which are one unknown piece each.
+        for piece in ["fever,", "fever-", &"x".repeat(300)] {
+            let short = piece.repeat(20_000 / piece.len());
+            let long = piece.repeat(2_000_000 / piece.len());
+            let of = |text: &str| {
+                let (mut first, _) = head(&tokens, text, 64).expect("it is text");
+                let (mut last, _) = tail(&tokens, text, 64).expect("it is text");
+                assert!(first.len() + last.len() < 6000, "{}", first.len() + last.len());
+                first.truncate(64);
+                (first, last.split_off(last.len().saturating_sub(64)))
+            };
+            assert_eq!(of(&short), of(&long), "{:?}", &piece[..6]);
+        }
+    }
+
+    #[test]
     fn a_text_without_white_space_is_read_only_in_part() {
         let tokens = tiny();
         let text = "a".repeat(10 << 20);
         let (pieces, all) = head(&tokens, &text, 64).expect("it is text");
-        assert!(!all && pieces.len() <= LONGEST_CHUNK);
+        assert!(!all && pieces.len() <= LONGEST_CHUNK + LONGEST_WORD);
         let (_, all) = tail(&tokens, &text, 64).expect("it is text");
         assert!(!all);
     }

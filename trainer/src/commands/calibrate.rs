@@ -5,7 +5,7 @@ use crate::bundles;
 use crate::device::DeviceArgs;
 use crate::evaluate::{Calibration, NilOf, Rule, Settings, Split, TOP, Trial, put};
 use crate::files::{io_error, write_whole};
-use crate::outputs::{check_file, files_of};
+use crate::outputs::{Inputs, Writes};
 use clap::{Args, ValueEnum};
 use pel_shared::bundle::{Manifest, ViewOptions};
 use pel_shared::error::{Context, Error, Result};
@@ -101,15 +101,10 @@ pub fn run(args: &CalibrateArgs, device: &DeviceArgs, json: bool) -> Result<()> 
         (None, Some(corpus)) => corpus,
         (None, None) => return Err(Error::input("expected --corpus or --from")),
     };
-    let mut inputs = crate::corpus::inputs(corpus);
-    inputs.extend(files_of(&args.bundle)?);
-    for (out, other) in [(&args.out, &args.curve), (&args.curve, &args.out)] {
-        let Some(out) = out else { continue };
-        check_file(out, inputs.iter().map(PathBuf::as_path))?;
-        if Some(out) == other.as_ref() {
-            return Err(Error::input(format!("{}: --out and --curve want a file each", out.display())));
-        }
-    }
+    let outputs = [&args.out, &args.curve].into_iter().flatten().map(|out| Writes::File(out));
+    Inputs::new().corpora([corpus.as_path()]).artifacts([args.bundle.as_path()]).check(outputs)?;
+    // What the bundle is written over with is itself, but for its manifest.
+    Inputs::new().corpora([corpus.as_path()]).check([bundles::writes(&args.bundle)])?;
     let mut trial = Trial::open(&args.bundle, device)?;
     let split = Split::read(corpus, &args.split, args.every as usize, &trial.concepts()?.kb, None)?.not_empty()?;
     Calibration::check(&split, args.nil)?;
@@ -220,6 +215,7 @@ fn raise(ranked: &mut [Ranked], signs: &[Option<Signs>], lift: &Lift) {
 
 /// Puts the policy of one bundle, and its shares of templates and spelling, into another.
 fn take_over(from: &Path, into: &Path, json: bool) -> Result<()> {
+    Inputs::new().artifacts([from]).check([bundles::writes(into)])?;
     let [source, target] = [from, into].map(|path| bundles::open(path).map(|bundle| bundle.manifest));
     let (source, target) = (source?, target?);
     let scored = |manifest: &Manifest| {

@@ -3,11 +3,12 @@
 use crate::candidates::{Found, Teacher};
 use crate::device::{DeviceArgs, OpenDevice, Work};
 use crate::evaluate::{self, Gold, OwnDomain, Retriever, Split, System, TrainingSplit, dense};
-use crate::outputs::{check_file, files_of};
+use crate::kb_file;
+use crate::outputs::{Inputs, Writes};
 use crate::rerank::rerank;
 use crate::train::config::Config;
 use crate::train::{MODEL, Snapshot};
-use crate::{corpus, kb_file};
+use crate::work::WorkFolder;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use pel_shared::bert::Precision;
@@ -87,22 +88,22 @@ fn without_model() -> impl TypedValueParser<Value = System> {
 /// # Errors
 /// If an input cannot be read or does not fit the others, the device fails, or the lists cannot be written.
 pub fn run(args: &CandidatesArgs, device: &DeviceArgs, json: bool) -> Result<()> {
-    let mut inputs = corpus::inputs(&args.corpus);
-    for input in args.kb.iter().chain(&args.from).chain(&args.bundle).chain(&args.ranker) {
-        inputs.extend(files_of(input)?);
-    }
+    let mut inputs = Inputs::new()
+        .corpora([args.corpus.as_path()])
+        .files(args.kb.iter().chain(&args.from).map(PathBuf::as_path))
+        .artifacts(args.bundle.iter().chain(&args.ranker).map(PathBuf::as_path));
     let of_run = match &args.run {
         Some(run) => {
-            inputs.extend(files_of(&run.join(MODEL))?);
-            inputs.push(run.join("config.toml"));
+            inputs = inputs.artifacts([run.join(MODEL).as_path()]).files([run.join("config.toml").as_path()]);
             let mut config = Config::default().read(Some(&run.join("config.toml")), &[])?;
             config.data.kb = args.kb.clone().unwrap_or(config.data.kb);
             Some((run, config))
         }
         None => None,
     };
-    inputs.extend(of_run.iter().map(|(_, config)| config.data.kb.clone()));
-    check_file(&args.out, inputs.iter().map(PathBuf::as_path))?;
+    inputs = inputs.files(of_run.iter().map(|(_, config)| config.data.kb.as_path()));
+    let work = WorkFolder::place(&args.out);
+    inputs.check([Writes::File(&args.out), Writes::Folder(&work)])?;
     let device = device.open(Work::Long)?;
     if let Some((run, config)) = of_run {
         if !config.data.kb.is_file() {

@@ -4,6 +4,7 @@ use super::index::ScorerChoice;
 use super::link::{RankerArgs, link, linker};
 use crate::bundles;
 use crate::device::{DeviceArgs, Work};
+use crate::outputs::Inputs;
 use crate::tables::table;
 use crate::text_encoding::{EncodingArgs, read_text_in};
 use clap::Args;
@@ -102,6 +103,8 @@ struct Explained<'a> {
 /// # Errors
 /// If the bundle or text cannot be read, or the mention is not in the text.
 pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
+    let models = std::iter::once(args.bundle.as_path()).chain(args.second.model());
+    Inputs::new().files(args.file.as_deref()).artifacts(models).check([])?;
     let text = match (&args.text, &args.file) {
         (Some(text), _) => text.clone(),
         (None, Some(file)) => read_text_in(file, &args.encoding.get())?,

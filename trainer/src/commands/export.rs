@@ -1,7 +1,7 @@
 //! `pel export`: the towers of a bundle or of a trained model as folders that PyTorch reads.
 
 use crate::bundles;
-use crate::outputs::check_new_folder;
+use crate::outputs::{Inputs, Writes, check_new_folder};
 use crate::train::model::TOWERS;
 use crate::train::{write_file, write_folder};
 use burn::tensor::Device;
@@ -44,6 +44,7 @@ const TOWER_FILES: [[&str; 3]; 2] = [
 /// # Errors
 /// If the bundle cannot be read, or the folder cannot be written.
 pub fn run(args: &ExportArgs, json: bool) -> Result<()> {
+    Inputs::new().artifacts([args.bundle.as_path()]).check([Writes::Folder(&args.out)])?;
     check_new_folder(&args.out)?;
     let bundle = bundles::open(&args.bundle)?;
     let (parts, manifest) = (bundle.parts(), &bundle.manifest);

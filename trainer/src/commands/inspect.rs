@@ -1,6 +1,7 @@
 //! `pel inspect`: what a bundle is.
 
 use crate::bundles;
+use crate::outputs::Inputs;
 use crate::tables;
 use burn::tensor::Device;
 use clap::Args;
@@ -32,6 +33,7 @@ pub struct InspectArgs {
 /// # Errors
 /// If the bundle is damaged, or has no such concept.
 pub fn run(args: &InspectArgs, json: bool) -> Result<()> {
+    Inputs::new().artifacts([args.bundle.as_path()]).check([])?;
     let bundle = bundles::open(&args.bundle)?;
     // What `pel link` would refuse is refused here too: weights of other sizes, or that are not finite.
     bundle.encoder(&Device::flex()).context(|| args.bundle.display().to_string())?;

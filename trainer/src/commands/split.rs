@@ -1,10 +1,11 @@
 //! `pel split`: data sets made from other data sets.
 
+use crate::outputs::{Inputs, Writes};
 use crate::split::{Material, Okb, Worlds, by_domain, hold_out, suggest};
 use crate::train::config::DomainOf;
 use clap::{Args, Subcommand};
 use pel_shared::error::{Error, Result};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Make a data set from an annotated corpus
 #[derive(Debug, Args)]
@@ -99,6 +100,7 @@ pub fn run(args: &SplitArgs, json: bool) -> Result<()> {
         Kind::Okb(args) => args,
         Kind::Domains(args) => return domains(args, json),
     };
+    check_outputs(&args.corpus, &args.kb, args.out.as_deref())?;
     let material = Material::read(&args.corpus, &args.kb, &args.train_split)?;
     match &args.out {
         None => {
@@ -115,7 +117,16 @@ pub fn run(args: &SplitArgs, json: bool) -> Result<()> {
     }
 }
 
+/// Refuses to write over the corpus or the concept table, or into the folder of the corpus.
+fn check_outputs(corpus: &Path, kb: &Path, out: Option<&Path>) -> Result<()> {
+    let Some(out) = out else { return Inputs::new().corpora([corpus]).files([kb]).check([]) };
+    let tables = ["kb.jsonl", "held_out.jsonl"].map(|name| out.join(name));
+    let written = std::iter::once(Writes::Into(out)).chain(tables.iter().map(|table| Writes::File(table)));
+    Inputs::new().corpora([corpus]).files([kb]).check(written)
+}
+
 fn domains(args: &DomainsArgs, json: bool) -> Result<()> {
+    check_outputs(&args.corpus, &args.kb, args.out.as_deref())?;
     let material = Material::read(&args.corpus, &args.kb, "train")?;
     let (dev, test, out) = (args.dev.clone(), args.test.clone(), args.out.clone());
     let (corpus, kb) = (args.corpus.clone(), args.kb.clone());

@@ -1,8 +1,10 @@
 //! `pel train` and `pel pretrain`: from the command line to a run and back.
 
 use crate::device::{DeviceArgs, Work};
+use crate::files::read_text;
+use crate::outputs::{Inputs, Writes, is_same};
 use crate::train::config::{Config, Keep, Transformation, idle};
-use crate::train::{self, Trained};
+use crate::train::{self, METRICS, Trained};
 use clap::{Args, ValueEnum};
 use pel_shared::bert::BertConfig;
 use pel_shared::error::{Error, Result};
@@ -127,6 +129,24 @@ impl RunArgs {
         defaults.read(self.config.as_deref(), &settings)
     }
 
+    /// Refuses a run's folder that is, holds or lies in what is read.
+    fn check_outputs(&self, config: &Config, out: &Path, toml: &str) -> Result<()> {
+        let Config { data, model, validation, .. } = config;
+        let given = |path: &&PathBuf| !path.as_os_str().is_empty();
+        let files = std::iter::once(&data.kb).chain(&data.more_kbs).chain([&data.candidates, &validation.candidates]);
+        // A run goes on with its own configuration, which then is the one that is kept beside it already.
+        let own = out.join("config.toml");
+        let is_own = |path: &&PathBuf| {
+            is_same(path, &own) && (out.join(METRICS).exists() || read_text(path).is_ok_and(|text| text == toml))
+        };
+        let inputs = Inputs::new()
+            .files(files.filter(given).map(PathBuf::as_path))
+            .files(self.config.iter().filter(|path| !is_own(path)).map(PathBuf::as_path))
+            .artifacts(std::iter::once(&model.encoder).chain(&model.entity_encoder).filter(given).map(PathBuf::as_path))
+            .corpora(std::iter::once(&data.corpus).filter(given).map(PathBuf::as_path));
+        inputs.check([Writes::Folder(out)])
+    }
+
     fn run(&self, config: &Config, device: &DeviceArgs, json: bool) -> Result<()> {
         let toml = config.to_toml()?;
         let Some(out) = self.out.as_ref().filter(|_| !self.print) else {
@@ -134,6 +154,7 @@ impl RunArgs {
             print!("{}", shown.map_err(|cause| Error::io("encoding JSON").caused_by(cause))?);
             return Ok(());
         };
+        self.check_outputs(config, out, &toml)?;
         let device = device.open(Work::Long)?;
         eprintln!("{toml}\non {}", device.name);
         if config.negatives.in_batch && config.optimiser.micro() < config.optimiser.batch {

@@ -10,7 +10,7 @@ mod vocabulary;
 use crate::corpus::documents;
 use crate::device::{DeviceArgs, Work};
 use crate::files::for_each_line;
-use crate::outputs::check_new_folder;
+use crate::outputs::{Inputs, Writes, check_new_folder};
 use crate::tensors::{self, NamedTensor};
 use crate::train::config::Config;
 use crate::train::model::{SETTINGS, Settings, TOWERS};
@@ -77,6 +77,11 @@ pub struct CompactArgs {
 /// # Errors
 /// If the model is none that `pel train` wrote, a text cannot be read, or the folder cannot be written.
 pub fn run(args: &CompactArgs, device: &DeviceArgs, json: bool) -> Result<()> {
+    Inputs::new()
+        .artifacts([args.model.as_path()])
+        .files(args.kb.iter().chain(&args.text).map(PathBuf::as_path))
+        .corpora(args.corpus.iter().map(PathBuf::as_path))
+        .check(args.out.as_deref().map(Writes::Folder))?;
     let settings = Settings::of(&args.model)?.ok_or_else(|| {
         Error::input(format!("{}: expected a model that `pel train` wrote, found no {SETTINGS}", args.model.display()))
     })?;

@@ -10,7 +10,7 @@ mod tests;
 mod zeshel;
 
 use crate::import::{self, Output};
-use crate::outputs::check_new_folder;
+use crate::outputs::{Inputs, Writes, check_new_folder};
 use clap::{Args, ValueEnum};
 use pel_shared::error::{Error, Result};
 use pel_shared::import::report::Report;
@@ -80,11 +80,12 @@ pub fn run(args: &ExportCorpusArgs, json: bool) -> Result<()> {
 /// # Errors
 /// If the corpus or the knowledge base cannot be read, the output folder is not empty, or it cannot be written.
 pub fn export(args: &ExportCorpusArgs) -> Result<Report> {
+    let kb = args.kb.clone().unwrap_or_else(|| args.corpus.join("kb.jsonl"));
+    Inputs::new().corpora([args.corpus.as_path()]).files([kb.as_path()]).check([Writes::Folder(&args.out)])?;
     // What a killed export has moved into its new folder is not kept: this one begins anew.
     crate::import::commit::withdraw(&args.out, "export.json")?;
     // A world or a document of an earlier export would be read with those of this one.
     check_new_folder(&args.out)?;
-    let kb = args.kb.clone().unwrap_or_else(|| args.corpus.join("kb.jsonl"));
     if args.kb.is_none() && !kb.is_file() {
         let corpus = args.corpus.display();
         return Err(Error::io(format!("{corpus}: expected kb.jsonl in it, found none; give the concepts with --kb")));

@@ -4,7 +4,7 @@ use super::figures::Outcome;
 use super::nil_figures::{Chosen, NilFigures, answers, rejects_all, tops};
 use super::{NilOf, Split};
 use crate::bundles;
-use crate::files::{io_error, write_whole};
+use crate::files::{io_error, write_own, write_whole};
 use pel_shared::bundle::{Manifest, ViewOptions, names};
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::lexical::Ranked;
@@ -176,7 +176,7 @@ pub fn put(path: &Path, settings: Settings) -> Result<()> {
     let (_, json) = Manifest { nil, view, ..manifest }.sealed()?;
     if path.is_dir() {
         let target = path.join(names::MANIFEST);
-        return write_whole(&target, |file| file.write_all(&json).map_err(|cause| io_error("writing", &target, cause)));
+        return write_own(&target, |file| file.write_all(&json).map_err(|cause| io_error("writing", &target, cause)));
     }
     parts.0.insert(names::MANIFEST.into(), json.into());
     let bytes = parts.to_one_file()?;

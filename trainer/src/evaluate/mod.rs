@@ -29,7 +29,7 @@ pub use trial::Trial;
 use crate::files::{io_error, print, write_whole};
 use crate::interrupt;
 use crate::kb_file::{self, KbFile};
-use crate::outputs::{check_file, files_of};
+use crate::outputs::{Inputs, Writes};
 use crate::progress::Progress;
 use crate::rerank::{Reranked, Reranker, Scored};
 pub use gold::has_split;
@@ -162,13 +162,11 @@ pub fn run(
     open: impl FnOnce(&Path) -> Result<Dense>,
     ranker: impl FnOnce(&Path) -> Result<Ranker>,
 ) -> Result<()> {
-    if let Some(out) = &args.out {
-        let mut inputs = crate::corpus::inputs(&args.corpus);
-        for input in args.kb.iter().chain(&args.bundle).chain(&args.ranker) {
-            inputs.extend(files_of(input)?);
-        }
-        check_file(out, inputs.iter().map(PathBuf::as_path))?;
-    }
+    Inputs::new()
+        .corpora([args.corpus.as_path()])
+        .files(args.kb.as_deref())
+        .artifacts(args.bundle.iter().chain(&args.ranker).map(PathBuf::as_path))
+        .check(args.out.as_deref().map(Writes::File))?;
     // Each once, in the order given.
     let mut seen = HashSet::new();
     let ks = args.rerank.iter().filter(|k| seen.insert(**k)).map(|k| *k as usize).collect();

@@ -31,14 +31,15 @@ mod t_tables;
 pub use args::{ExperimentArgs, Family, TableId};
 
 use crate::device::{DeviceArgs, OpenDevice, Work};
-use crate::files::{io_error, read_text, write_whole};
+use crate::files::{io_error, read_text, write_own};
 use crate::kb_file;
+use crate::outputs::{Inputs, Writes};
 use crate::train::config::Config;
 use pel_shared::bert::BertConfig;
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::kb::KnowledgeBase;
 use serde::{Deserialize, Serialize};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// One training of a table.
 pub trait Row {
@@ -60,6 +61,7 @@ pub fn run(args: &ExperimentArgs, device: &DeviceArgs, json: bool) -> Result<()>
     let counts: [usize; 2] = args.counts.as_slice().try_into().map_err(|_| {
         Error::input(format!("--counts: expected two numbers, such as 32,64, found {}", args.counts.len()))
     })?;
+    check_outputs(args)?;
     settings::check_folder(&args.out)?;
     let device = device.open(Work::Long)?;
     let data = settings::digest(args)?;
@@ -117,13 +119,35 @@ pub fn run(args: &ExperimentArgs, device: &DeviceArgs, json: bool) -> Result<()>
             false => format!("{text}\n{}\n", bench.measured_on()?),
         };
         let path = args.out.join(format!("{}.md", table.slug()));
-        write_whole(&path, |file| file.write_all(text.as_bytes()).map_err(|cause| io_error("writing", &path, cause)))?;
+        write_own(&path, |file| file.write_all(text.as_bytes()).map_err(|cause| io_error("writing", &path, cause)))?;
         match json {
             true => println!("{}", serde_json::json!({"table": table.slug(), "file": path})),
             false => println!("{text}"),
         }
     }
     Ok(())
+}
+
+/// Refuses to write over what is read, or into a model.
+fn check_outputs(args: &ExperimentArgs) -> Result<()> {
+    let models = [Some(&args.encoder), args.pretrained.as_ref(), args.pretrained_ranker.as_ref()];
+    let files = [Some(&args.kb), args.other_kb.as_ref(), args.config.as_ref(), args.ranker_config.as_ref()];
+    let tables: Vec<_> = args.table.iter().map(|table| args.out.join(format!("{}.md", table.slug()))).collect();
+    // A run of an earlier call may be a row's model; that a run is not trained over its own model, training itself sees to.
+    let owned = ["results", "plots"].map(|name| args.out.join(name));
+    let mut written = vec![Writes::Into(&args.out)];
+    written.extend(owned.iter().map(|folder| Writes::Folder(folder)));
+    let settings = ["settings", "settings-t-biencoder", "settings-blink", "settings-ranker", "settings-blink-ranker"];
+    let settings: Vec<_> = settings.iter().map(|name| args.out.join(format!("{name}.json"))).collect();
+    let mut seen = tables.iter().chain(&settings).collect::<Vec<_>>();
+    seen.sort_unstable();
+    seen.dedup();
+    written.extend(seen.into_iter().map(|file| Writes::File(file)));
+    Inputs::new()
+        .artifacts(models.into_iter().flatten().map(PathBuf::as_path))
+        .files(files.into_iter().flatten().map(PathBuf::as_path))
+        .corpora([args.corpus.as_path()])
+        .check(written)
 }
 
 /// A table of one paper, in a folder with others.
@@ -197,5 +221,5 @@ fn kept<T: Serialize + for<'de> Deserialize<'de>>(path: &Path, work: impl FnOnce
 
 fn keep(path: &Path, done: &impl Serialize) -> Result<()> {
     let text = serde_json::to_vec_pretty(done).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
-    write_whole(path, |file| file.write_all(&text).map_err(|cause| io_error("writing", path, cause)))
+    write_own(path, |file| file.write_all(&text).map_err(|cause| io_error("writing", path, cause)))
 }

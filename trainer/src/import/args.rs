@@ -2,6 +2,7 @@
 
 pub use super::corpus_args::{BlinkArgs, MentionFiles, PubtatorArgs, TacArgs, WikilinksArgs, ZeshelArgs};
 use crate::text_encoding::EncodingArgs;
+use crate::outputs::{Inputs, Writes};
 use clap::{Args, Subcommand};
 use pel_shared::import::concepts::Defaults;
 use pel_shared::import::delimited::{Column, Columns, Layout, Quoting, Role};
@@ -316,6 +317,23 @@ impl ImportArgs {
             Format::Wikilinks(args) => paths(&args.mentions),
             Format::Tac(args) => args.inputs(),
         }
+    }
+
+    /// Refuses an output folder that is an input, or lies in a folder that is read whole.
+    ///
+    /// # Errors
+    /// If it is one.
+    pub(super) fn check_outputs(&self, inputs: &[PathBuf]) -> pel_shared::error::Result<()> {
+        let (folders, files): (Vec<&PathBuf>, Vec<&PathBuf>) = inputs.iter().partition(|input| input.is_dir());
+        let lists = match &self.format {
+            Format::Pubtator(args) => vec![&args.train, &args.dev, &args.test],
+            _ => Vec::new(),
+        };
+        let lists = lists.into_iter().flatten();
+        Inputs::new()
+            .files(files.into_iter().chain(lists).map(PathBuf::as_path))
+            .artifacts(folders.into_iter().map(PathBuf::as_path))
+            .check([Writes::Into(self.out())])
     }
 
     /// The folder to write into.

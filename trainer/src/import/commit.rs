@@ -11,6 +11,7 @@
 //! process that writes into it first ends what was planned ([`recover`]).
 
 use crate::files::{io_error, write_whole};
+use crate::staging::sync_folder;
 use pel_shared::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, TryLockError};
@@ -257,16 +258,6 @@ pub fn check_whole(target: &Path) -> Result<()> {
              while it did; run that command again, which finishes it",
             target.display()
         ))),
-    }
-}
-
-/// Flushes the names in a folder to the disk, where the system can do that.
-fn sync_folder(folder: &Path) -> Result<()> {
-    match cfg!(unix) {
-        true => File::open(folder)
-            .and_then(|folder| folder.sync_all())
-            .map_err(|cause| io_error("flushing the folder", folder, cause)),
-        false => Ok(()),
     }
 }
 

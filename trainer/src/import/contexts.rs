@@ -7,7 +7,8 @@ use super::output::Output;
 use super::pubtator::NO_TEXT;
 use super::tac_files::{files, stem};
 use crate::corpus::{CorpusMention, Document};
-use crate::files::for_each_line;
+use crate::files::for_each_line_within;
+use crate::limits::Bound;
 use pel_shared::error::{Error, Result};
 use pel_shared::import::records::record;
 use pel_shared::import::report::Report;
@@ -132,7 +133,7 @@ impl<'a> Writer<'a> {
 
     fn file(&mut self, split: &str, path: &Path, read: impl Fn(&str) -> Result<Found>) -> Result<()> {
         self.corpus.split(split);
-        for_each_line(path, |number, line| {
+        for_each_line_within(path, Bound::Stream, |number, line| {
             self.counter.step();
             if line.trim().is_empty() {
                 return Ok(());
@@ -213,7 +214,7 @@ pub fn blink(args: &BlinkArgs, output: &mut Output, report: &mut Report, counter
     for path in &tables {
         let world = path.file_name().unwrap_or_default().to_string_lossy();
         let world = world.split('.').next().unwrap_or_default().to_owned();
-        for_each_line(path, |number, line| {
+        for_each_line_within(path, Bound::Stream, |number, line| {
             writer.counter.step();
             if line.trim().is_empty() {
                 return Ok(());

@@ -18,6 +18,8 @@ mod tests;
 pub mod xml;
 pub mod zeshel;
 
+use crate::files::reading_error;
+use crate::limits::Bound;
 use crate::text_encoding::{TextEncoding, open_text, read_error};
 pub use args::ImportArgs;
 use args::{Common, CsvArgs, Format, JsonlArgs, OboArgs, PubtatorArgs};
@@ -79,6 +81,7 @@ pub fn import(args: &ImportArgs) -> Result<Report> {
     if inputs.iter().filter(|path| path.as_os_str() == "-").count() > 1 {
         return Err(Error::input("standard input (`-`) can be read only once"));
     }
+    args.check_outputs(&inputs)?;
     let mut report = Report::default();
     // What can fail early fails before a folder is made.
     let splits = match &args.format {
@@ -184,12 +187,13 @@ impl<'a> Texts<'a> {
                 counter.step();
                 crate::interrupt::check()
             };
-            read(Input { name: &name, reader: &mut reader, tick: &mut tick })
+            let read = read(Input { name: &name, reader: &mut reader, tick: &mut tick });
+            read.map_err(|error| reading_error(path, error))
         })
     }
 
     fn open(&self, path: &Path) -> Result<Box<dyn BufRead>> {
-        let mut text = open_text(path, &self.encoding)?;
+        let mut text = open_text(path, &self.encoding, Bound::Stream)?;
         let mut head = Vec::new();
         let head_read = text.by_ref().take(formats::HEAD as u64).read_to_end(&mut head);
         head_read.map_err(|cause| read_error(path, cause))?;

@@ -4,6 +4,7 @@
 use super::commit::{Pending, Plan, is_inside, recover};
 use crate::files::{io_error, write_whole};
 use crate::outputs::{check_file, is_same};
+use crate::staging::Made;
 use pel_shared::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -22,8 +23,8 @@ pub struct Output {
     earlier: BTreeSet<String>,
     /// What the command reads, which is not written over.
     inputs: Vec<PathBuf>,
-    /// The target did not exist before.
-    made: bool,
+    /// If the target did not exist before.
+    made: Option<Made>,
 }
 
 impl Output {
@@ -37,7 +38,7 @@ impl Output {
         if inputs.iter().any(|input| is_same(input, target)) {
             return Err(Error::input(format!("{}: this folder is an input; choose another --out", target.display())));
         }
-        let made = !target.exists();
+        let made = (!target.exists()).then(|| Made::new(target));
         std::fs::create_dir_all(target).map_err(|cause| io_error("making the folder", target, cause))?;
         recover(target)?;
         let staging = Pending::new(target);
@@ -89,6 +90,8 @@ impl Output {
             out.write_all(text.as_bytes()).map_err(|cause| Error::io(format!("writing {record}")).caused_by(cause))
         })?;
         let Some(staging) = self.staging.take() else { return Ok(()) };
+        // What belongs together is moved together, also if the user asks to stop meanwhile.
+        let _finishing = crate::interrupt::finish();
         let is_input = |file: &Path| self.inputs.iter().any(|input| is_same(input, file));
         let stale = stale.into_iter().filter(|file| !is_input(&self.target.join(file))).collect();
         staging.commit(&Plan { files: self.names.clone(), stale })
@@ -123,7 +126,7 @@ impl Drop for Output {
         if let Some(staging) = self.staging.take() {
             // Nothing came of it: leave no trace. Neither removal can hurt if it fails; a folder is removed only if empty.
             staging.abandon();
-            if self.made {
+            if self.made.is_some() {
                 let _ = std::fs::remove_dir(&self.target);
             }
         }

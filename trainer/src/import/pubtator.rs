@@ -8,6 +8,7 @@ use crate::corpus::{
     CorpusMention, DUPLICATE_DOCUMENT, Document, MISPLACED, UNKNOWN_DOCUMENT, span_of, without_doubles,
 };
 use crate::files::for_each_line_in;
+use crate::limits::Bound;
 use crate::text_encoding::TextEncoding;
 use pel_shared::clean::breaks_line;
 use pel_shared::error::Result;
@@ -117,7 +118,7 @@ pub fn read(
 impl Reader<'_> {
     fn file(&mut self, path: &Path, counter: &mut Counter) -> Result<()> {
         let mut block = Block::default();
-        for_each_line_in(path, self.encoding, |number, line| {
+        for_each_line_in(path, self.encoding, Bound::Stream, |number, line| {
             counter.step();
             let place = || format!("{}:{number}", path.display());
             match Line::read(line) {
@@ -140,6 +141,7 @@ impl Reader<'_> {
                 Line::Mention(annotation) => {
                     if let Some(mention) = self.mention(annotation, place) {
                         block.mentions.push((number, mention));
+                        Bound::Record.check_count(place, block.mentions.len())?;
                     }
                 }
                 Line::Relation => self.report.skip(RELATION, || format!("{}: {line}", place())),

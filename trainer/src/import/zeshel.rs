@@ -7,7 +7,8 @@ use super::annotated::{Annotated, Named, UNKNOWN_CONCEPT};
 use super::counter::Counter;
 use super::output::Output;
 use crate::corpus::{CorpusMention, Document, MISPLACED, UNKNOWN_DOCUMENT};
-use crate::files::{for_each_line, io_error};
+use crate::files::{for_each_line_within, io_error};
+use crate::limits::Bound;
 use pel_shared::error::{Error, Result};
 use pel_shared::import::concepts::single_spaced;
 use pel_shared::import::records::record;
@@ -66,7 +67,7 @@ pub fn read(folder: &Path, output: &mut Output, report: &mut Report, counter: &m
             name => name,
         };
         corpus.split(split);
-        for_each_line(&path, |number, line| {
+        for_each_line_within(&path, Bound::Stream, |number, line| {
             counter.step();
             if !line.trim().is_empty() {
                 let row: Row = record(line)?;
@@ -87,7 +88,7 @@ pub fn read(folder: &Path, output: &mut Output, report: &mut Report, counter: &m
     let (mut concepts, mut placed) = (Named::default(), Vec::new());
     for (world, path) in worlds {
         let mut pages = 0;
-        for_each_line(&path, |number, line| {
+        for_each_line_within(&path, Bound::Stream, |number, line| {
             counter.step();
             if line.trim().is_empty() {
                 return Ok(());

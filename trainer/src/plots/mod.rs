@@ -12,7 +12,7 @@ mod scene;
 mod svg;
 mod trace;
 
-use crate::files::{io_error, write_whole};
+use crate::files::{io_error, write_own};
 use pel_shared::error::Result;
 use std::path::{Path, PathBuf};
 
@@ -60,7 +60,7 @@ impl Chart {
             let mut path = stem.as_os_str().to_owned();
             path.push(ending);
             let path = PathBuf::from(path);
-            write_whole(&path, |file| file.write_all(bytes).map_err(|cause| io_error("writing", &path, cause)))?;
+            write_own(&path, |file| file.write_all(bytes).map_err(|cause| io_error("writing", &path, cause)))?;
         }
         Ok(())
     }

@@ -4,7 +4,8 @@ mod table;
 
 use clap::ValueEnum;
 use pel_shared::error::Result;
-use pel_shared::report::{Form, Note};
+use pel_shared::linker::Linker;
+use pel_shared::report::{self, Form, Note, Record};
 
 /// The forms that links are written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -40,18 +41,78 @@ impl Format {
     }
 }
 
-/// The links of a note in a form.
-///
-/// # Errors
-/// If a concept of the bundle is damaged.
-pub fn render(format: Format, note: &Note<'_>) -> Result<String> {
-    note.write(match format {
-        Format::Table => return Ok(table::render(note)),
-        Format::Jsonl => Form::Jsonl,
-        Format::Json => Form::Json,
-        Format::Csv => Form::Csv,
-        Format::Brat => Form::Brat,
-        Format::Pubtator => Form::Pubtator,
-        Format::Html => Form::Html,
-    })
+/// Writes the links of a note in a form, part by part: [`Parts::head`], [`Parts::part`] as often as there are links, [`Parts::tail`].
+pub struct Parts<'a> {
+    name: &'a str,
+    text: &'a str,
+    linker: &'a Linker,
+    form: Written<'a>,
+}
+
+enum Written<'a> {
+    Table(table::Parts),
+    /// A page needs all of its records at once.
+    Page(Vec<Record>),
+    Form(Box<report::Parts<'a>>),
+}
+
+impl<'a> Parts<'a> {
+    /// None yet.
+    pub fn new(format: Format, name: &'a str, text: &'a str, linker: &'a Linker) -> Self {
+        let form = match format {
+            Format::Table => None,
+            Format::Jsonl => Some(Form::Jsonl),
+            Format::Json => Some(Form::Json),
+            Format::Csv => Some(Form::Csv),
+            Format::Brat => Some(Form::Brat),
+            Format::Pubtator => Some(Form::Pubtator),
+            Format::Html => Some(Form::Html),
+        };
+        let form = match form {
+            None => Written::Table(table::Parts::default()),
+            Some(Form::Html) => Written::Page(Vec::new()),
+            Some(form) => Written::Form(Box::new(report::Parts::new(form, name, text, linker))),
+        };
+        Self { name, text, linker, form }
+    }
+
+    /// What stands before the first link.
+    ///
+    /// # Errors
+    /// If it cannot be encoded.
+    pub fn head(&self) -> Result<String> {
+        match &self.form {
+            Written::Form(form) => form.head(),
+            Written::Table(_) | Written::Page(_) => Ok(String::new()),
+        }
+    }
+
+    /// The next links, in the order of the text.
+    ///
+    /// # Errors
+    /// If one cannot be encoded.
+    pub fn part(&mut self, records: Vec<Record>) -> Result<String> {
+        let note = Note { name: self.name, text: self.text, records: &records, linker: self.linker };
+        match &mut self.form {
+            Written::Table(table) => Ok(table.part(&note)),
+            Written::Form(form) => form.part(&records),
+            Written::Page(all) => {
+                all.extend(records);
+                Ok(String::new())
+            }
+        }
+    }
+
+    /// What stands after the last link.
+    ///
+    /// # Errors
+    /// If a concept of the bundle is damaged.
+    pub fn tail(&self) -> Result<String> {
+        let note = |records| Note { name: self.name, text: self.text, records, linker: self.linker };
+        match &self.form {
+            Written::Table(table) => Ok(table.tail(&note(&[]))),
+            Written::Form(form) => Ok(form.tail()),
+            Written::Page(records) => note(records).write(Form::Html),
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::best::Kept;
 use super::held_out::Validated;
-use crate::files::{for_each_line, io_error, write_whole};
+use crate::files::{for_each_line, io_error, open_own, write_own};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use pel_shared::error::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -116,9 +116,9 @@ impl Log {
             });
             crate::files::write_jsonl(path, kept)?;
         } else {
-            write_whole(path, |_| Ok(()))?;
+            write_own(path, |_| Ok(()))?;
         }
-        let file = OpenOptions::new().append(true).open(path).map_err(|cause| io_error("opening", path, cause))?;
+        let file = open_own(path, OpenOptions::new().append(true))?;
         let bar = ProgressBar::with_draw_target(Some(steps as u64), ProgressDrawTarget::stderr_with_hz(2));
         let template = "{pos}/{len} {bar:10} {eta} left; {wide_msg}";
         if let Ok(style) = ProgressStyle::with_template(template) {

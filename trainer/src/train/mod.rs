@@ -129,6 +129,8 @@ pub struct Trained {
 /// written first).
 pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained> {
     config.check_place(&device.device)?;
+    // A run that is stopped ends its step and writes a checkpoint.
+    let _held = crate::interrupt::hold();
     let _alone = config.keep(out)?;
     let device = device.device.clone().autodiff();
     let device = if config.model.gradient_checkpointing { device.gradient_checkpointing() } else { device };

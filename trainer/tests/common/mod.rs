@@ -81,6 +81,20 @@ pub fn sealed(manifest: &serde_json::Value) -> Vec<u8> {
     manifest.to_string().into_bytes()
 }
 
+/// Every file below a folder with its bytes; of a link that leads nowhere, nothing.
+pub fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("listed") {
+        let path = entry.expect("listed").path();
+        match path.is_dir() {
+            true => all.extend(contents(&path)),
+            false => all.push((path.clone(), std::fs::read(&path).unwrap_or_default())),
+        }
+    }
+    all.sort();
+    all
+}
+
 /// Copies a folder of files.
 pub fn copy(from: &str, to: &Path) {
     std::fs::create_dir_all(to).expect("a folder");

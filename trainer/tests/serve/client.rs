@@ -53,7 +53,20 @@ pub struct Server {
 impl Server {
     pub fn start(page: &Path, more: &[&str]) -> Self {
         let mut command = pel(&["serve", "--json", "--page"]);
-        command.arg(page).args(more).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.arg(page).args(more);
+        Self::spawned(command)
+    }
+
+    /// The server that a shell starts.
+    #[cfg(unix)]
+    pub fn under(words: &[String]) -> Self {
+        let mut command = std::process::Command::new("sh");
+        command.args(words);
+        Self::spawned(command)
+    }
+
+    fn spawned(mut command: std::process::Command) -> Self {
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("it can be started");
         let mut line = String::new();
         BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut line).expect("UTF-8");

@@ -11,7 +11,7 @@ mod sum_of_max;
 mod train;
 
 use crate::device::{DeviceArgs, Work};
-use crate::outputs::{check_file, files_of};
+use crate::outputs::{Inputs, Writes};
 use crate::{bundles, interrupt, memory};
 use clap::Args;
 use pel_shared::error::{Error, Result};
@@ -110,14 +110,7 @@ pub fn run(args: &BenchArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     if args.k == 0 || args.hnsw_k == 0 || args.queries == 0 {
         return Err(Error::input("expected at least one neighbour and one query"));
     }
-    if let Some(out) = &args.export_vectors {
-        let inputs = [&args.int8_bundle, &args.ranker, &args.pairs_from, &args.queries_from, &args.notes];
-        let mut files = files_of(&args.bundle)?;
-        for input in inputs.into_iter().flatten() {
-            files.extend(files_of(input)?);
-        }
-        check_file(out, files.iter().map(PathBuf::as_path))?;
-    }
+    check_outputs(args)?;
     let (cold_start_ms, link_peak_bytes) = start::cold_start(args)?;
     let bundle = bundles::open(&args.bundle)?;
     let opened = device.open(Work::Long)?;
@@ -154,6 +147,24 @@ pub fn run(args: &BenchArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         report.print();
     }
     Ok(())
+}
+
+/// Refuses to write over what is measured.
+fn check_outputs(args: &BenchArgs) -> Result<()> {
+    let artifacts = [Some(&args.bundle), args.int8_bundle.as_ref(), args.ranker.as_ref()];
+    let files = [&args.pairs_from, &args.queries_from, &args.notes];
+    let found: Vec<PathBuf> = match &args.export_found {
+        Some(folder) => search::found_names(&args.hnsw).iter().map(|name| folder.join(name)).collect(),
+        None => Vec::new(),
+    };
+    let outputs = args.export_vectors.iter().chain(&found).map(|file| Writes::File(file));
+    let folders = [&args.cache, &args.export_found].into_iter().flatten().map(|folder| Writes::Into(folder));
+    let inputs = Inputs::new()
+        .artifacts(artifacts.into_iter().flatten().map(PathBuf::as_path))
+        .files(files.into_iter().flatten().map(PathBuf::as_path));
+    // Graphs may be kept beside what is found.
+    folders.into_iter().try_for_each(|folder| inputs.check([folder]))?;
+    inputs.check(outputs)
 }
 
 /// The median time of a run in milliseconds, after one to warm up, over at least three runs and `seconds`; and how many

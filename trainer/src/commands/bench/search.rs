@@ -79,11 +79,11 @@ pub(super) fn search(args: &BenchArgs, bundle: &Bundle) -> Result<Vec<SearchRow>
     }
 
     let whole = |kind, precision| Subject::build(kind, &vectors, dim, precision, score, args.k);
-    let subject = whole("exact-f32", Precision::F32)?;
+    let subject = whole(EXACT[0], Precision::F32)?;
     let exact = subject.index.search(&queries.values, args.k);
     subject.measure(args, &queries, &exact, &mut found)?;
     drop(subject);
-    whole("exact-int8", Precision::Int8)?.measure(args, &queries, &exact, &mut found)?;
+    whole(EXACT[1], Precision::Int8)?.measure(args, &queries, &exact, &mut found)?;
 
     if !args.hnsw.is_empty() {
         let rows = args.hnsw_rows.unwrap_or(usize::MAX).min(vectors.len() / dim);
@@ -158,7 +158,7 @@ impl Subject {
                 opened(bytes, Some(build_s))?
             }
         };
-        Ok(Self { kind: "hnsw", bytes, index, build_s, k: args.hnsw_k })
+        Ok(Self { kind: HNSW, bytes, index, build_s, k: args.hnsw_k })
     }
 
     fn measure(&self, args: &BenchArgs, queries: &Queries, exact: &Lists, rows: &mut Vec<SearchRow>) -> Result<()> {
@@ -169,7 +169,7 @@ impl Subject {
         let found = match &args.export_found {
             None => None,
             Some(folder) => {
-                let name = ef.map_or_else(|| format!("{}.u32", self.kind), |ef| format!("{}-{ef}.u32", self.kind));
+                let name = found_name(self.kind, ef);
                 write(&folder.join(&name), &found_rows(&lists, self.k))?;
                 Some(name)
             }
@@ -200,6 +200,24 @@ impl Subject {
         }
         Ok(())
     }
+}
+
+/// The kinds of search that are always measured.
+const EXACT: [&str; 2] = ["exact-f32", "exact-int8"];
+const HNSW: &str = "hnsw";
+
+/// The file of what a kind of search has found.
+fn found_name(kind: &str, ef: Option<usize>) -> String {
+    ef.map_or_else(|| format!("{kind}.u32"), |ef| format!("{kind}-{ef}.u32"))
+}
+
+/// The files of what all kinds of search find.
+pub(super) fn found_names(efs: &[usize]) -> Vec<String> {
+    let exact = EXACT.iter().map(|kind| found_name(kind, None));
+    let mut names: Vec<String> = exact.chain(efs.iter().map(|ef| found_name(HNSW, Some(*ef)))).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
 }
 
 /// An index, how large it is, and how long it took.

@@ -5,7 +5,7 @@ mod source;
 use crate::device::{DeviceArgs, Work};
 use crate::indexing::recall::{Floor, K, QUERIES};
 use crate::indexing::{Built, Recipe, build};
-use crate::outputs::{is_input, is_same};
+use crate::outputs::{Inputs, Writes};
 use crate::text_encoding::EncodingArgs;
 use crate::work::WorkFolder;
 use crate::{bundles, kb_file};
@@ -191,9 +191,12 @@ impl IndexArgs {
 /// # Errors
 /// If an input cannot be read or does not fit, the device fails, or the bundle cannot be written.
 pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
-    if is_same(&args.out, &args.encoder) {
-        return Err(is_input(&args.out));
-    }
+    let encoders = std::iter::once(&args.encoder).chain(&args.entity_encoder).map(PathBuf::as_path);
+    let (licences, work) = (kb_file::licence_file(&args.kb), WorkFolder::place(&args.out));
+    Inputs::new()
+        .files([args.kb.as_path(), licences.as_path()])
+        .artifacts(encoders)
+        .check([bundles::writes(&args.out), Writes::Folder(&work)])?;
     bundles::check_place(&args.out)?;
     let Source { files, tied, settings, bundle } = Source::read(&args.encoder, args.entity_encoder.as_deref())?;
     let kb_file = kb_file::read_in(&args.kb, &args.encoding.get())?;
@@ -349,6 +352,7 @@ pub struct PackArgs {
 /// # Errors
 /// If the bundle cannot be read or written.
 pub fn pack(args: &PackArgs, json: bool) -> Result<()> {
+    Inputs::new().artifacts([args.bundle.as_path()]).check([bundles::writes(&args.out)])?;
     bundles::check_place(&args.out)?;
     let bundle = match args.edited {
         true => edited(&args.bundle).context(|| args.bundle.display().to_string())?,

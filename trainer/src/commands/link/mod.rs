@@ -6,22 +6,26 @@ mod second_stage;
 use super::index::ScorerChoice;
 use crate::device::{DeviceArgs, OpenDevice, Work};
 use crate::files::{self, io_error, write_whole};
+use crate::outputs::{Inputs, Writes};
 use crate::progress::Progress;
-use crate::render::{self, Format};
+use crate::render::{Format, Parts};
 use crate::text_encoding::{EncodingArgs, read_text_in};
+use crate::writing::StandardOutput;
 use crate::{bundles, interrupt, memory, spans};
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use notes::Note;
+use notes::{Found, Note};
 use pel_shared::bundle::Bundle;
+use pel_shared::clean::escaped;
 use pel_shared::detect::{DetectOptions, Detected, join};
-use pel_shared::error::{Context, Error, Result};
+use pel_shared::error::{Context, Error, Kind, Result};
 use pel_shared::import::report::Report;
 use pel_shared::kb::ConceptId;
 use pel_shared::linker::{Link, LinkOptions, Linker, Prepared, Queries};
 use pel_shared::report::{self, Record};
 use rayon::prelude::*;
 pub use second_stage::{RankerArgs, SecondStage};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Link the mentions of notes to concepts, or to NIL where the knowledge base has none
@@ -96,12 +100,13 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         }
         (_, format) => format.unwrap_or(Format::Table),
     };
-    let mut notes = notes::notes(&args.inputs)?;
+    let Found { mut notes, unread: folders } = notes::notes(&args.inputs)?;
     let several = notes.len() > 1 || args.inputs.iter().any(|input| input.is_dir());
     if let Some(spans) = &args.spans {
         notes::bring_spans(&mut notes, spans, several)?;
     }
-    match &args.out {
+    // `-` is standard output.
+    match args.out.as_ref().filter(|out| out.as_os_str() != "-") {
         Some(out) => {
             let named_as_folder = out.is_dir() || out.as_os_str().to_string_lossy().ends_with(std::path::is_separator);
             notes::place(&mut notes, out, several || named_as_folder, format)?;
@@ -111,6 +116,7 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         }
         None => {}
     }
+    check_outputs(args, &notes)?;
     let bundle = bundles::open(&args.bundle)?;
     let opened = device.open(Work::Short)?;
     let linker = linker(&args.bundle, bundle, args.scorer, &opened)?;
@@ -142,7 +148,16 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     if let Some(bytes) = memory::peak().filter(|_| args.memory) {
         eprintln!("peak memory {bytes} bytes");
     }
-    unread(done.failed, notes.len())
+    unread(done.failed, folders, notes.len())
+}
+
+/// Refuses to write over a note, its mentions, the bundle or the ranker.
+fn check_outputs(args: &LinkArgs, notes: &[Note]) -> Result<()> {
+    let read = notes.iter().flat_map(|note| note.spans.iter().chain([&note.path]));
+    let ranker = args.second.model();
+    let inputs =
+        Inputs::new().files(read.map(PathBuf::as_path)).artifacts(std::iter::once(args.bundle.as_path()).chain(ranker));
+    inputs.check(notes.iter().filter_map(|note| note.out.as_deref()).map(Writes::File))
 }
 
 /// Says which prefixes no cross-reference of the bundle begins with.
@@ -165,24 +180,37 @@ fn warn_of_unknown(linker: &Linker, prefixes: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Says which notes could not be read.
+/// Says which notes and folders could not be read.
 ///
 /// # Errors
 /// If there is one.
-fn unread(mut failed: Vec<Error>, all: usize) -> Result<()> {
-    if failed.is_empty() {
-        return Ok(());
-    }
-    let (count, first) = (failed.len(), failed.remove(0));
-    failed.iter().for_each(|error| eprintln!("{error}"));
-    if all == 1 {
+fn unread(notes: Vec<Error>, folders: Vec<Error>, all: usize) -> Result<()> {
+    let (bad, closed) = (notes.len(), folders.len());
+    let mut failed = notes.into_iter().chain(folders);
+    let Some(first) = failed.next() else { return Ok(()) };
+    failed.for_each(|error| eprintln!("{}", escaped(&error.to_string())));
+    if all == 1 && closed == 0 {
         return Err(first);
     }
-    Err(first).context(|| format!("{count} of {all} notes cannot be read, and the others are linked"))
+    let what = match (bad, closed) {
+        (bad, 0) => format!("{bad} of {all} notes"),
+        (0, closed) => format!("{closed} folder{}", if closed == 1 { "" } else { "s" }),
+        (bad, closed) => format!("{bad} of {all} notes and {closed} folder{}", if closed == 1 { "" } else { "s" }),
+    };
+    Err(first).context(|| format!("{what} cannot be read, and the others are linked"))
 }
 
 /// Sequences that are encoded between two looks for Ctrl-C.
 const SEQUENCES: usize = 4096;
+
+/// Mentions that are linked together: they bound the memory. In a note with more, companions come from the same part of it.
+const MENTIONS: usize = 1 << 14;
+
+/// Mentions of a part that a thread prepares at a time.
+const PREPARED: usize = 256;
+
+/// Links that are written at a time: as many as a table for reading has before its head comes again.
+const RECORDS: usize = 512;
 
 /// How notes are linked.
 struct Job<'a> {
@@ -204,30 +232,100 @@ struct Done {
     noted: Report,
 }
 
+/// A note that has been read, with its mentions.
+struct Read<'a> {
+    note: &'a Note,
+    text: String,
+    mentions: Vec<Detected>,
+}
+
+impl Done {
+    /// Notes why a note could not be read.
+    fn fail(&mut self, error: Error) {
+        self.failed.push(error);
+        self.progress.advance(1);
+    }
+}
+
 impl Job<'_> {
-    /// Links the notes of a window together, without those that cannot be read.
+    /// Links the notes of a window, without those that cannot be read: as many together as have [`MENTIONS`], one that has more by itself.
     fn run(&self, window: &[Note], done: &mut Done) -> Result<()> {
-        let (mut notes, mut texts, mut prepared) = (Vec::new(), Vec::new(), Vec::new());
         let read: Vec<_> = window.par_iter().map(|note| self.read(note)).collect();
+        let (mut together, mut mentions) = (Vec::new(), 0);
         for (note, read) in window.iter().zip(read) {
-            match read {
-                Ok((text, mentions, noted)) => {
+            let read = match read {
+                Ok((read, noted)) => {
                     done.noted.merge(noted);
+                    read
+                }
+                Err(error) if error.is_interrupted() => return Err(error),
+                Err(error) => {
+                    done.fail(error);
+                    continue;
+                }
+            };
+            if mentions + read.mentions.len() > MENTIONS {
+                self.link_together(std::mem::take(&mut together), done)?;
+                mentions = 0;
+            }
+            match read.mentions.len() > MENTIONS {
+                true => self.link_in_parts(&read, done).context(|| note.path.display().to_string())?,
+                false => {
+                    mentions += read.mentions.len();
+                    together.push(read);
+                }
+            }
+        }
+        self.link_together(together, done)
+    }
+
+    /// Reads a note and finds its mentions.
+    fn read<'n>(&self, note: &'n Note) -> Result<(Read<'n>, Report)> {
+        let encoding = self.args.encoding.get();
+        let text = read_text_in(&note.path, &encoding)?;
+        let given = match &note.spans {
+            Some(path) => spans::read(path, &encoding, &text)?,
+            None => spans::Spans::default(),
+        };
+        let found = if self.args.spans_only { Vec::new() } else { self.linker.detect(&text, &self.options) };
+        let mentions = join(given.mentions, found);
+        Ok((Read { note, text, mentions }, given.report))
+    }
+
+    fn prepare<'n>(&self, read: Read<'n>) -> Result<(&'n Note, String, Prepared)> {
+        let Read { note, text, mentions } = read;
+        let prepared = self.linker.prepare(&text, mentions).context(|| note.path.display().to_string())?;
+        Ok((note, text, prepared))
+    }
+
+    /// Links notes together, and writes the links of each whole.
+    fn link_together(&self, read: Vec<Read<'_>>, done: &mut Done) -> Result<()> {
+        interrupt::check()?;
+        let (mut notes, mut texts, mut prepared) = (Vec::new(), Vec::new(), Vec::new());
+        for read in read.into_par_iter().map(|read| self.prepare(read)).collect::<Vec<_>>() {
+            match read {
+                Ok((note, text, mentions)) => {
                     notes.push(note);
                     texts.push(text);
                     prepared.push(mentions);
                 }
-                Err(error) => {
-                    done.failed.push(error);
-                    done.progress.advance(1);
-                }
+                Err(error) => done.fail(error),
             }
         }
         if notes.is_empty() {
             return Ok(());
         }
-        let mut links = self.link(&notes, prepared)?;
-        self.rerank(&texts, &mut links)?;
+        let counts: Vec<usize> = prepared.iter().map(Prepared::mentions).collect();
+        let joined = Prepared::join(prepared);
+        let queries = encode(&self.linker, &joined).context(|| match &notes[..] {
+            [note] => note.path.display().to_string(),
+            notes => format!("{} and {} more", notes[0].path.display(), notes.len() - 1),
+        })?;
+        let mut links = self.linker.finish(&joined, &queries, &self.options).into_iter();
+        let mut links: Vec<Vec<Link>> = counts.iter().map(|count| links.by_ref().take(*count).collect()).collect();
+        for (text, links) in texts.iter().zip(&mut links) {
+            self.rerank(text, links)?;
+        }
         let write = |((note, text), links): ((&&Note, &String), &Vec<Link>)| {
             self.write(note, text, links).context(|| note.path.display().to_string())
         };
@@ -243,57 +341,87 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// Reads a note and prepares its mentions.
-    fn read(&self, note: &Note) -> Result<(String, Prepared, Report)> {
-        let encoding = self.args.encoding.get();
-        let text = read_text_in(&note.path, &encoding)?;
-        let given = match &note.spans {
-            Some(path) => spans::read(path, &encoding, &text)?,
-            None => spans::Spans::default(),
+    /// Links a note with many mentions part by part; its links are written as they come.
+    fn link_in_parts(&self, read: &Read<'_>, done: &mut Done) -> Result<()> {
+        let written = match &read.note.out {
+            Some(path) => write_whole(path, |file| self.write_in_parts(read, true, file)),
+            None => {
+                let mut out = StandardOutput::new();
+                self.write_in_parts(read, !done.headed, &mut out).and_then(|()| out.finish())
+            }
         };
-        let found = if self.args.spans_only { Vec::new() } else { self.linker.detect(&text, &self.options) };
-        let mentions = join(given.mentions, found);
-        let prepared = self.linker.prepare(&text, mentions).context(|| note.path.display().to_string())?;
-        Ok((text, prepared, given.report))
-    }
-
-    /// The links of each note.
-    fn link(&self, notes: &[&Note], prepared: Vec<Prepared>) -> Result<Vec<Vec<Link>>> {
-        let counts: Vec<usize> = prepared.iter().map(Prepared::mentions).collect();
-        let joined = Prepared::join(prepared);
-        let queries = encode(&self.linker, &joined).context(|| match notes {
-            [note] => note.path.display().to_string(),
-            notes => format!("{} and {} more", notes[0].path.display(), notes.len() - 1),
-        })?;
-        let mut links = self.linker.finish(&joined, &queries, &self.options).into_iter();
-        Ok(counts.iter().map(|count| links.by_ref().take(*count).collect()).collect())
-    }
-
-    /// Has the ranker, if there is one, put candidates into order; then leaves as many as are to be listed.
-    fn rerank(&self, texts: &[String], links: &mut [Vec<Link>]) -> Result<()> {
-        if let Some(second) = &self.second {
-            for (text, links) in texts.iter().zip(links.iter_mut()) {
-                second.rerank(&self.linker, text, links)?;
+        match written {
+            // As of a note that cannot be read.
+            Err(error) if error.kind() == Kind::Input => done.fail(error),
+            other => {
+                other?;
+                done.headed = true;
+                done.progress.advance(1);
             }
         }
-        links.iter_mut().flatten().for_each(|link| link.truncate(usize::from(self.args.k)));
         Ok(())
     }
 
-    /// Writes the links of a note into its file; gives what is to be printed if there is none.
-    fn write(&self, note: &Note, text: &str, links: &[Link]) -> Result<String> {
+    fn write_in_parts(&self, read: &Read<'_>, headed: bool, out: &mut dyn Write) -> Result<()> {
+        let Read { note, text, mentions } = read;
+        let mut put = |part: &str| out.write_all(part.as_bytes()).map_err(|cause| written_error(note, cause));
+        let mut parts = Parts::new(self.format, &note.name, text, &self.linker);
+        if headed || self.format != Format::Csv {
+            put(&parts.head()?)?;
+        }
+        let mut reader = self.linker.reader();
+        reader.begin(text);
+        for some in mentions.chunks(MENTIONS) {
+            interrupt::check()?;
+            let prepare = |some: &[Detected]| self.linker.prepare_with(&mut reader.clone(), text, some.to_vec());
+            let prepared = some.par_chunks(PREPARED).map(prepare).collect::<Result<Vec<_>>>()?;
+            let prepared = Prepared::join(prepared).of_one_text();
+            let queries = encode(&self.linker, &prepared)?;
+            let mut links = self.linker.finish(&prepared, &queries, &self.options);
+            self.rerank(text, &mut links)?;
+            for links in links.chunks(RECORDS) {
+                interrupt::check()?;
+                put(&parts.part(self.records(links)?)?)?;
+            }
+        }
+        put(&parts.tail()?)
+    }
+
+    /// Has the ranker, if there is one, put candidates into order; then leaves as many as are to be listed.
+    fn rerank(&self, text: &str, links: &mut [Link]) -> Result<()> {
+        if let Some(second) = &self.second {
+            second.rerank(&self.linker, text, links)?;
+        }
+        links.iter_mut().for_each(|link| link.truncate(usize::from(self.args.k)));
+        Ok(())
+    }
+
+    /// The links by name.
+    fn records(&self, links: &[Link]) -> Result<Vec<Record>> {
         let mut records: Vec<Record> = links.iter().map(|link| self.linker.record(link)).collect::<Result<_>>()?;
         if let Some(prefixes) = &self.args.xrefs {
             records.iter_mut().for_each(|record| record.keep_xrefs(prefixes));
         }
-        let linked = report::Note { name: &note.name, text, records: &records, linker: &self.linker };
-        let rendered = render::render(self.format, &linked)?;
+        Ok(records)
+    }
+
+    /// Writes the links of a note into its file; gives what is to be printed if there is none.
+    fn write(&self, note: &Note, text: &str, links: &[Link]) -> Result<String> {
+        let mut parts = Parts::new(self.format, &note.name, text, &self.linker);
+        let mut rendered = parts.head()?;
+        for links in links.chunks(RECORDS) {
+            rendered += &parts.part(self.records(links)?)?;
+        }
+        rendered += &parts.tail()?;
         let Some(path) = &note.out else { return Ok(rendered) };
-        write_whole(path, |file| {
-            file.write_all(rendered.as_bytes()).map_err(|cause| io_error("writing", path, cause))
-        })?;
+        write_whole(path, |file| file.write_all(rendered.as_bytes()).map_err(|cause| written_error(note, cause)))?;
         Ok(String::new())
     }
+}
+
+/// Why the links of a note cannot be written.
+fn written_error(note: &Note, cause: std::io::Error) -> Error {
+    io_error("writing", note.out.as_deref().unwrap_or(Path::new("standard output")), cause)
 }
 
 /// The road of one text.

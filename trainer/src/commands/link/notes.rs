@@ -1,10 +1,9 @@
 //! The notes that are to be linked: which files they are, what they are called, and where their links go.
 
 use crate::files::walk_error;
-use crate::outputs::{check_file, is_input};
 use crate::render::Format;
 use pel_shared::error::{Error, Result};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 /// Notes and bytes that are linked together: enough to keep every thread busy, few enough to bound the memory.
@@ -21,12 +20,20 @@ pub(super) struct Note {
     pub out: Option<PathBuf>,
 }
 
-/// The notes behind the inputs, each folder in the order of its paths.
+/// The notes that were found.
+pub(super) struct Found {
+    pub notes: Vec<Note>,
+    /// Why folders inside the given ones cannot be read.
+    pub unread: Vec<Error>,
+}
+
+/// The notes behind the inputs, each folder in the order of its paths. What cannot be read inside a folder does not keep the others from
+/// being linked.
 ///
 /// # Errors
-/// If a folder cannot be listed or has no note.
-pub(super) fn notes(inputs: &[PathBuf]) -> Result<Vec<Note>> {
-    let mut notes = Vec::new();
+/// If a given folder cannot be read, or nothing that could be read has a note.
+pub(super) fn notes(inputs: &[PathBuf]) -> Result<Found> {
+    let (mut notes, mut unread) = (Vec::new(), Vec::new());
     let mut push = |path: &Path, name: &Path| {
         let name = name.to_string_lossy().into_owned();
         notes.push(Note { path: path.to_owned(), name, spans: None, out: None });
@@ -43,17 +50,27 @@ pub(super) fn notes(inputs: &[PathBuf]) -> Result<Vec<Note>> {
         let hidden = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with('.');
         let walk = walkdir::WalkDir::new(input).sort_by_file_name().into_iter();
         for entry in walk.filter_entry(|entry| entry.depth() == 0 || !hidden(entry.file_name())) {
-            let entry = entry.map_err(|cause| walk_error(input, cause))?;
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(cause) if cause.depth() == 0 => return Err(walk_error(input, cause)),
+                Err(cause) => {
+                    unread.push(walk_error(input, cause));
+                    continue;
+                }
+            };
             if entry.file_type().is_file() && is_note(entry.path()) {
                 push(entry.path(), &unended(entry.path().strip_prefix(input).unwrap_or(entry.path())));
                 found = true;
             }
         }
         if !found {
+            if let Some(first) = unread.into_iter().next() {
+                return Err(first);
+            }
             return Err(Error::input(format!("{}: expected a folder with .txt files, found none", input.display())));
         }
     }
-    Ok(notes)
+    Ok(Found { notes, unread })
 }
 
 /// Whether a file of a folder is a note: a text file that we have not written.
@@ -105,7 +122,7 @@ pub(super) fn bring_spans(notes: &mut [Note], spans: &Path, several: bool) -> Re
 /// Says where the links of each note go: into the file `out`, or for several notes into that folder.
 ///
 /// # Errors
-/// If the links of two notes would go into one file, or into a file that is read.
+/// If the links of two notes would go into one file.
 pub(super) fn place(notes: &mut [Note], out: &Path, into_folder: bool, format: Format) -> Result<()> {
     for note in notes.iter_mut() {
         note.out = Some(match into_folder {
@@ -122,15 +139,6 @@ pub(super) fn place(notes: &mut [Note], out: &Path, into_folder: bool, format: F
                 "the links of {both} would both go into {}; give the folder that holds both, or link them apart",
                 out.display()
             )));
-        }
-    }
-    let real = |path: &Path| path.canonicalize().ok();
-    let read = notes.iter().flat_map(|note| note.spans.iter().chain([&note.path]));
-    let read: HashSet<PathBuf> = read.filter_map(|path| real(path)).collect();
-    for out in notes.iter().filter_map(|note| note.out.as_deref()) {
-        check_file(out, [])?;
-        if real(out).is_some_and(|out| read.contains(&out)) {
-            return Err(is_input(out));
         }
     }
     Ok(())

@@ -7,7 +7,7 @@ use clap::Args;
 use pel_shared::error::Result;
 use pel_shared::linker::{Link, Linker};
 use pel_shared::ranker::Ranker;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Pairs that are ranked between two looks for Ctrl-C.
 const PAIRS: usize = 1024;
@@ -24,6 +24,11 @@ pub struct RankerArgs {
 }
 
 impl RankerArgs {
+    /// The folder of the ranker; nothing if none is asked for.
+    pub fn model(&self) -> Option<&Path> {
+        self.ranker.as_deref()
+    }
+
     /// The ranker on a device; nothing if none is asked for.
     ///
     /// # Errors

@@ -1,11 +1,13 @@
 //! `pel serve`: the page and a bundle over HTTP, for the browser of this machine.
 
 mod answer;
+mod connections;
 mod site;
 
 use crate::interrupt;
 use answer::answer;
 use clap::Args;
+use connections::{Connections, Limits};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -13,11 +15,12 @@ use hyper_util::server::graceful::GracefulShutdown;
 use pel_shared::error::{Error, Result};
 use site::Site;
 use std::convert::Infallible;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
 /// Serve the page and a bundle to the browser of this machine
@@ -27,7 +30,9 @@ use tokio::time::{sleep, timeout};
     pel serve --page page --bundle bundle.pel\n  \
     pel serve --page page --bundle bundle --port 0 --json\n\n\
     The files are read once, when it starts: start it again after a change. Files whose names begin with a dot are left \
-    out. Notes are read in the browser: none is sent here, and requests are written to no log. Ctrl-C ends it.")]
+    out. Notes are read in the browser: none is sent here, and requests are written to no log. Ctrl-C ends it.\n\n\
+    Where all connections are taken, a new client gets the place of the one in which nothing has moved for longest; if something \
+    moves in each of them, it is told to come back (503). The head of a request may have 16 KiB and 64 lines.")]
 pub struct ServeArgs {
     /// The folder of the built page, with index.html
     #[arg(long, value_name = "DIR")]
@@ -41,6 +46,18 @@ pub struct ServeArgs {
     /// The address of this machine to listen at; all but 127.0.0.1 and ::1 let others on the network reach the page
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     host: String,
+    /// How many clients may be connected at once
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]
+    max_connections: u32,
+    /// How many of them may come from one address, which many share behind a proxy
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
+    max_per_address: u32,
+    /// How long a client may take to send the head of a request, the waiting before it included
+    #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    read_timeout: u64,
+    /// How long a client may take to read each 4 KiB of an answer
+    #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    write_timeout: u64,
 }
 
 /// The port if none is asked for.
@@ -52,8 +69,15 @@ const PORTS: u16 = 100;
 /// How often Ctrl-C is looked for, and how long a listener rests that could not take a connection.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// How long a connection may be silent before or within the head of a request.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The longest head of a request, in bytes and in lines.
+const HEAD: (usize, usize) = (16 << 10, 64);
+
+/// Files that are compressed at once while their askers wait.
+const PACKERS: usize = 4;
+
+/// What a client hears for whom there is no place.
+const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n\
+    Content-Type: text/plain; charset=utf-8\r\nContent-Length: 46\r\n\r\nToo many clients are connected; try again soon";
 
 /// How long answers that are under way may take after Ctrl-C.
 const LAST: Duration = Duration::from_millis(500);
@@ -68,7 +92,12 @@ pub fn run(args: &ServeArgs, json: bool) -> Result<()> {
     let failed = |cause| Error::io("starting the server").caused_by(cause);
     let at = listener.local_addr().map_err(failed)?;
     let local = at.ip().is_loopback();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build().map_err(failed)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .enable_time()
+        .max_blocking_threads(PACKERS)
+        .build()
+        .map_err(failed)?;
     listener.set_nonblocking(true).map_err(failed)?;
     let listener = {
         let _entered = runtime.enter();
@@ -82,7 +111,14 @@ pub fn run(args: &ServeArgs, json: bool) -> Result<()> {
             at.port()
         );
     }
-    runtime.block_on(serve(&listener, Arc::new(site), local));
+    let limits = Limits {
+        all: args.max_connections as usize,
+        of_address: args.max_per_address as usize,
+        write_timeout: Duration::from_secs(args.write_timeout),
+    };
+    // Answers that are under way may end.
+    let _held = interrupt::hold();
+    runtime.block_on(serve(&listener, Arc::new(site), local, limits, Duration::from_secs(args.read_timeout)));
     // Without waiting for what is still being compressed.
     runtime.shutdown_background();
     Ok(())
@@ -132,29 +168,49 @@ fn listen(host: &str, port: Option<u16>) -> Result<TcpListener> {
 }
 
 /// Answers until Ctrl-C.
-async fn serve(listener: &tokio::net::TcpListener, site: Arc<Site>, local: bool) {
+async fn serve(
+    listener: &tokio::net::TcpListener,
+    site: Arc<Site>,
+    local: bool,
+    limits: Limits,
+    read_timeout: Duration,
+) {
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
-    let connections = GracefulShutdown::new();
+    http.timer(TokioTimer::new()).header_read_timeout(read_timeout).max_buf_size(HEAD.0).max_headers(HEAD.1);
+    let (graceful, connections) = (GracefulShutdown::new(), Connections::new(limits));
     while interrupt::check().is_ok() {
-        let stream = match timeout(LOOK, listener.accept()).await {
-            Ok(Ok((stream, _))) => stream,
+        let (stream, address) = match timeout(LOOK, listener.accept()).await {
+            Ok(Ok(accepted)) => accepted,
             Ok(Err(_)) => {
-                // The client has left, or too many files are open; both pass.
+                // The client has left, which passes; or too many files are open.
+                connections.make_room();
                 sleep(LOOK).await;
                 continue;
             }
             Err(_) => continue,
+        };
+        let Some(place) = connections.admit(address.ip()) else {
+            turn_away(stream);
+            continue;
         };
         let site = Arc::clone(&site);
         let service = service_fn(move |request| {
             let site = Arc::clone(&site);
             async move { Ok::<_, Infallible>(answer(&site, &request, local).await) }
         });
-        let connection = connections.watch(http.serve_connection(TokioIo::new(stream), service));
+        let number = place.number();
+        let stream = TokioIo::new(connections.watched(stream, place));
+        let connection = graceful.watch(http.serve_connection(stream, service));
         // A connection that breaks is its client's affair.
-        tokio::spawn(async { connection.await.unwrap_or_default() });
+        let task = tokio::spawn(async { connection.await.unwrap_or_default() });
+        connections.begun(number, task.abort_handle());
     }
     // Connections without a request close at once.
-    timeout(LAST, connections.shutdown()).await.unwrap_or_default();
+    timeout(LAST, graceful.shutdown()).await.unwrap_or_default();
+}
+
+/// Says that there is no place, without waiting for the client to hear it.
+fn turn_away(stream: TcpStream) {
+    // Whoever does not read it finds the connection closed.
+    let _ = stream.into_std().and_then(|mut stream| stream.write(BUSY));
 }

@@ -1,11 +1,11 @@
 //! The configuration beside what was trained by it.
 
 use super::Config;
-use crate::files::{io_error, read_text, write_whole};
+use crate::files::{io_error, open_own, read_text, write_own};
 use crate::outputs::entries;
 use crate::train::{CHECKPOINTS, METRICS};
 use pel_shared::error::{Error, Result};
-use std::fs::{File, TryLockError};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::path::Path;
 
 impl Config {
@@ -25,7 +25,7 @@ impl Config {
         }
         let lock = lock(out)?;
         if !begun() {
-            write_whole(&path, |file| {
+            write_own(&path, |file| {
                 file.write_all(text.as_bytes()).map_err(|cause| io_error("writing", &path, cause))
             })?;
             return Ok(lock);
@@ -74,7 +74,7 @@ const LOCK: &str = ".lock";
 fn lock(out: &Path) -> Result<File> {
     std::fs::create_dir_all(out).map_err(|cause| io_error("making the folder", out, cause))?;
     let path = out.join(LOCK);
-    let file = File::create(&path).map_err(|cause| io_error("writing", &path, cause))?;
+    let file = open_own(&path, OpenOptions::new().write(true).create(true))?;
     match file.try_lock() {
         Err(TryLockError::WouldBlock) => Err(Error::input(format!(
             "{}: another process is training there; wait for it, or choose another --out",

@@ -1,0 +1,44 @@
+//! A note that is written part by part is the note that is written at once.
+
+use pel_shared::index::Precision;
+use pel_shared::linker::{LinkOptions, Linker};
+use pel_shared::report::{Form, Note, Parts, Record};
+use pel_tests::devices;
+use pel_tests::table::{Table, linker, recipe};
+use pel_trainer::commands::link::link;
+use pel_trainer::device::OpenDevice;
+
+const TEXT: &str = "Note 😷\nfever of the toe\nand chest\r\npain, fever; again fever, chest pain, fever";
+
+fn records(linker: &Linker) -> Vec<Record> {
+    let options = LinkOptions::default();
+    let links = link(linker, TEXT, linker.detect(TEXT, &options), &options).expect("linked");
+    links.iter().map(|link| linker.record(link).expect("whole")).collect()
+}
+
+#[test]
+fn parts_of_any_size_make_the_whole() {
+    let (name, device) = devices().remove(0);
+    let linker = linker(recipe(&Table::read(), Precision::F32), &OpenDevice { device, name });
+    let all = records(&linker);
+    assert!(all.len() >= 5, "{}", all.len());
+    for records in [&all[..], &all[..1], &[]] {
+        for form in [Form::Jsonl, Form::Json, Form::Csv, Form::Brat, Form::Pubtator] {
+            let whole = Note { name: "note", text: TEXT, records, linker: &linker }.write(form).expect("written");
+            for size in [1, 2, 3, 100] {
+                let mut parts = Parts::new(form, "note", TEXT, &linker);
+                let mut text = parts.head().expect("written");
+                for some in records.chunks(size) {
+                    text += &parts.part(some).expect("written");
+                }
+                assert_eq!(text + &parts.tail(), whole, "{form:?} in parts of {size}");
+            }
+            if form == Form::Json {
+                let read: serde_json::Value = serde_json::from_str(&whole).expect("JSON");
+                assert_eq!(read["mentions"].as_array().map(Vec::len), Some(records.len()));
+                let indented = if records.is_empty() { "\"mentions\": []\n}\n" } else { "\n    }\n  ]\n}\n" };
+                assert!(whole.ends_with(indented), "{whole}");
+            }
+        }
+    }
+}
