@@ -1,7 +1,9 @@
 //! `pel serve`: the page and a bundle over HTTP, for the browser of this machine.
 
-mod answer;
-mod site;
+#[doc(hidden)]
+pub mod answer;
+#[doc(hidden)]
+pub mod site;
 
 use crate::interrupt;
 use answer::answer;
