@@ -170,7 +170,7 @@ pub fn weights(data: &[u8]) {
     }
 }
 
-/// A bundle that was altered: [`edits`] says how.
+/// A bundle that was altered: the first byte says which, eight bytes each how (`edits.rs`).
 pub fn bundle(data: &[u8]) {
     let Some((which, edits)) = data.split_first() else { return };
     let bases = Base::all();

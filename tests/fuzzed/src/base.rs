@@ -46,7 +46,9 @@ pub fn concepts() -> Vec<Concept> {
 
 /// A bundle, in parts and ready to link.
 pub struct Base {
+    /// Its files.
     pub parts: Parts,
+    /// What links with it.
     pub linker: Linker,
 }
 
@@ -72,18 +74,11 @@ impl Base {
                 mention_template: pel_shared::tokens::MentionTemplate::Context,
                 mix: 0.25,
                 spelling: 0.25,
-                ..view.clone()
+                ..view
             };
             let (names, floats) = (Pooling::Mean, Precision::F32);
             let recipes = [
-                Recipe {
-                    view: view.clone(),
-                    pooling: names,
-                    index: floats,
-                    encoder: floats,
-                    hnsw: false,
-                    tokens: false,
-                },
+                Recipe { view, pooling: names, index: floats, encoder: floats, hnsw: false, tokens: false },
                 Recipe {
                     view: both,
                     pooling: Pooling::Mention,
@@ -185,9 +180,13 @@ fn store(encoder: &Encoder, of: &[ConceptId], tokens: &[Vec<f32>], parts: &mut P
 
 /// An encoder whose files are few bytes: a fuzzer changes what matters more often.
 pub struct Small {
+    /// `config.json`
     pub config: Vec<u8>,
+    /// `model.safetensors`
     pub weights: Bytes,
+    /// Its tokenizer.
     pub tokens: Tokens,
+    /// How its token vectors become one.
     pub reduction: Reduction,
 }
 
