@@ -50,6 +50,8 @@ struct Step {
     bytes: Option<Vec<u8>>,
     /// Replaces the first text in `file` by the second, which is as long in a file that is no text.
     replace: Option<(String, String)>,
+    /// Replaces the last bytes of `file` by these.
+    end: Option<Vec<u8>>,
     /// Permissions of `file`, in octal digits: sets them, asks for them.
     set_mode: Option<String>,
     mode: Option<String>,
@@ -202,6 +204,12 @@ impl Place {
             bytes.splice(at..at + from.len(), to.bytes());
             std::fs::write(&path, bytes).expect("written");
         }
+        if let Some(end) = &step.end {
+            let mut bytes = self.read(name);
+            bytes.truncate(bytes.len().saturating_sub(end.len()));
+            bytes.extend(end);
+            std::fs::write(&path, bytes).expect("written");
+        }
         if let Some(kept) = &step.keep {
             std::fs::copy(&path, self.path(kept)).expect("copied");
         }
@@ -317,6 +325,7 @@ cases! {
     obo_stub: "33-obo-stub";
     obo_one_root: "34-obo-one-root";
     obo_circle: "35-obo-circle";
+    obo_other_stanzas: "36-obo-other-stanzas";
     row_a_name: "40-row-a-name";
     open_quote: "41-open-quote";
     open_quote_csv: "42-open-quote-csv";
@@ -325,6 +334,7 @@ cases! {
     bzip2: "45-bzip2";
     control_signs: "46-control-signs";
     formulas: "47-formulas";
+    no_header: "48-no-header";
     variants: "50-variants";
     pubtator_doubled: "51-pubtator-doubled";
     xrefs: "60-xrefs";
@@ -335,6 +345,7 @@ cases! {
     manifest_of_a_folder: "71-manifest-of-a-folder";
     long_window: "72-long-window";
     many_layers: "73-many-layers";
+    nan_weights: "74-nan-weights";
     endless_field: "81-endless-field";
     unreadable_folder: "82-unreadable-folder";
 }

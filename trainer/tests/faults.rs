@@ -269,3 +269,72 @@ tasks! {
         --set negatives.count=1 --set negatives.kind=random --set model.tied=true --set view.mention_tokens=16 \
         --set view.entity_tokens=16 --set validation.mentions=0 --set checkpoints.every=2", ["run"], keeps ["run"];
 }
+
+/// A file system of half a megabyte, where this process may mount one.
+struct SmallDisk(TempDir);
+
+impl SmallDisk {
+    fn new() -> Option<Self> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=512k", "tmpfs"]).arg(folder.path()).stderr(Stdio::null());
+        mount.status().is_ok_and(|status| status.success()).then_some(Self(folder))
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.0.path()).status();
+    }
+}
+
+#[test]
+fn a_disk_that_is_really_full_is_said_and_keeps_what_was_there() {
+    let Some(disk) = SmallDisk::new() else {
+        eprintln!("skipped: no small file system can be mounted here, which takes root");
+        return;
+    };
+    let (place, out) = (Place::new(), disk.0.path().display().to_string());
+    place.done(&format!("link --bundle bundle --device cpu notes/a.txt --format jsonl --out {out}/a.jsonl"));
+    let before = files(disk.0.path());
+    std::fs::write(place.path().join("long.txt"), "fever and chest pain ".repeat(4000)).expect("written");
+    for line in [
+        format!("link --bundle bundle --device cpu long.txt --format jsonl --out {out}/a.jsonl"),
+        format!("index --device cpu --kb kb.jsonl --encoder encoder --out {out}/one"),
+        format!("pack one.pel {out}/bundle"),
+        format!("export bundle --out {out}/model"),
+    ] {
+        // What an earlier line has begun takes room, too.
+        let filler = disk.0.path().join("filler");
+        std::fs::write(&filler, vec![0; 300 << 10]).expect("it fits");
+        let said = from(place.run(&line, None));
+        assert_eq!(said.code, Some(6), "{line}: {}", said.err);
+        assert!(said.err.contains("No space left"), "{line}: {}", said.err);
+        std::fs::remove_file(&filler).expect("removed");
+        let now = files(disk.0.path());
+        assert!(before.iter().all(|(name, bytes)| now.get(name) == Some(bytes)), "{line}: what was there has changed");
+        for name in now.keys().filter(|name| !before.contains_key(*name)) {
+            let (name, first) = (name.display().to_string(), name.iter().next().expect("a name").to_owned());
+            assert!(!name.contains(".part"), "{line}: {name} is left over");
+            let unfinished = disk.0.path().join(first);
+            let _ = std::fs::remove_dir_all(&unfinished).or_else(|_| std::fs::remove_file(&unfinished));
+        }
+    }
+}
+
+#[test]
+fn a_limit_of_file_sizes_is_an_error_and_no_signal() {
+    let place = Place::new();
+    std::fs::write(place.path().join("long.txt"), "fever and chest pain ".repeat(400)).expect("written");
+    std::fs::write(place.path().join("a.jsonl"), "from before").expect("written");
+    let command = format!(
+        "ulimit -f 8; exec {:?} link --bundle bundle --device cpu long.txt --format jsonl --out a.jsonl",
+        env!("CARGO_BIN_EXE_pel")
+    );
+    let done =
+        Command::new("bash").args(["-c", &command]).current_dir(place.path()).output().expect("it can be started");
+    let (status, said) = (done.status, from(done));
+    assert_eq!(said.code, Some(6), "{status}: {}", said.err);
+    assert!(said.err.contains("a.jsonl") && said.err.contains("File too large"), "{}", said.err);
+    assert_eq!(std::fs::read(place.path().join("a.jsonl")).expect("read"), b"from before");
+}
