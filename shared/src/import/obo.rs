@@ -255,7 +255,8 @@ fn read_file(mut input: Input<'_>, choice: &SynonymChoice, terms: &mut Vec<Term>
     }
     for term in new {
         term.namespace = term.namespace.take().or_else(|| header.namespace.clone());
-        let prefix = term.concept.id.split_once(':').map(|(prefix, _)| prefix.to_owned());
+        let prefix = term.concept.id.split_once(':').map(|(prefix, _)| prefix.trim().to_owned());
+        let prefix = prefix.filter(|prefix| !prefix.is_empty());
         term.source = prefix.or_else(|| header.ontology.clone());
     }
     Ok(())

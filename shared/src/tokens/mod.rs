@@ -125,6 +125,9 @@ impl Tokens {
     /// # Errors
     /// If it is no tokenizer, lacks `[CLS]`, `[SEP]` or `[PAD]`, or cannot read a text.
     pub fn from_bytes(json: &[u8]) -> Result<Self> {
+        // First as JSON of any form: where it is none, the library panics inside a decoder instead of giving an error.
+        serde_json::from_slice::<serde_json::Value>(json)
+            .map_err(|cause| Error::artifact("tokenizer.json").caused_by(cause))?;
         let mut tokenizer =
             Tokenizer::from_bytes(json).map_err(|cause| Error::artifact("tokenizer.json").caused_by(cause))?;
         tokenizer.with_padding(None);
@@ -244,6 +247,23 @@ pub(crate) mod tests {
     pub(crate) fn tiny() -> Tokens {
         let json = include_bytes!("../../../tests/fixtures/tiny/tokenizer.json");
         Tokens::from_bytes(json).expect("the fixture is whole")
+    }
+
+    #[test]
+    fn a_tokenizer_that_is_no_json_is_an_error() {
+        let whole = include_bytes!("../../../tests/fixtures/tiny/tokenizer.json");
+        let decoder = whole.windows(9).position(|window| window == b"\"decoder\"").expect("it has one");
+        let refused = |json: &[u8]| {
+            let said = Tokens::from_bytes(json).err().expect("no JSON").to_string();
+            assert!(said.contains("tokenizer.json"), "{said}");
+        };
+        (decoder..decoder + 80).for_each(|length| refused(&whole[..length]));
+        let mut altered = whole.to_vec();
+        for at in decoder + 12..decoder + 40 {
+            altered[at] = 0;
+            refused(&altered);
+            altered[at] = whole[at];
+        }
     }
 
     #[test]

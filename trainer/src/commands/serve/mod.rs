@@ -1,8 +1,10 @@
 //! `pel serve`: the page and a bundle over HTTP, for the browser of this machine.
 
-mod answer;
+#[doc(hidden)]
+pub mod answer;
 mod connections;
-mod site;
+#[doc(hidden)]
+pub mod site;
 
 use crate::interrupt;
 use answer::answer;

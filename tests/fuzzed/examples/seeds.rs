@@ -1,0 +1,36 @@
+//! Writes the seeds that are made of sound bundles: whole ones, and each of their files.
+
+use pel_fuzzed::base::{Base, small};
+use pel_shared::bundle::names;
+use std::path::Path;
+
+fn main() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds");
+    let write = |target: &str, name: &str, bytes: &[u8]| {
+        let path = folder.join(target).join(name);
+        std::fs::create_dir_all(path.parent().expect("in a folder")).expect("a folder");
+        std::fs::write(&path, bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    };
+    for (at, base) in Base::all().iter().enumerate() {
+        write("container", &format!("{at}.pel"), &base.parts.to_one_file().expect("it can be written"));
+        for (file, bytes) in &base.parts.0 {
+            let target = match file.as_str() {
+                names::DICTIONARY if at == 0 => "dictionary",
+                names::INDEX | names::TOKEN_VECTORS => "index",
+                names::CONCEPTS if at == 0 => "index",
+                names::MANIFEST => "manifest",
+                names::WEIGHTS if at != 1 => "weights",
+                names::TOKENIZER if at == 0 => "tokenizer",
+                names::CONFIG if at == 0 => "config",
+                _ => continue,
+            };
+            write(target, &format!("{at}.{file}"), bytes);
+        }
+    }
+    let floats: Vec<u8> = (0..12).flat_map(|at| (at as f32 / 12.0).to_le_bytes()).collect();
+    let (weight, bias) = (&floats[..32], &floats[32..40]);
+    let header = r#"{"bias":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"weight":{"dtype":"F32","shape":[2,4],"data_offsets":[8,40]}}"#;
+    let projection = [&(header.len() as u64).to_le_bytes(), header.as_bytes(), bias, weight].concat();
+    write("weights", "projection.safetensors", &projection);
+    assert!(!small().weights.is_empty());
+}

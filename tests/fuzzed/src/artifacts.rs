@@ -1,0 +1,248 @@
+//! Bundles, their files, and notes that are linked with them.
+
+use crate::base::Base;
+use crate::edits;
+use crate::mend;
+use burn::tensor::Device;
+use bytes::Bytes;
+use pel_shared::bert::BertConfig;
+use pel_shared::biencoder::TowerBytes;
+use pel_shared::bundle::{Bundle, Manifest, Parts};
+use pel_shared::concepts::ConceptTable;
+use pel_shared::container::Check;
+use pel_shared::cpu::Tower;
+use pel_shared::detect::{DetectOptions, Detected, Dictionary};
+use pel_shared::index::{Index, TokenStore};
+use pel_shared::kb::ConceptId;
+use pel_shared::linker::{LinkOptions, Linker};
+use pel_shared::report::{Form, Note, Record};
+use pel_shared::text::{Mention, Span};
+use pel_shared::tokens::{EntityTemplate, MentionTemplate, Tokens};
+
+/// A note with names, other forms of them, a short form, and letters of several bytes.
+pub const TEXT: &str =
+    "Chest pains and Fever (38.5 °C), no diabetes mellitus (DM).\nDM\u{a0}type 2? naïve 😷 α-blocker ½";
+
+/// The files as they came, and with their checksums made right.
+fn both(data: &[u8]) -> [Bytes; 2] {
+    let mut mended = data.to_vec();
+    mend::container(&mut mended);
+    [Bytes::copy_from_slice(data), mended.into()]
+}
+
+/// Mentions are in order and can be cut out of their text.
+fn check_spans(text: &str, mentions: &[Detected]) {
+    for mention in mentions {
+        mention.span.of(text).unwrap_or_else(|error| panic!("{mention:?}: {error}"));
+    }
+    assert!(mentions.is_sorted_by_key(|mention| mention.span.start), "{mentions:?}");
+}
+
+/// A bundle in one file.
+pub fn container(data: &[u8]) {
+    for bytes in both(data) {
+        let Ok(parts) = Parts::from_one_file(&bytes) else { continue };
+        let written = Bytes::from(parts.to_one_file().expect("what was read can be written"));
+        let again = Parts::from_one_file(&written).expect("what was written can be read");
+        assert_eq!(parts.0, again.0, "what was written reads back otherwise");
+        if let Ok(bundle) = Bundle::read(parts) {
+            link(bundle, TEXT);
+        }
+    }
+}
+
+/// A dictionary.
+pub fn dictionary(data: &[u8]) {
+    for bytes in both(data) {
+        let Ok(dictionary) = Dictionary::from_bytes(bytes) else { continue };
+        for overlapping in [false, true] {
+            let found = dictionary.detect(TEXT, &DetectOptions { overlapping, ..DetectOptions::default() });
+            check_spans(TEXT, &found);
+            for mention in found {
+                let name = mention.span.of(TEXT).expect("checked");
+                dictionary.lookup(name);
+                dictionary.lookup_mention(name);
+            }
+        }
+    }
+}
+
+/// The files of vectors and concepts, told by their first bytes.
+pub fn index(data: &[u8]) {
+    for bytes in both(data) {
+        if let Ok(mut index) = Index::from_bytes(&bytes, Check::Checksums) {
+            search(&mut index);
+        }
+        if let Ok(store) = TokenStore::from_bytes(&bytes, Check::Checksums) {
+            let dim = store.info().dim;
+            if dim <= 1 << 12 {
+                let query = store.query(&vec![0.5; 3 * dim]);
+                assert!(store.search(&query, 3).len() <= 3);
+                store.rank(&query, (0..8).map(ConceptId));
+            }
+        }
+        if let Ok(table) = ConceptTable::from_bytes(&bytes, Check::Checksums) {
+            for at in 0..table.len().min(64) as u32 {
+                if let Ok(concept) = table.get(ConceptId(at)) {
+                    let _ = table.find(&concept.id);
+                }
+            }
+            let _ = table.to_knowledge_base();
+        }
+    }
+}
+
+fn search(index: &mut Index) {
+    let (dim, rows) = (index.info().dim, index.info().rows);
+    if dim > 1 << 12 {
+        return;
+    }
+    if rows > 0 {
+        assert_eq!(index.vector(rows - 1).len(), dim);
+    }
+    // A bundle compares it with its number of concepts.
+    let few = index.last_concept().is_none_or(|last| last.index() < 1 << 12);
+    for mix in [0.0, 0.5] {
+        let queries: Vec<f32> = (0..2 * dim).map(|at| if at % 3 == 0 { 0.5 } else { -0.25 }).collect();
+        for found in [index.search(&queries, 3), index.search_exact(&queries, 3)] {
+            assert_eq!(found.len(), 2);
+            assert!(found.iter().all(|found| found.len() <= 3));
+        }
+        index.score(&queries[..dim], (0..8).map(ConceptId));
+        if few && mix == 0.0 {
+            index.set_mix(0.5);
+        }
+    }
+}
+
+/// A tokenizer, which then cuts a text, a concept and a mention.
+pub fn tokenizer(data: &[u8]) {
+    let Ok(tokens) = Tokens::from_bytes(data) else { return };
+    let _ = tokens.pieces(TEXT);
+    let concept = crate::base::concepts().remove(0);
+    for template in [EntityTemplate::Description, EntityTemplate::Types] {
+        if let Ok(encoded) = tokens.entity(&concept, template, true, 16) {
+            assert!(encoded.ids.len() <= 16, "{encoded:?}");
+        }
+    }
+    let mention = Mention::cut(TEXT, Span::new(16, 21)).expect("a word");
+    for template in [MentionTemplate::Bare, MentionTemplate::Context] {
+        if let Ok(Some(encoded)) = tokens.mention(&mention, template, 12) {
+            assert!(encoded.ids.len() <= 12 && encoded.own.end <= encoded.ids.len(), "{encoded:?}");
+        }
+    }
+}
+
+/// The shape of an encoder.
+pub fn config(data: &[u8]) {
+    let Ok(config) = BertConfig::from_bytes(data) else { return };
+    let written = serde_json::to_vec(&config).expect("memory does not run out");
+    assert_eq!(BertConfig::from_bytes(&written).expect("what was written can be read"), config);
+    // Weights of another shape are an error, however large the sizes are that they should have.
+    let none = Bytes::from_static(&[2, 0, 0, 0, 0, 0, 0, 0, b'{', b'}']);
+    let tower = TowerBytes { config: data, weights: &none, projection: None };
+    assert!(Tower::from_bytes(tower, &crate::base::small().tokens).is_err());
+}
+
+/// The manifest of a bundle.
+pub fn manifest(data: &[u8]) {
+    let Ok(manifest) = Manifest::from_bytes(data) else { return };
+    let written = serde_json::to_vec(&manifest).expect("memory does not run out");
+    let again = Manifest::from_bytes(&written).expect("what was written can be read");
+    // Numbers that do not compare with themselves aside.
+    assert_eq!(format!("{manifest:?}"), format!("{again:?}"));
+}
+
+/// The weights of an encoder of one small layer, which then encodes, and those of a projection.
+pub fn weights(data: &[u8]) {
+    let weights = Bytes::copy_from_slice(data);
+    let base = crate::base::small();
+    for (weights, projection) in [(&weights, None), (&base.weights, Some(data))] {
+        let tower = TowerBytes { config: &base.config, weights, projection };
+        let reduction = base.reduction;
+        let Ok(encoder) = pel_shared::encoder::Encoder::new(tower, None, &base.tokens, reduction, &Device::flex())
+        else {
+            continue;
+        };
+        let row = base.row();
+        let vectors = encoder.encode(pel_shared::biencoder::Side::Mention, &[&row]).expect("the row fits");
+        assert_eq!(vectors.len(), encoder.dim());
+    }
+}
+
+/// A bundle that was altered: the first byte says which, eight bytes each how (`edits.rs`).
+pub fn bundle(data: &[u8]) {
+    let Some((which, edits)) = data.split_first() else { return };
+    let bases = Base::all();
+    let mut parts = bases[usize::from(*which) % bases.len()].parts.clone();
+    edits::apply(edits, &mut parts.0);
+    mend::parts(&mut parts.0);
+    let (one, written) = (Bundle::read(parts.clone()), parts.to_one_file().map(Bytes::from));
+    let written = written.and_then(|written| Parts::from_one_file(&written)).and_then(Bundle::read);
+    assert_eq!(one.is_ok(), written.is_ok(), "a folder and a file differ");
+    if let Ok(bundle) = one {
+        link(bundle, TEXT);
+    }
+}
+
+/// Links a text with whatever bundle could be opened: it may fail, in words.
+fn link(bundle: Bundle, text: &str) {
+    let Ok(linker) = Linker::new(bundle, &Device::flex()) else { return };
+    let Some(records) = records(&linker, text) else { return };
+    write(&linker, text, &records);
+}
+
+/// The way of `pel link`, and of `pel explain` for the first mention; nothing where one of its steps is an error.
+fn records(linker: &Linker, text: &str) -> Option<Vec<Record>> {
+    let options = LinkOptions::default();
+    let mentions = linker.detect(text, &options);
+    check_spans(text, &mentions);
+    let prepared = linker.prepare(text, mentions).ok()?;
+    let queries = linker.encode(&prepared).ok()?;
+    let links = linker.finish(&prepared, &queries, &options);
+    assert_eq!(links.len(), prepared.mentions());
+    if let (Some(link), Some(sequence)) = (links.first(), prepared.sequences().first()) {
+        let side = pel_shared::biencoder::Side::Entity;
+        let own = linker.encodings(pel_shared::biencoder::Side::Mention, &[sequence]).ok()?;
+        let texts = linker.texts(link).ok()?;
+        let vectors = linker.encodings(side, &texts.rows()).ok()?;
+        linker.met(&texts, sequence, &own, &vectors);
+    }
+    links.iter().map(|link| linker.record(link).ok()).collect()
+}
+
+/// Every form of output: those that a program reads can be read.
+fn write(linker: &Linker, text: &str, records: &[Record]) {
+    let note = Note { name: "note", text, records, linker };
+    let lines = |form| note.write(form).ok();
+    if let Some(json) = lines(Form::Json) {
+        serde_json::from_str::<serde_json::Value>(&json).expect("JSON");
+    }
+    if let Some(jsonl) = lines(Form::Jsonl) {
+        let read = jsonl.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
+        assert_eq!(read.count(), records.len());
+    }
+    if let Some(csv) = lines(Form::Csv) {
+        let rows = csv::Reader::from_reader(csv.as_bytes()).into_records().map(|row| row.expect("as many fields"));
+        assert_eq!(rows.count(), records.len());
+    }
+    if let Some(brat) = lines(Form::Brat) {
+        let letters = text.chars().count();
+        for line in brat.lines().filter(|line| line.starts_with('T')) {
+            let fields: Vec<&str> = line.split('\t').collect();
+            assert_eq!(fields.len(), 3, "{line:?}");
+            let mut places = fields[1].split([' ', ';']).skip(1).map(|number| number.parse::<usize>());
+            assert!(places.all(|place| place.is_ok_and(|place| place <= letters)), "{line:?}");
+        }
+    }
+    lines(Form::Pubtator);
+    lines(Form::Html);
+}
+
+/// Any note, linked with a sound bundle: the one of its length.
+pub fn note(data: &[u8]) {
+    let (text, bases) = (String::from_utf8_lossy(data), Base::all());
+    let linker = &bases[data.len() % bases.len()].linker;
+    let records = records(linker, &text).expect("a sound bundle links any text");
+    write(linker, &text, &records);
+}

@@ -1,0 +1,288 @@
+//! Sound bundles and a small encoder, which targets alter or link with.
+
+use burn::tensor::Device;
+use bytes::Bytes;
+use pel_shared::bert::BertConfig;
+use pel_shared::biencoder::{Pooling, Reduction, Side};
+use pel_shared::bundle::{Bundle, Manifest, Parts, ViewOptions, names};
+use pel_shared::concepts::ConceptTable;
+use pel_shared::container::Check;
+use pel_shared::cpu::quantise;
+use pel_shared::detect::Dictionary;
+use pel_shared::encoder::Encoder;
+use pel_shared::index::{HnswOptions, Index, IndexInfo, Precision, TokenStore, TokenStoreBuilder};
+use pel_shared::kb::{Concept, ConceptId, KnowledgeBase};
+use pel_shared::linker::Linker;
+use pel_shared::score::{Score, Scorer};
+use pel_shared::tokens::{Cut, Encoded, Tokens};
+use safetensors::tensor::{Dtype, TensorView, serialize};
+use serde_json::{Value, json};
+use std::sync::OnceLock;
+
+/// The form of a tokenizer; its words are replaced.
+const TOKENIZER: &[u8] = include_bytes!("../../fixtures/tiny/tokenizer.json");
+
+/// The concepts of the bundles.
+pub fn concepts() -> Vec<Concept> {
+    let concept = |id: &str, name: &str, synonyms: &[&str], kind: &str, definition: Option<&str>| Concept {
+        id: id.into(),
+        name: name.into(),
+        synonyms: synonyms.iter().map(|synonym| (*synonym).into()).collect(),
+        types: vec![kind.into()],
+        definition: definition.map(Into::into),
+        xrefs: vec![format!("ICD10CM:{id}")],
+        sources: vec!["TEST".into()],
+        ..Concept::default()
+    };
+    vec![
+        concept("C1", "fever", &["pyrexia", "Fièvre"], "Sign", Some("A high temperature of the body.")),
+        concept("C2", "chest pain", &[], "Sign", None),
+        concept("C3", "diabetes mellitus", &["DM", "diabetes"], "Disease", Some("Too much sugar in the blood.")),
+        concept("C4", "beta-blocker", &["α-blocker", "β adrenergic blocker"], "Drug", None),
+        concept("C5", "cold", &["common cold"], "Disease", None),
+        concept("C6", "sensation of cold", &["cold"], "Sign", None),
+    ]
+}
+
+/// A bundle, in parts and ready to link.
+pub struct Base {
+    /// Its files.
+    pub parts: Parts,
+    /// What links with it.
+    pub linker: Linker,
+}
+
+/// How a bundle is made.
+struct Recipe {
+    view: ViewOptions,
+    pooling: Pooling,
+    index: Precision,
+    encoder: Precision,
+    hnsw: bool,
+    tokens: bool,
+}
+
+impl Base {
+    /// One of names and whole vectors; one of everything that a bundle can have; one as small as it can be.
+    pub fn all() -> &'static [Self] {
+        static ALL: OnceLock<Vec<Base>> = OnceLock::new();
+        ALL.get_or_init(|| {
+            let view = ViewOptions { entity_tokens: 24, name_tokens: 12, mention_tokens: 24, ..ViewOptions::names() };
+            let both = ViewOptions {
+                concepts: pel_shared::bundle::View::Both,
+                synonyms: true,
+                mention_template: pel_shared::tokens::MentionTemplate::Context,
+                mix: 0.25,
+                spelling: 0.25,
+                ..view
+            };
+            let (names, floats) = (Pooling::Mean, Precision::F32);
+            let recipes = [
+                Recipe { view, pooling: names, index: floats, encoder: floats, hnsw: false, tokens: false },
+                Recipe {
+                    view: both,
+                    pooling: Pooling::Mention,
+                    index: Precision::Int8,
+                    encoder: floats,
+                    hnsw: true,
+                    tokens: true,
+                },
+                Recipe {
+                    view,
+                    pooling: Pooling::Cls,
+                    index: Precision::Int4,
+                    encoder: Precision::Int8,
+                    hnsw: false,
+                    tokens: false,
+                },
+            ];
+            recipes.iter().map(Self::new).collect()
+        })
+    }
+
+    fn new(recipe: &Recipe) -> Self {
+        let mut parts = Parts::default();
+        let Small { config, weights, tokens, .. } = small();
+        for (name, bytes) in [(names::CONFIG, config), (names::TOKENIZER, &small_tokenizer())] {
+            parts.0.insert(name.into(), bytes.clone().into());
+        }
+        let weights = match recipe.encoder {
+            Precision::Int8 => {
+                let config = BertConfig::from_bytes(config).expect("it is whole");
+                quantise(&config, weights).expect("they are whole").into()
+            }
+            _ => weights.clone(),
+        };
+        parts.0.insert(names::WEIGHTS.into(), weights);
+        let reduction = Reduction { pooling: recipe.pooling, score: Score::Cosine };
+        let info =
+            serde_json::from_value(json!({"name": "tiny", "licence": "MIT", "tied": true, "reduction": reduction,
+            "precision": recipe.encoder}))
+            .expect("what every manifest has");
+        let encoder = parts.encoder(tokens, &info, &Device::flex()).expect("it fits together");
+        let (mut kb, mut rows, mut of) = (KnowledgeBase::new(), Vec::new(), Vec::new());
+        for concept in concepts() {
+            let id = kb.push(concept.clone()).expect("the ids are unique");
+            let encoded = recipe.view.rows(tokens, &concept).expect("the tokenizer has the markers");
+            of.extend(encoded.iter().map(|_| id));
+            rows.extend(encoded);
+        }
+        let scorer = if recipe.tokens { Scorer::SumOfMax } else { Scorer::Dual };
+        let vectors = encoder.encode_for(scorer, Side::Entity, &rows.iter().collect::<Vec<_>>()).expect("they fit");
+        let index = IndexInfo {
+            rows: rows.len(),
+            dim: encoder.dim(),
+            precision: recipe.index,
+            score: Score::Cosine,
+            hnsw: recipe.hnsw.then(HnswOptions::default),
+        };
+        let token_vectors = vectors.tokens.as_ref().map(|tokens| store(&encoder, &of, tokens, &mut parts));
+        parts.0.insert(names::INDEX.into(), Index::build(&vectors.pooled, &of, &index).expect("they fit").into());
+        parts.0.insert(names::CONCEPTS.into(), ConceptTable::build(&kb).expect("they can be encoded").into());
+        parts.0.insert(names::DICTIONARY.into(), Dictionary::build(kb.iter()).expect("they can be encoded").into());
+        parts.0.insert(names::LICENCES.into(), Bytes::from_static(b"none"));
+        let mut manifest = json!({
+            "format": 1, "written_by": "pel-fuzzed", "encoder": info,
+            "kb": {"name": "test", "concepts": kb.len(), "names": rows.len(), "blake3": "", "licences": []},
+            "view": recipe.view, "index": index,
+            "nil": {"threshold": 0.5, "calibrated_on": null},
+            "files": parts.file_infos(),
+        });
+        if let Some(info) = token_vectors {
+            manifest["token_vectors"] = info;
+            manifest["nil"]["lift"] = json!({"margin": 0.1, "brief": 0.1, "overlap": 0.1, "base": -0.1,
+                "direction": vec![0.01; encoder.dim()]});
+        }
+        // The format tells what a bundle holds.
+        for format in 1..4 {
+            manifest["format"] = json!(format);
+            if Manifest::from_bytes(manifest.to_string().as_bytes()).is_ok() {
+                break;
+            }
+        }
+        parts.0.insert(names::MANIFEST.into(), manifest.to_string().into_bytes().into());
+        let bundle = Bundle::read(parts.clone()).unwrap_or_else(|error| panic!("the bundle is not sound: {error}"));
+        Self { parts, linker: Linker::new(bundle, &Device::flex()).expect("its encoder fits") }
+    }
+}
+
+/// Puts the vectors of all tokens among the files, and says what the manifest says of them.
+fn store(encoder: &Encoder, of: &[ConceptId], tokens: &[Vec<f32>], parts: &mut Parts) -> Value {
+    let mut store = TokenStoreBuilder::new(encoder.dim());
+    for (concept, tokens) in of.iter().zip(tokens) {
+        store.push(*concept, tokens);
+    }
+    let bytes = Bytes::from(store.finish().expect("it can be written"));
+    let info = json!(TokenStore::from_bytes(&bytes, Check::Checksums).expect("it can be read").info());
+    parts.0.insert(names::TOKEN_VECTORS.into(), bytes);
+    info
+}
+
+/// An encoder whose files are few bytes: a fuzzer changes what matters more often.
+pub struct Small {
+    /// `config.json`
+    pub config: Vec<u8>,
+    /// `model.safetensors`
+    pub weights: Bytes,
+    /// Its tokenizer.
+    pub tokens: Tokens,
+    /// How its token vectors become one.
+    pub reduction: Reduction,
+}
+
+const HIDDEN: usize = 4;
+const INNER: usize = 8;
+const POSITIONS: usize = 24;
+const WORDS: [&str; 16] = [
+    "[PAD]",
+    "[unused0]",
+    "[unused1]",
+    "[unused2]",
+    "[UNK]",
+    "[CLS]",
+    "[SEP]",
+    "[MASK]",
+    "fever",
+    "chest",
+    "pain",
+    "##s",
+    "cold",
+    "d",
+    "##m",
+    "a",
+];
+
+/// The small encoder.
+pub fn small() -> &'static Small {
+    static SMALL: OnceLock<Small> = OnceLock::new();
+    SMALL.get_or_init(|| {
+        let config = json!({"vocab_size": WORDS.len(), "hidden_size": HIDDEN, "num_hidden_layers": 1, "num_attention_heads": 2,
+            "intermediate_size": INNER, "max_position_embeddings": POSITIONS});
+        Small {
+            config: config.to_string().into_bytes(),
+            weights: small_weights().into(),
+            tokens: Tokens::from_bytes(&small_tokenizer()).expect("it has the special tokens"),
+            reduction: Reduction { pooling: Pooling::Mean, score: Score::Cosine },
+        }
+    })
+}
+
+impl Small {
+    /// A sequence.
+    pub fn row(&self) -> Encoded {
+        Encoded::whole(vec![5, 8, 11, 6], Cut::default())
+    }
+}
+
+/// The tokenizer of the small encoder, as a file.
+pub fn small_tokenizer() -> Vec<u8> {
+    let mut tokenizer: Value = serde_json::from_slice(TOKENIZER).expect("JSON");
+    let numbered = WORDS.iter().enumerate();
+    tokenizer["model"]["vocab"] = numbered.map(|(id, word)| ((*word).to_owned(), json!(id))).collect();
+    if let Some(added) = tokenizer["added_tokens"].as_array_mut() {
+        added.retain(|token| WORDS.iter().any(|word| token["content"] == *word));
+        for token in added {
+            token["id"] = json!(WORDS.iter().position(|word| token["content"] == *word));
+        }
+    }
+    if let Some(post) = tokenizer.get_mut("post_processor") {
+        *post = Value::Null;
+    }
+    tokenizer.to_string().into_bytes()
+}
+
+/// The weights of the small encoder, as a file.
+fn small_weights() -> Vec<u8> {
+    let mut shapes: Vec<(String, Vec<usize>)> = Vec::new();
+    for (table, rows) in [("word", WORDS.len()), ("position", POSITIONS), ("token_type", 2)] {
+        shapes.push((format!("embeddings.{table}_embeddings.weight"), vec![rows, HIDDEN]));
+    }
+    let layer = "encoder.layer.0";
+    for norm in ["embeddings", &format!("{layer}.attention.output"), &format!("{layer}.output")] {
+        for part in ["weight", "bias"] {
+            shapes.push((format!("{norm}.LayerNorm.{part}"), vec![HIDDEN]));
+        }
+    }
+    for (linear, outputs, inputs) in [
+        ("attention.self.query", HIDDEN, HIDDEN),
+        ("attention.self.key", HIDDEN, HIDDEN),
+        ("attention.self.value", HIDDEN, HIDDEN),
+        ("attention.output.dense", HIDDEN, HIDDEN),
+        ("intermediate.dense", INNER, HIDDEN),
+        ("output.dense", HIDDEN, INNER),
+    ] {
+        shapes.push((format!("{layer}.{linear}.weight"), vec![outputs, inputs]));
+        shapes.push((format!("{layer}.{linear}.bias"), vec![outputs]));
+    }
+    let bodies: Vec<Vec<u8>> = shapes
+        .iter()
+        .map(|(_, shape)| {
+            let count = shape.iter().product::<usize>();
+            (0..count).flat_map(|at| ((at % 7) as f32 / 7.0 - 0.4).to_le_bytes()).collect()
+        })
+        .collect();
+    let views = shapes.iter().zip(&bodies).map(|((name, shape), body)| {
+        (name.as_str(), TensorView::new(Dtype::F32, shape.clone(), body).expect("sizes agree"))
+    });
+    serialize(views, None).expect("it can be written")
+}

@@ -1,0 +1,151 @@
+//! Makes the checksums of altered files right again: a stranger who sends a file computes them too, and a fuzzer that meets
+//! nothing but checksums finds nothing else.
+
+use bytes::Bytes;
+use pel_shared::bundle::names;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// Where the header of a container begins.
+const HEADER: usize = 48;
+/// Sections begin at multiples of it.
+const ALIGN: usize = 64;
+
+/// The blake3 of bytes, as manifests and headers write it.
+fn hash(bytes: &[u8]) -> String {
+    blake3::hash(bytes).to_hex().to_string()
+}
+
+/// The place of a container's header.
+pub fn header(file: &[u8]) -> Option<std::ops::Range<usize>> {
+    let length = u32::from_le_bytes(file.get(12..16)?.try_into().ok()?) as usize;
+    let range = HEADER..HEADER.checked_add(length)?;
+    file.get(range.clone())?;
+    Some(range)
+}
+
+/// Makes the checksums of a container's sections and of its header right, sets what is between sections to zero, and lets the file
+/// end behind the last. What is no container stays as it is.
+pub fn container(file: &mut Vec<u8>) {
+    let Some(range) = header(file) else { return };
+    if let Ok(mut fields) = serde_json::from_slice::<Value>(&file[range.clone()]) {
+        fill_gaps(file, range.end, &fields);
+        sections(file, &mut fields);
+        set_header(file, &fields);
+    }
+    let sum = blake3::hash(&file[range]);
+    file[16..HEADER].copy_from_slice(sum.as_bytes());
+}
+
+/// The place of a section.
+fn place(section: &Value) -> Option<std::ops::Range<usize>> {
+    let number = |field: &str| section.get(field)?.as_u64().and_then(|number| usize::try_from(number).ok());
+    let at = number("at")?;
+    Some(at..at.checked_add(number("bytes")?)?)
+}
+
+fn fill_gaps(file: &mut Vec<u8>, header: usize, fields: &Value) {
+    let Some(sections) = fields.get("sections").and_then(Value::as_object) else { return };
+    let mut places: Vec<_> = sections.values().filter_map(place).filter(|place| place.start >= header).collect();
+    places.sort_by_key(|place| (place.start, place.end));
+    let mut end = header;
+    for place in places {
+        if let Some(gap) = file.get_mut(end..place.start) {
+            gap.fill(0);
+        }
+        end = end.max(place.end);
+    }
+    // No more than a piece is missing at the end.
+    if let Some(whole) = end.checked_next_multiple_of(ALIGN).filter(|whole| *whole <= file.len() + (1 << 16)) {
+        file.resize(whole, 0);
+        file[end.min(whole)..].fill(0);
+    }
+}
+
+fn sections(file: &mut [u8], header: &mut Value) {
+    let Some(sections) = header.get_mut("sections").and_then(Value::as_object_mut) else { return };
+    for (name, section) in sections {
+        let Some(body) = place(section).and_then(|place| file.get_mut(place)) else { continue };
+        // Finite state transducers have a checksum of their own.
+        if ["names", "words"].contains(&name.as_str()) {
+            transducer(body);
+        }
+        section["blake3"] = json!(hash(body));
+    }
+}
+
+/// Writes the fields of a header anew, if there is room for them.
+pub fn set_header(file: &mut [u8], fields: &Value) {
+    let Some(room) = header(file).and_then(|range| file.get_mut(range)) else { return };
+    let text = fields.to_string();
+    if text.len() <= room.len() {
+        room.fill(b' ');
+        room[..text.len()].copy_from_slice(text.as_bytes());
+    }
+}
+
+/// The last four bytes of an `fst` are the masked CRC-32C of all before.
+fn transducer(bytes: &mut [u8]) {
+    let Some((body, sum)) = bytes.split_last_chunk_mut::<4>() else { return };
+    let crc = !body.iter().fold(!0u32, |crc, byte| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0x82f6_3b78 & (crc & 1).wrapping_neg()))
+    });
+    *sum = crc.rotate_right(15).wrapping_add(0xa282_ead8).to_le_bytes();
+}
+
+/// Makes the checksums of all files of a bundle right, and then those that its manifest lists.
+pub fn parts(parts: &mut BTreeMap<String, Bytes>) {
+    for bytes in parts.values_mut().filter(|bytes| bytes.starts_with(b"PEL")) {
+        let mut mended = bytes.to_vec();
+        container(&mut mended);
+        *bytes = mended.into();
+    }
+    let Some(Ok(mut manifest)) = parts.get(names::MANIFEST).map(|bytes| serde_json::from_slice::<Value>(bytes)) else {
+        return;
+    };
+    if let Some(files) = manifest.get_mut("files").and_then(Value::as_object_mut) {
+        for (name, info) in files {
+            if let (Some(bytes), Some(info)) = (parts.get(name), info.as_object_mut()) {
+                info.insert("bytes".into(), json!(bytes.len()));
+                info.insert("blake3".into(), json!(hash(bytes)));
+            }
+        }
+    }
+    parts.insert(names::MANIFEST.into(), manifest.to_string().into_bytes().into());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pel_shared::container::{Check, Container, Format, write};
+    use pel_shared::detect::Dictionary;
+    use pel_shared::kb::{Concept, ConceptId};
+
+    #[test]
+    fn an_altered_container_is_whole_again() {
+        const FORMAT: Format = Format { magic: b"PELTEST\0", version: 1, name: "test file" };
+        let mut file = write(FORMAT, &7, &[("a", b"hello"), ("b", b"")]).expect("it can be written");
+        let read = |file: &[u8]| {
+            let read = Container::<u32>::read(FORMAT, &Bytes::copy_from_slice(file), Check::Checksums);
+            read.and_then(|container| container.section("a")).map(|body| body.to_vec())
+        };
+        let at = file.windows(5).position(|window| window == b"hello").expect("there");
+        file[at] = b'j';
+        assert!(read(&file).is_err());
+        container(&mut file);
+        assert_eq!(read(&file).expect("mended"), b"jello");
+    }
+
+    #[test]
+    fn the_checksum_of_a_transducer_is_the_one_that_its_writer_computes() {
+        let concept = Concept { id: "D1".into(), name: "fever".into(), ..Concept::default() };
+        let written = Dictionary::build(std::iter::once((ConceptId(0), &concept))).expect("it can be built");
+        let mut mended = written.clone();
+        container(&mut mended);
+        let names = |file: &[u8]| {
+            let fields: Value = serde_json::from_slice(&file[header(file).expect("there")]).expect("JSON");
+            fields["sections"]["names"]["blake3"].clone()
+        };
+        assert_eq!(names(&mended), names(&written));
+    }
+}

@@ -1,0 +1,202 @@
+//! The readers of the command line: they take files, so what is fuzzed is written into one first, in memory where that can be.
+
+use crate::artifacts::TEXT;
+use crate::base;
+use clap::Parser;
+use hyper::rt::ReadBufCursor;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use pel_shared::kb::KnowledgeBase;
+use pel_trainer::candidates::Lists;
+use pel_trainer::commands::serve::answer::answer;
+use pel_trainer::commands::serve::site::Site;
+use pel_trainer::corpus::Corpus;
+use pel_trainer::import::{ImportArgs, import, pubtator as reader};
+use pel_trainer::train::config::Config;
+use pel_trainer::{files, spans as given};
+use std::convert::Infallible;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::task::{Context, Poll};
+use tempfile::TempDir;
+use tokio::runtime::{Builder, Runtime};
+
+thread_local! {
+    static FOLDER: TempDir = new_folder();
+}
+
+fn new_folder() -> TempDir {
+    let memory = Path::new("/dev/shm");
+    let made = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+    made.expect("a folder for temporary files")
+}
+
+/// A file of this thread with these bytes.
+fn file(name: &str, bytes: &[u8]) -> PathBuf {
+    let path = FOLDER.with(|folder| folder.path().join(name));
+    std::fs::write(&path, bytes).expect("there is room for a temporary file");
+    path
+}
+
+/// What stands before and behind the first zero byte.
+fn two(data: &[u8]) -> (&[u8], &[u8]) {
+    let at = data.iter().position(|byte| *byte == 0);
+    at.map_or((data, &[]), |at| (&data[..at], &data[at + 1..]))
+}
+
+#[derive(Parser)]
+struct Import {
+    #[command(flatten)]
+    args: ImportArgs,
+}
+
+/// A PubTator file: what was taken reads back as a corpus without a skip.
+pub fn pubtator(data: &[u8]) {
+    let input = file("corpus.txt", data);
+    let out = FOLDER.with(|folder| folder.path().join("corpus"));
+    let words = ["import", "pubtator", "--prefix", "UMLS:", "--out"].map(Path::new);
+    let import_args = Import::parse_from(words.iter().copied().chain([out.as_path(), input.as_path()]));
+    if let Ok(report) = import(&import_args.args) {
+        let corpus = Corpus::read(&out, "all").unwrap_or_else(|error| panic!("what was written is refused: {error}"));
+        assert_eq!(corpus.report.skipped_in_all(), 0, "{:?}", corpus.report);
+        assert_eq!(corpus.documents.len(), report.kept(reader::DOCUMENTS));
+        assert_eq!(corpus.mentions.len(), report.kept("mentions (all)"));
+    }
+    let _ = std::fs::remove_dir_all(&out);
+}
+
+fn read_spans(name: &str, data: &[u8]) {
+    let (text, lines) = two(data);
+    let text = if text.is_empty() { TEXT.into() } else { String::from_utf8_lossy(text) };
+    let Ok(mentions) = given::read(&file(name, lines), &text) else { return };
+    for mention in mentions {
+        mention.span.of(&text).unwrap_or_else(|error| panic!("{mention:?}: {error}"));
+    }
+}
+
+/// A note, a zero byte, and BRAT's annotations of it.
+pub fn brat(data: &[u8]) {
+    read_spans("note.ann", data);
+}
+
+/// A note, a zero byte, and spans of it as lines of JSON.
+pub fn spans(data: &[u8]) {
+    read_spans("note.jsonl", data);
+}
+
+/// Lists of candidates.
+pub fn candidates(data: &[u8]) {
+    static KB: OnceLock<KnowledgeBase> = OnceLock::new();
+    let kb = KB.get_or_init(|| {
+        let mut kb = KnowledgeBase::new();
+        for concept in base::concepts() {
+            kb.push(concept).expect("the ids are unique");
+        }
+        kb
+    });
+    let _ = Lists::read(&file("candidates.jsonl", data), kb);
+}
+
+/// The documents of a corpus, a zero byte, and its mentions.
+pub fn corpus(data: &[u8]) {
+    let (documents, mentions) = two(data);
+    file("documents.jsonl", documents);
+    let path = file("mentions.dev.jsonl", mentions);
+    let folder = path.parent().expect("it is in a folder");
+    let Ok(corpus) = Corpus::read(folder, "dev") else { return };
+    for placed in &corpus.mentions {
+        let found = placed.span.of(&corpus.documents[placed.document].text).expect("a span can be cut");
+        assert_eq!(found, placed.mention.text);
+    }
+}
+
+/// A note that may be compressed.
+pub fn compressed(data: &[u8]) {
+    let read = files::read_text(&file("note.txt", data));
+    if let (Ok(read), Ok(text)) = (read, std::str::from_utf8(data)) {
+        assert_eq!(read.trim_start_matches('\u{feff}'), text.trim_start_matches('\u{feff}'));
+    }
+}
+
+/// The settings of a training.
+pub fn settings(data: &[u8]) {
+    let Ok(config) = Config::default().read(Some(&file("config.toml", data)), &[]) else { return };
+    let written = config.to_toml().expect("what was read can be written");
+    let again = Config::default().read(Some(&file("again.toml", written.as_bytes())), &[]);
+    let again = again.unwrap_or_else(|error| panic!("what was written is refused: {error}\n{written}"));
+    assert_eq!(again.to_toml().expect("what was read can be written"), written);
+}
+
+/// Stands in files that must never be served.
+const SECRET: &[u8] = b"not-to-be-served";
+
+fn site() -> &'static Site {
+    static SITE: OnceLock<(TempDir, Site)> = OnceLock::new();
+    let (_, site) = SITE.get_or_init(|| {
+        let folder = new_folder();
+        let large = "long enough to be compressed, ".repeat(80);
+        for (name, body) in [
+            ("outside", SECRET),
+            ("page/.hidden", SECRET),
+            ("page/index.html", b"<!doctype html>"),
+            ("page/a b.js", large.as_bytes()),
+            ("page/pkg/worker.js", b"1"),
+            ("page/sub/index.html", b""),
+        ] {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().expect("in a folder")).expect("made");
+            std::fs::write(path, body).expect("written");
+        }
+        let site = Site::read(&folder.path().join("page"), None).expect("a page");
+        (folder, site)
+    });
+    site
+}
+
+/// A connection whose other end has sent everything and is patient.
+struct Connection<'a> {
+    heard: &'a [u8],
+    said: Arc<Mutex<Vec<u8>>>,
+}
+
+impl hyper::rt::Read for Connection<'_> {
+    fn poll_read(mut self: Pin<&mut Self>, _: &mut Context<'_>, mut into: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
+        let (now, later) = self.heard.split_at(into.remaining().min(self.heard.len()));
+        into.put_slice(now);
+        self.heard = later;
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl hyper::rt::Write for Connection<'_> {
+    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.said.lock().expect("nobody panics with it").extend_from_slice(bytes);
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// What a client sends to the server, requests with their heads: each answer is one of HTTP, and none has what is not of the page.
+pub fn http(data: &[u8]) {
+    thread_local! {
+        static RUNTIME: Runtime = Builder::new_current_thread().build().expect("it can be started");
+    }
+    let said = Arc::new(Mutex::new(Vec::new()));
+    let connection = Connection { heard: data, said: Arc::clone(&said) };
+    let service = service_fn(|request| async move { Ok::<_, Infallible>(answer(site(), &request, true).await) });
+    // A request that is none ends it with an error.
+    let _ = RUNTIME.with(|runtime| runtime.block_on(http1::Builder::new().serve_connection(connection, service)));
+    let said = said.lock().expect("nobody panics with it");
+    assert!(said.is_empty() || said.starts_with(b"HTTP/1."), "{:?}", String::from_utf8_lossy(&said));
+    let has = |bytes: &[u8]| bytes.windows(SECRET.len()).any(|window| window == SECRET);
+    assert!(!has(&said) || has(data), "{:?}", String::from_utf8_lossy(&said));
+}

@@ -1,0 +1,124 @@
+//! Concept tables and ontologies.
+
+use pel_shared::error::Result;
+use pel_shared::import::concepts::{CONCEPTS, Concepts, Defaults};
+use pel_shared::import::delimited::Layout;
+use pel_shared::import::obo::{Ontology, Scope};
+use pel_shared::import::report::Report;
+use pel_shared::import::{Input, delimited, jsonl};
+use pel_shared::kb::{Concept, KnowledgeBase};
+
+/// Longest run of one reader over lines that are given at once; what is linear in lines stays far below it.
+const TICKS: usize = 10_000_000;
+
+/// Calls `read` with a taker of concepts; the concepts taken, in order, and the report.
+fn taken(read: impl FnOnce(&mut Concepts<'_>) -> Result<()>) -> (Result<()>, Vec<Concept>, Report) {
+    let (mut concepts, mut report) = (Vec::new(), Report::default());
+    let mut take = |concept: Concept| {
+        concepts.push(concept);
+        Ok(())
+    };
+    let read = read(&mut Concepts::new(&mut take, Defaults::default(), &mut report));
+    (read, concepts, report)
+}
+
+/// Gives bytes to a reader as a file.
+fn from_bytes(name: &str, mut bytes: &[u8], read: impl FnOnce(Input<'_>) -> Result<()>) -> Result<()> {
+    let mut ticks = 0;
+    let mut tick = || {
+        ticks += 1;
+        assert!(ticks < TICKS, "it reads on and on");
+        Ok(())
+    };
+    read(Input { name, reader: &mut bytes, tick: &mut tick })
+}
+
+/// What every reader promises of the concepts it passes on; and as lines of JSON they are the same again.
+fn check(concepts: &[Concept], report: &Report) {
+    assert_eq!(report.kept(CONCEPTS), concepts.len());
+    let mut kb = KnowledgeBase::new();
+    let mut lines = Vec::new();
+    for concept in concepts {
+        let Concept { id, name, .. } = concept;
+        assert!(!id.is_empty() && id.trim() == id, "the id {id:?}");
+        assert!(!id.contains(char::is_control), "the id {id:?}");
+        assert!(!name.trim().is_empty(), "{id} has no name");
+        serde_json::to_writer(&mut lines, concept).expect("memory does not run out");
+        lines.push(b'\n');
+        kb.push(concept.clone()).unwrap_or_else(|error| panic!("{concept:?}: {error}"));
+    }
+    let (read, again, _) =
+        taken(|concepts| from_bytes("again.jsonl", &lines, |input| jsonl::read(input, false, concepts)));
+    read.unwrap_or_else(|error| panic!("what was written is refused: {error}"));
+    assert_eq!(concepts, again, "what was written reads back otherwise");
+}
+
+/// OBO ontologies: files one after the other, between which a zero byte stands.
+pub fn obo(data: &[u8]) {
+    let scopes = [Scope::Exact, Scope::Broad, Scope::Narrow, Scope::Related];
+    let files: Vec<&[u8]> = data.splitn(3, |byte| *byte == 0).collect();
+    // Every scope, and what is read if nobody asks for more.
+    for scopes in [&scopes[..], &scopes[..1]] {
+        let (_, concepts, report) = taken(|concepts| {
+            let mut ontology = Ontology::default();
+            for (at, file) in files.iter().enumerate() {
+                from_bytes(&format!("{at}.obo"), file, |input| ontology.read(input, scopes, concepts.report))?;
+            }
+            ontology.finish(concepts)
+        });
+        check(&concepts, &report);
+    }
+}
+
+/// Separated columns. The first byte says how: its lowest bits stand for a tab, for quotes as letters, and for bad rows that are
+/// skipped.
+pub fn delimited(data: &[u8]) {
+    let Some((how, table)) = data.split_first() else { return };
+    let mut layout = Layout::lenient(if how & 1 == 0 { b',' } else { b'\t' });
+    (layout.no_quotes, layout.skip_bad) = (how & 2 != 0, how & 4 != 0);
+    let (read, concepts, report) =
+        taken(|concepts| from_bytes("table", table, |input| delimited::read(input, &layout, concepts)));
+    check(&concepts, &report);
+    if read.is_ok() && !concepts.is_empty() {
+        rows_read_back(&concepts);
+    }
+}
+
+/// A table with quotes holds any text, so what was read from one can be written as one.
+fn rows_read_back(concepts: &[Concept]) {
+    let mut rows = csv::Writer::from_writer(Vec::new());
+    let head = ["id", "name", "synonyms", "types", "type_ids", "definition", "xrefs", "sources"];
+    rows.write_record(head).expect("memory does not run out");
+    for concept in concepts {
+        let Concept { id, name, synonyms, types, type_ids, definition, xrefs, sources } = concept;
+        let lists = [synonyms, types, type_ids, xrefs, sources];
+        // Within a field there is no way to write the separator itself.
+        if lists.iter().any(|list| list.iter().any(|value| value.contains('|'))) {
+            return;
+        }
+        let [synonyms, types, type_ids, xrefs, sources] = lists.map(|list| list.join("|"));
+        let definition = definition.clone().unwrap_or_default();
+        let row = [id, name, &synonyms, &types, &type_ids, &definition, &xrefs, &sources];
+        rows.write_record(row).expect("as many fields as the head");
+    }
+    let bytes = rows.into_inner().expect("memory does not run out");
+    let mut layout = Layout::lenient(b',');
+    layout.skip_bad = false;
+    let (read, again, _) =
+        taken(|concepts| from_bytes("again.csv", &bytes, |input| delimited::read(input, &layout, concepts)));
+    read.unwrap_or_else(|error| panic!("what was written is refused: {error}"));
+    assert_eq!(concepts, again, "what was written reads back otherwise");
+}
+
+/// Concepts as lines of JSON, read strictly, and leniently.
+pub fn concepts(data: &[u8]) {
+    for skip_bad in [false, true] {
+        let (read, concepts, report) =
+            taken(|concepts| from_bytes("table.jsonl", data, |input| jsonl::read(input, skip_bad, concepts)));
+        check(&concepts, &report);
+        if skip_bad {
+            // Only what is no text at all ends it.
+            assert!(read.is_ok() || std::str::from_utf8(data).is_err(), "{read:?}");
+        }
+    }
+}

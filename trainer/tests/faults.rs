@@ -1,0 +1,340 @@
+//! Every command that writes, killed and out of room at one change of files after the other.
+//!
+//! A library between `pel` and the C library (`faults/faults.c`) counts what changes files, and kills the program or pretends a full
+//! disk at the call that it is told. Whatever happens, no output is torn and no input changes; and the same command, run again, does
+//! what it would have done undisturbed, byte for byte. A few calls of each command are tried; `scripts/kill-sweep` tries them all.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use common::{KB, Said, bundle, copy, from, tiny};
+use std::collections::BTreeMap;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+use tempfile::TempDir;
+
+/// Calls of each command at which it is killed, unless all are tried, and at which there is no room.
+const KILLS: usize = 3;
+const FULL: usize = 2;
+
+/// A command line with the files and folders that it writes; `TINY` stands for the folder of the tiny model.
+struct Task {
+    line: &'static str,
+    outputs: &'static [&'static str],
+    /// What may stay of an unfinished run for the next one: names that begin so.
+    keeps: &'static [&'static str],
+}
+
+/// Files by their paths below a folder.
+type Files = BTreeMap<PathBuf, Vec<u8>>;
+
+fn files(folder: &Path) -> Files {
+    fn add(root: &Path, folder: &Path, all: &mut Files) {
+        for entry in std::fs::read_dir(folder).expect("listed") {
+            let path = entry.expect("listed").path();
+            if path.is_dir() {
+                add(root, &path, all);
+            } else {
+                let name = path.strip_prefix(root).expect("below it").to_owned();
+                all.insert(name, std::fs::read(&path).expect("read"));
+            }
+        }
+    }
+    let mut all = Files::new();
+    add(folder, folder, &mut all);
+    all
+}
+
+/// The library of faults, built once.
+fn library() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/faults/faults.c");
+        let text = std::fs::read(&source).expect("the source is there");
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let built = folder.join(format!("faults-{}.so", &blake3::hash(&text).to_hex()[..16]));
+        if !built.is_file() {
+            // Tests in other processes do the same.
+            let own = folder.join(format!("faults-{}.part", std::process::id()));
+            let done =
+                Command::new("cc").args(["-O1", "-shared", "-fPIC", "-o"]).arg(&own).arg(&source).arg("-ldl").status();
+            assert!(done.expect("a C compiler, as for building pel").success());
+            std::fs::rename(&own, &built).expect("renamed");
+        }
+        built
+    })
+}
+
+/// A folder with everything that commands read; its name is always the same, for some outputs name the corpus after it.
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Self {
+        let place = Self::empty();
+        let concept = r#"{"id":"C1","name":"fever","synonyms":["pyrexia"]}"#;
+        let mentions = concat!(
+            r#"{"doc_id":"1","start":0,"end":5,"text":"fever","id":"D1","types":["Sign"],"type_ids":["T1"]}"#,
+            "\n",
+            r#"{"doc_id":"1","start":7,"end":17,"text":"chest pain","id":"D2","types":["Sign"],"type_ids":["T1"]}"#,
+            "\n",
+            r#"{"doc_id":"1","start":19,"end":27,"text":"diabetes","id":"D3","types":["Disease"],"type_ids":["T2"]}"#,
+            "\n",
+            r#"{"doc_id":"1","start":29,"end":35,"text":"qwertz","id":null}"#,
+            "\n",
+        );
+        for (name, text) in [
+            ("kb.jsonl", KB),
+            ("documents.jsonl", r#"{"doc_id":"1","text":"fever, chest pain, diabetes, qwertz"}"#),
+            ("mentions.train.jsonl", mentions),
+            ("mentions.dev.jsonl", mentions),
+            ("notes/a.txt", "Fever and chest pain.\n"),
+            ("notes/b.txt", "No diabetes mellitus.\n"),
+            ("table.jsonl", concept),
+            ("table.csv", "id,name,synonyms\nC1,fever,pyrexia\nC2,cough,\n"),
+            ("terms.obo", "[Term]\nid: T:1\nname: fever\nsynonym: \"pyrexia\" EXACT []\n"),
+            ("texts.pubtator", "1|t|Fever\n1|a|and cough\n1\t0\t5\tFever\tSign\tC1\n"),
+        ] {
+            place.put(Path::new(name), text.as_bytes());
+        }
+        copy(bundle(), &place.path().join("bundle"));
+        copy(&tiny().display().to_string(), &place.path().join("encoder"));
+        place.done("pack bundle one.pel");
+        place
+    }
+
+    fn empty() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir(folder.path().join("work")).expect("made");
+        Self(folder)
+    }
+
+    fn path(&self) -> PathBuf {
+        self.0.path().join("work")
+    }
+
+    /// A folder with the same files.
+    fn again(&self) -> Self {
+        let place = Self::empty();
+        files(&self.path()).iter().for_each(|(name, bytes)| place.put(name, bytes));
+        place
+    }
+
+    fn put(&self, name: &Path, bytes: &[u8]) {
+        let path = self.path().join(name);
+        std::fs::create_dir_all(path.parent().expect("in a folder")).expect("made");
+        std::fs::write(path, bytes).expect("written");
+    }
+
+    /// Runs a command line in the folder, with a fault or without.
+    fn run(&self, line: &str, fault: Option<&str>) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pel"));
+        command.args(line.split_whitespace()).current_dir(self.path()).stdin(Stdio::null());
+        // One thread, so that the calls come in the same order each time.
+        command.env("RAYON_NUM_THREADS", "1");
+        if let Some(fault) = fault {
+            command.env("LD_PRELOAD", library()).env("PEL_FAULT", fault).env("PEL_FAULT_UNDER", self.path());
+        }
+        command.output().expect("it can be started")
+    }
+
+    fn done(&self, line: &str) -> Said {
+        let said = from(self.run(line, None));
+        assert_eq!(said.code, Some(0), "{line}: {}", said.err);
+        said
+    }
+
+    /// How many calls of a command change files.
+    fn calls(&self, line: &str) -> usize {
+        let report = tempfile::NamedTempFile::new().expect("a file");
+        let said = from(self.run(line, Some(&format!("count:{}", report.path().display()))));
+        assert_eq!(said.code, Some(0), "{line}: {}", said.err);
+        let text = std::fs::read_to_string(report.path()).expect("written at the end");
+        text.trim().parse().expect("a number")
+    }
+}
+
+/// Which of the calls are tried: some from the first to the last, or all.
+fn tried(calls: usize, some: usize) -> Vec<usize> {
+    match std::env::var("PEL_SWEEP").as_deref() {
+        Ok("all") => (1..=calls).collect(),
+        _ => (1..=some).map(|at| 1 + at * calls.saturating_sub(1) / (some + 1)).collect(),
+    }
+}
+
+fn is_output(task: &Task, name: &Path) -> bool {
+    task.outputs.iter().any(|output| name.starts_with(output))
+}
+
+/// Whether some part of a name is that of something unfinished, which nobody takes for a result.
+fn is_unfinished(task: &Task, name: &Path) -> bool {
+    let begins = |part: &str| part.starts_with('.') || task.keeps.iter().any(|kept| part.starts_with(kept));
+    name.iter().any(|part| part.to_str().is_some_and(begins))
+}
+
+/// Nothing is torn: what is there is what was there before, or what an undisturbed run leaves.
+fn is_whole(task: &Task, now: &Files, before: &Files, after: &Files, when: &str) {
+    for (name, bytes) in now.iter().filter(|(name, _)| !is_unfinished(task, name)) {
+        let same = |files: &Files| files.get(name) == Some(bytes);
+        assert!(same(before) || is_output(task, name) && same(after), "{when}: {} is torn", name.display());
+    }
+    for name in before.keys().filter(|name| !is_output(task, name)) {
+        assert!(now.contains_key(name), "{when}: the input {} is gone", name.display());
+    }
+}
+
+/// Runs the command again, which then leaves what an undisturbed run leaves, and nothing else.
+fn goes_on(task: &Task, place: &Place, after: &Files, when: &str) {
+    let said = from(place.run(task.line, None));
+    assert_eq!(said.code, Some(0), "{when}, then run again: {}", said.err);
+    let now = compared(files(&place.path()));
+    for (name, bytes) in after {
+        assert!(now.get(name) == Some(bytes), "{when}, then run again: {} differs", name.display());
+    }
+    let strangers: Vec<_> = now.keys().filter(|name| !after.contains_key(*name)).collect();
+    assert!(strangers.is_empty(), "{when}, then run again: {strangers:?} is left over");
+}
+
+/// What is the same in every run: not the times in a log of training, nor the time at which a data set was made.
+fn compared(mut files: Files) -> Files {
+    files.retain(|name, _| !name.ends_with("metrics.jsonl"));
+    for (_, bytes) in files.iter_mut().filter(|(name, _)| name.ends_with("okb.json")) {
+        let text = String::from_utf8_lossy(bytes);
+        let lines: Vec<&str> = text.lines().filter(|line| !line.contains("\"unix_time\"")).collect();
+        *bytes = lines.join("\n").into_bytes();
+    }
+    files
+}
+
+fn check(task: &Task) {
+    let place = Place::new();
+    let before = files(&place.path());
+    let undisturbed = place.again();
+    undisturbed.done(task.line);
+    let after = compared(files(&undisturbed.path()));
+    assert!(task.outputs.iter().all(|output| undisturbed.path().join(output).exists()), "{}", task.line);
+    let calls = place.again().calls(task.line);
+    for at in tried(calls, KILLS) {
+        let (place, when) = (place.again(), format!("{}: killed at call {at} of {calls}", task.line));
+        let output = place.run(task.line, Some(&format!("kill:{at}")));
+        assert_eq!(output.status.signal(), Some(9), "{when}: {}", from(output).err);
+        is_whole(task, &compared(files(&place.path())), &before, &after, &when);
+        goes_on(task, &place, &after, &when);
+    }
+    for at in tried(calls, FULL) {
+        let (place, when) = (place.again(), format!("{}: no room from call {at} of {calls} on", task.line));
+        let said = from(place.run(task.line, Some(&format!("full:{at}"))));
+        let now = compared(files(&place.path()));
+        is_whole(task, &now, &before, &after, &when);
+        if said.code != Some(0) {
+            assert_eq!(said.code, Some(6), "{when}: {}", said.err);
+            assert!(said.err.contains("No space left"), "{when}: {}", said.err);
+            let parts: Vec<_> = now.keys().filter(|name| name.display().to_string().contains(".part")).collect();
+            assert!(parts.is_empty(), "{when}: {parts:?} is left over");
+        }
+        goes_on(task, &place, &after, &when);
+    }
+}
+
+macro_rules! tasks {
+    ($($name:ident: $line:expr, [$($output:expr),*] $(, keeps [$($keeps:expr),*])?;)*) => {
+        $(#[test]
+        fn $name() {
+            check(&Task { line: $line, outputs: &[$($output),*], keeps: &[$($($keeps),*)?] });
+        })*
+    };
+}
+
+tasks! {
+    links_of_several_notes: "link --bundle bundle --device cpu notes --format csv --out linked", ["linked"];
+    links_of_one_note: "link --bundle bundle --device cpu notes/a.txt --format jsonl --out a.jsonl", ["a.jsonl"];
+    links_in_place_of_others: "link --bundle bundle --device cpu notes/a.txt --format jsonl --out table.csv", ["table.csv"];
+    an_imported_table: "import csv table.csv --out imported", ["imported"];
+    an_imported_ontology: "import obo terms.obo --out imported", ["imported"];
+    imported_lines: "import jsonl table.jsonl --out imported", ["imported"];
+    an_imported_corpus: "import pubtator texts.pubtator --out imported", ["imported"];
+    a_split: "split okb --corpus . --kb kb.jsonl --types Sign --train-split dev --out okb", ["okb"];
+    an_exported_corpus: "export-corpus --format zeshel --corpus . --kb kb.jsonl --out zeshel", ["zeshel"];
+    lists_of_candidates: "candidates --system bm25 --kb kb.jsonl --corpus . --split dev --out lists.jsonl", ["lists.jsonl"];
+    an_index: "index --device cpu --kb kb.jsonl --encoder encoder --out indexed", ["indexed"];
+    an_index_of_one_file: "index --device cpu --kb kb.jsonl --encoder encoder --out indexed.pel", ["indexed.pel"];
+    an_index_in_place_of_another: "index --device cpu --kb table.jsonl --encoder encoder --out bundle", ["bundle"];
+    a_packed_bundle: "pack bundle packed.pel", ["packed.pel"];
+    an_unpacked_bundle: "pack one.pel unpacked", ["unpacked"];
+    an_exported_encoder: "export bundle --out model", ["model"];
+    a_threshold: "calibrate bundle --corpus . --device cpu --curve nil.csv --out nil.json", ["bundle", "nil.csv", "nil.json"];
+    a_threshold_of_one_file: "calibrate one.pel --corpus . --device cpu", ["one.pel"];
+    a_training: "train --corpus . --kb kb.jsonl --encoder encoder --device cpu --out run --steps 4 --set optimiser.batch=2 \
+        --set negatives.count=1 --set negatives.kind=random --set model.tied=true --set view.mention_tokens=16 \
+        --set view.entity_tokens=16 --set validation.mentions=0 --set checkpoints.every=2", ["run"], keeps ["run"];
+}
+
+/// A file system of half a megabyte, where this process may mount one.
+struct SmallDisk(TempDir);
+
+impl SmallDisk {
+    fn new() -> Option<Self> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=512k", "tmpfs"]).arg(folder.path()).stderr(Stdio::null());
+        mount.status().is_ok_and(|status| status.success()).then_some(Self(folder))
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.0.path()).status();
+    }
+}
+
+#[test]
+fn a_disk_that_is_really_full_is_said_and_keeps_what_was_there() {
+    let Some(disk) = SmallDisk::new() else {
+        eprintln!("skipped: no small file system can be mounted here, which takes root");
+        return;
+    };
+    let (place, out) = (Place::new(), disk.0.path().display().to_string());
+    place.done(&format!("link --bundle bundle --device cpu notes/a.txt --format jsonl --out {out}/a.jsonl"));
+    let before = files(disk.0.path());
+    std::fs::write(place.path().join("long.txt"), "fever and chest pain ".repeat(4000)).expect("written");
+    for line in [
+        format!("link --bundle bundle --device cpu long.txt --format jsonl --out {out}/a.jsonl"),
+        format!("index --device cpu --kb kb.jsonl --encoder encoder --out {out}/one"),
+        format!("pack one.pel {out}/bundle"),
+        format!("export bundle --out {out}/model"),
+    ] {
+        // What an earlier line has begun takes room, too.
+        let filler = disk.0.path().join("filler");
+        std::fs::write(&filler, vec![0; 300 << 10]).expect("it fits");
+        let said = from(place.run(&line, None));
+        assert_eq!(said.code, Some(6), "{line}: {}", said.err);
+        assert!(said.err.contains("No space left"), "{line}: {}", said.err);
+        std::fs::remove_file(&filler).expect("removed");
+        let now = files(disk.0.path());
+        assert!(before.iter().all(|(name, bytes)| now.get(name) == Some(bytes)), "{line}: what was there has changed");
+        for name in now.keys().filter(|name| !before.contains_key(*name)) {
+            let (name, first) = (name.display().to_string(), name.iter().next().expect("a name").to_owned());
+            assert!(!name.contains(".part"), "{line}: {name} is left over");
+            let unfinished = disk.0.path().join(first);
+            let _ = std::fs::remove_dir_all(&unfinished).or_else(|_| std::fs::remove_file(&unfinished));
+        }
+    }
+}
+
+#[test]
+fn a_limit_of_file_sizes_is_an_error_and_no_signal() {
+    let place = Place::new();
+    std::fs::write(place.path().join("long.txt"), "fever and chest pain ".repeat(400)).expect("written");
+    std::fs::write(place.path().join("a.jsonl"), "from before").expect("written");
+    let command = format!(
+        "ulimit -f 8; exec {:?} link --bundle bundle --device cpu long.txt --format jsonl --out a.jsonl",
+        env!("CARGO_BIN_EXE_pel")
+    );
+    let done =
+        Command::new("bash").args(["-c", &command]).current_dir(place.path()).output().expect("it can be started");
+    let (status, said) = (done.status, from(done));
+    assert_eq!(said.code, Some(6), "{status}: {}", said.err);
+    assert!(said.err.contains("a.jsonl") && said.err.contains("File too large"), "{}", said.err);
+    assert_eq!(std::fs::read(place.path().join("a.jsonl")).expect("read"), b"from before");
+}
