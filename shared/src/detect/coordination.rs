@@ -8,7 +8,7 @@
 //! - Numbers and letters share the words before and after them: "vitamin B6 and B12", "type I or II diabetes".
 
 use super::dictionary::Dictionary;
-use super::normalise::{Gap, Kind, Source, Token};
+use super::normalise::{Gap, Kind, Source, Token, normalise_name};
 use super::scan::Scan;
 use crate::text::Span;
 
@@ -88,7 +88,11 @@ fn part(
         let (own_key, head_key) = (key(scan, last)?, key(scan, head.1)?);
         let unshared = UNSHARED.contains(&head_key.as_str()) && dictionary.has_mention(own_text);
         let apart = count == 1 && APART.contains(&(own_key.as_str(), head_key.as_str()));
-        let is_name = !unshared && !apart && dictionary.has_mention(&format!("{own_text} {shared_text}"));
+        // "Smoking and smoking cessation" says the same word twice.
+        let before = head.0.checked_sub(count).map(|start| extent(scan, (start, head.0 - 1)));
+        let before = before.and_then(|before| before.of(text).ok()).map(normalise_name);
+        let twice = before.is_some_and(|before| before == normalise_name(own_text));
+        let is_name = !unshared && !apart && !twice && dictionary.has_mention(&format!("{own_text} {shared_text}"));
         is_name.then_some(Part { words, head })
     })
 }
@@ -340,6 +344,7 @@ mod tests {
             ("left breast and ovarian cancer", &["left breast", "ovarian cancer"]),
             ("pain and anxiety disorder", &["pain", "anxiety disorder"]),
             ("pulse and blood pressure", &["pulse", "blood pressure"]),
+            ("breast and breast cancer", &["breast", "breast cancer"]),
             ("chest pain and back pain", &["chest pain", "back pain"]),
             ("hepatitis B and a rash", &["hepatitis B"]),
             ("hepatitis A, 2 weeks", &["hepatitis A"]),

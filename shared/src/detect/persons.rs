@@ -60,7 +60,7 @@ struct Title {
 /// Where a person's name is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Person {
-    /// Its first token.
+    /// Its first token, or the title before it.
     pub first: usize,
     /// One past its last token.
     pub end: usize,
@@ -117,7 +117,8 @@ fn names_after(scan: &mut Scan, at: usize, first: usize, title: Title) -> Option
     if token.kind != Kind::Word || !meets || !(is_capitalised(&token) || title.any_case || particle) {
         return None;
     }
-    let mut person = name(scan, first)?;
+    // "MS. GOUT": the title is no mention either.
+    let mut person = Person { first: at, ..name(scan, first)? };
     for _ in 1..MAX_PEOPLE {
         if !title.plural {
             break;
@@ -131,7 +132,7 @@ fn names_after(scan: &mut Scan, at: usize, first: usize, title: Title) -> Option
         if further.kind != Kind::Word || further.gap.parts() {
             break;
         }
-        person = Person { first, ..name(scan, next)? };
+        person = Person { first: at, ..name(scan, next)? };
     }
     Some(person)
 }
