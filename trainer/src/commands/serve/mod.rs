@@ -81,6 +81,9 @@ const PACKERS: usize = 4;
 const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n\
     Content-Type: text/plain; charset=utf-8\r\nContent-Length: 46\r\n\r\nToo many clients are connected; try again soon";
 
+/// How long connections that are put out take to close.
+const BRIEF: Duration = Duration::from_millis(2);
+
 /// How long answers that are under way may take after Ctrl-C.
 const LAST: Duration = Duration::from_millis(500);
 
@@ -185,8 +188,8 @@ async fn serve(
             Ok(Ok(accepted)) => accepted,
             Ok(Err(_)) => {
                 // The client has left, which passes; or too many files are open.
-                connections.make_room();
-                sleep(LOOK).await;
+                let rest = if connections.make_room() > 0 { BRIEF } else { LOOK };
+                sleep(rest).await;
                 continue;
             }
             Err(_) => continue,
