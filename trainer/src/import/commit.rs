@@ -107,11 +107,16 @@ fn finish(target: &Path, folder: &Path) -> Result<()> {
     discard(folder)
 }
 
-/// Removes a hidden folder, the plan first: what it says need not be done again.
+/// Removes a hidden folder, the plan first: what it says need not be done again; and the lock last: what has none is of a process that
+/// has ended.
 fn discard(folder: &Path) -> Result<()> {
-    let plan = folder.join(PLAN);
-    fs::remove_file(&plan).map_err(|cause| io_error("removing", &plan, cause))?;
-    fs::remove_dir_all(folder).map_err(|cause| io_error("removing", folder, cause))
+    let removed = |path: &Path, done: std::io::Result<()>| done.map_err(|cause| io_error("removing", path, cause));
+    let (plan, files) = (folder.join(PLAN), folder.join(FILES));
+    removed(&plan, fs::remove_file(&plan))?;
+    if files.exists() {
+        removed(&files, fs::remove_dir_all(&files))?;
+    }
+    removed(folder, fs::remove_dir_all(folder))
 }
 
 /// One change of the folder.
@@ -217,9 +222,11 @@ fn settle(target: &Path, end: impl Fn(&Path) -> Result<()>) -> Result<()> {
         let planned = folder.join(PLAN).exists();
         let lock = match File::open(folder.join(LOCK)) {
             Ok(lock) => lock,
-            // Its process was killed before it had made the lock, or is about to make it: only what is empty goes.
+            // Its process is about to make the lock, then the folder is empty, or was killed before that or while it removed all.
             Err(_) if !planned => {
-                let _ = fs::remove_dir(&folder);
+                if fs::remove_dir(&folder).is_err() && !folder.join(LOCK).exists() {
+                    let _ = fs::remove_dir_all(&folder);
+                }
                 continue;
             }
             Err(_) => {
@@ -316,6 +323,10 @@ mod tests {
         assert_eq!(fs::read_to_string(root.path().join("a")).expect("read"), "before");
         // One that had not made its lock yet.
         fs::create_dir(root.path().join(format!("{PREFIX}x"))).expect("made");
+        recover(root.path()).expect("swept");
+        assert_eq!(entries(root.path()).expect("listed").len(), 4);
+        // One that was killed while it removed its folder.
+        put(&root.path().join(format!("{PREFIX}y/files/a")), "after");
         recover(root.path()).expect("swept");
         assert_eq!(entries(root.path()).expect("listed").len(), 4);
     }
