@@ -14,10 +14,16 @@
 //! | a hyphen may be missing in the text or in the name; "Crohns" is "Crohn's" | 58.3 | 58.5 |
 //!
 //! An abbreviation that is no word, as "COPD", is found in lower case too: in text without capitals that finds 2.8 points
-//! more of the gold spans at no cost in precision. A name may span lines, but no empty line and no list bullet.
+//! more of the gold spans at no cost in precision.
 //!
-//! A word that neither these names, nor the definitions, nor the list `ordinary.txt` know in any usual form is reported
-//! as an [`Origin::UnknownTerm`].
+//! A name may span lines, but no empty line and no list bullet. On one line it runs over no border between cells: a tab,
+//! three blanks, two of them before a word with a capital, a row of underscores or dashes. It runs over no mark that an
+//! anonymiser left and no tag, and in these there is none. A name that is a person's name is no mention ("Dr. Brain").
+//! Names that share words are found each, in pieces: "breast and ovarian cancer".
+//!
+//! A word that neither these names, nor the definitions, nor plain English know in any usual form is reported as an
+//! [`Origin::UnknownTerm`]; plain English is `ordinary.txt` and the lists in `lexicon/`. With them 80.5 % of the unknown
+//! terms in 55 clinical notes are annotated mentions; with `ordinary.txt` alone 40.8 % were.
 
 mod automaton;
 mod build;
@@ -89,7 +95,7 @@ impl Detected {
 pub enum Origin {
     /// It is a name in the knowledge base, or a form of one.
     Name,
-    /// It is a word that neither the knowledge base nor plain English knows: misspelt, or new.
+    /// It is a word that neither the knowledge base nor plain English knows, and no person's name: misspelt, or new.
     UnknownTerm,
     /// The user says so.
     Given,
