@@ -208,9 +208,8 @@ pub fn read(input: Input<'_>, layout: &Layout, table: &mut ConceptTable, report:
         let Some(places) = &places else { continue };
         if cells.len() != width {
             let (found, of) = (cells.len(), if headed { "as in the header" } else { "as in the first row" });
-            let open = |cell: &&str| cell.contains('"');
             let hint = match layout.quoting(delimiter) {
-                Quoting::Cells if cells.iter().any(|cell| open(cell)) => {
+                Quoting::Cells if cells.iter().any(|cell| cell.contains('"')) => {
                     " (for quoted cells over several lines see --quotes)"
                 }
                 _ => "",

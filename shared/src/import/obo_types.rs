@@ -232,15 +232,15 @@ mod tests {
             edges.iter().for_each(|(child, parent)| above[*child].push(*parent));
             let tops = tops_above(&above);
             let sorted = |mut tops: Vec<usize>| { tops.sort_unstable(); tops };
-            for at in 0..above.len() {
-                prop_assert_eq!(sorted(tops[at].clone()), sorted(walked(at, &above)), "{} of {:?}", at, &above);
+            for (at, found) in tops.iter().enumerate() {
+                prop_assert_eq!(sorted(found.clone()), sorted(walked(at, &above)), "{} of {:?}", at, &above);
             }
             // Without circles the order is that of the walk, too.
             let mut above = vec![Vec::new(); 12];
             edges.iter().for_each(|(one, other)| if one != other { above[*one.max(other)].push(*one.min(other)); });
             let tops = tops_above(&above);
-            for at in 0..above.len() {
-                prop_assert_eq!(&tops[at], &walked(at, &above));
+            for (at, found) in tops.iter().enumerate() {
+                prop_assert_eq!(found, &walked(at, &above));
             }
         }
     }
