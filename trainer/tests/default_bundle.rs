@@ -1,8 +1,8 @@
 //! The bundle that comes with a clone: what it finds and links in raw text, and how well on a few annotated notes.
 //!
 //! What is expected of `examples/note.txt` stands in `tests/goldens/note.tsv`. A change that is meant to change it writes it anew with
-//! `PEL_WRITE_EXPECTED=1 cargo test -p pel-trainer --test default_bundle`; the difference is then to be read before it is committed. That
-//! command prints the figures that the floors below are held against, too.
+//! `PEL_WRITE_EXPECTED=1 cargo test -p pel-trainer --test default_bundle -- --nocapture`; the difference is then to be read before it is
+//! committed. That command prints the figures that the floors below are held against, too.
 
 mod common;
 
