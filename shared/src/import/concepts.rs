@@ -107,7 +107,8 @@ pub fn single_spaced(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn once_each(texts: &mut Vec<String>, but: Option<&str>, mut dropped: impl FnMut(&str)) {
+/// Makes white space single, and drops texts that are blank, come twice, or are `but`.
+pub(super) fn once_each(texts: &mut Vec<String>, but: Option<&str>, mut dropped: impl FnMut(&str)) {
     let mut seen = HashSet::new();
     *texts = std::mem::take(texts)
         .into_iter()

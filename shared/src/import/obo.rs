@@ -1,6 +1,6 @@
 //! OBO 1.2 and 1.4 ontologies: each `[Term]` stanza becomes a concept.
 
-use super::concepts::{Concepts, tidied};
+use super::concepts::{Concepts, once_each, tidied};
 use super::merging::{JOINED, OTHER_DEFINITION, join};
 pub use super::obo_synonyms::{Scope, SynonymChoice};
 use super::obo_synonyms::{Synonym, SynonymTypes};
@@ -159,6 +159,10 @@ fn finish(terms: Vec<Term>, concepts: &mut Concepts<'_>) -> Result<()> {
         }
         if concepts.defaults.source.is_none() {
             concept.sources.extend(term.source);
+        }
+        // A namespace and the name of an ontology are as their file writes them.
+        for list in [&mut concept.types, &mut concept.sources] {
+            once_each(list, None, |_| {});
         }
         concepts.push(concept, || place)?;
     }

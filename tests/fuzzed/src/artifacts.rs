@@ -30,10 +30,14 @@ fn both(data: &[u8]) -> [Bytes; 2] {
     [Bytes::copy_from_slice(data), mended.into()]
 }
 
-/// Mentions are in order and can be cut out of their text.
-fn check_spans(text: &str, mentions: &[Detected]) {
+/// Mentions are in order, and they and their pieces can be cut out of their text.
+pub fn check_spans(text: &str, mentions: &[Detected]) {
     for mention in mentions {
-        mention.span.of(text).unwrap_or_else(|error| panic!("{mention:?}: {error}"));
+        for span in std::iter::once(&mention.span).chain(&mention.fragments) {
+            span.of(text).unwrap_or_else(|error| panic!("{mention:?}: {error}"));
+        }
+        let pieces = &mention.fragments;
+        assert!(pieces.is_sorted_by(|one, next| one.end <= next.start), "{mention:?}");
     }
     assert!(mentions.is_sorted_by_key(|mention| mention.span.start), "{mentions:?}");
 }

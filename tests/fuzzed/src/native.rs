@@ -1,6 +1,6 @@
 //! The readers of the command line: they take files, so what is fuzzed is written into one first, in memory where that can be.
 
-use crate::artifacts::TEXT;
+use crate::artifacts::{TEXT, check_spans};
 use crate::base;
 use clap::Parser;
 use hyper::rt::ReadBufCursor;
@@ -12,6 +12,7 @@ use pel_trainer::commands::serve::answer::answer;
 use pel_trainer::commands::serve::site::Site;
 use pel_trainer::corpus::Corpus;
 use pel_trainer::import::{ImportArgs, import, pubtator as reader};
+use pel_trainer::text_encoding::TextEncoding;
 use pel_trainer::train::config::Config;
 use pel_trainer::{files, spans as given};
 use std::convert::Infallible;
@@ -70,10 +71,8 @@ pub fn pubtator(data: &[u8]) {
 fn read_spans(name: &str, data: &[u8]) {
     let (text, lines) = two(data);
     let text = if text.is_empty() { TEXT.into() } else { String::from_utf8_lossy(text) };
-    let Ok(mentions) = given::read(&file(name, lines), &text) else { return };
-    for mention in mentions {
-        mention.span.of(&text).unwrap_or_else(|error| panic!("{mention:?}: {error}"));
-    }
+    let Ok(spans) = given::read(&file(name, lines), &TextEncoding::default(), &text) else { return };
+    check_spans(&text, &spans.mentions);
 }
 
 /// A note, a zero byte, and BRAT's annotations of it.

@@ -2,8 +2,9 @@
 
 use pel_shared::error::Result;
 use pel_shared::import::concepts::{CONCEPTS, Concepts, Defaults};
-use pel_shared::import::delimited::Layout;
-use pel_shared::import::obo::{Ontology, Scope};
+use pel_shared::import::delimited::{Layout, Quoting};
+use pel_shared::import::merging::ConceptTable;
+use pel_shared::import::obo::{Ontology, Scope, SynonymChoice};
 use pel_shared::import::report::Report;
 use pel_shared::import::{Input, delimited, jsonl};
 use pel_shared::kb::{Concept, KnowledgeBase};
@@ -20,6 +21,15 @@ fn taken(read: impl FnOnce(&mut Concepts<'_>) -> Result<()>) -> (Result<()>, Vec
     };
     let read = read(&mut Concepts::new(&mut take, Defaults::default(), &mut report));
     (read, concepts, report)
+}
+
+/// As [`taken`], for readers of rows that join those of one concept.
+fn joined(read: impl FnOnce(&mut ConceptTable, &mut Report) -> Result<()>) -> (Result<()>, Vec<Concept>, Report) {
+    taken(|concepts| {
+        let mut table = ConceptTable::default();
+        read(&mut table, concepts.report)?;
+        table.finish(concepts)
+    })
 }
 
 /// Gives bytes to a reader as a file.
@@ -48,7 +58,7 @@ fn check(concepts: &[Concept], report: &Report) {
         kb.push(concept.clone()).unwrap_or_else(|error| panic!("{concept:?}: {error}"));
     }
     let (read, again, _) =
-        taken(|concepts| from_bytes("again.jsonl", &lines, |input| jsonl::read(input, false, concepts)));
+        joined(|table, report| from_bytes("again.jsonl", &lines, |input| jsonl::read(input, false, table, report)));
     read.unwrap_or_else(|error| panic!("what was written is refused: {error}"));
     assert_eq!(concepts, again, "what was written reads back otherwise");
 }
@@ -59,10 +69,11 @@ pub fn obo(data: &[u8]) {
     let files: Vec<&[u8]> = data.splitn(3, |byte| *byte == 0).collect();
     // Every scope, and what is read if nobody asks for more.
     for scopes in [&scopes[..], &scopes[..1]] {
+        let choice = SynonymChoice::of(scopes);
         let (_, concepts, report) = taken(|concepts| {
             let mut ontology = Ontology::default();
             for (at, file) in files.iter().enumerate() {
-                from_bytes(&format!("{at}.obo"), file, |input| ontology.read(input, scopes, concepts.report))?;
+                from_bytes(&format!("{at}.obo"), file, |input| ontology.read(input, &choice, concepts.report))?;
             }
             ontology.finish(concepts)
         });
@@ -70,14 +81,15 @@ pub fn obo(data: &[u8]) {
     }
 }
 
-/// Separated columns. The first byte says how: its lowest bits stand for a tab, for quotes as letters, and for bad rows that are
-/// skipped.
+/// Separated columns. The first byte says how: bit 0 stands for a tab, bit 2 for bad rows that are skipped, bits 4 and 5 for
+/// what quotes mean.
 pub fn delimited(data: &[u8]) {
     let Some((how, table)) = data.split_first() else { return };
     let mut layout = Layout::lenient(if how & 1 == 0 { b',' } else { b'\t' });
-    (layout.no_quotes, layout.skip_bad) = (how & 2 != 0, how & 4 != 0);
+    layout.skip_bad = how & 4 != 0;
+    layout.quoting = [None, Some(Quoting::Csv), Some(Quoting::Cells), Some(Quoting::None)][usize::from(how >> 4 & 3)];
     let (read, concepts, report) =
-        taken(|concepts| from_bytes("table", table, |input| delimited::read(input, &layout, concepts)));
+        joined(|rows, report| from_bytes("table", table, |input| delimited::read(input, &layout, rows, report)));
     check(&concepts, &report);
     if read.is_ok() && !concepts.is_empty() {
         rows_read_back(&concepts);
@@ -105,7 +117,7 @@ fn rows_read_back(concepts: &[Concept]) {
     let mut layout = Layout::lenient(b',');
     layout.skip_bad = false;
     let (read, again, _) =
-        taken(|concepts| from_bytes("again.csv", &bytes, |input| delimited::read(input, &layout, concepts)));
+        joined(|table, report| from_bytes("again.csv", &bytes, |input| delimited::read(input, &layout, table, report)));
     read.unwrap_or_else(|error| panic!("what was written is refused: {error}"));
     assert_eq!(concepts, again, "what was written reads back otherwise");
 }
@@ -113,8 +125,9 @@ fn rows_read_back(concepts: &[Concept]) {
 /// Concepts as lines of JSON, read strictly, and leniently.
 pub fn concepts(data: &[u8]) {
     for skip_bad in [false, true] {
-        let (read, concepts, report) =
-            taken(|concepts| from_bytes("table.jsonl", data, |input| jsonl::read(input, skip_bad, concepts)));
+        let (read, concepts, report) = joined(|table, report| {
+            from_bytes("table.jsonl", data, |input| jsonl::read(input, skip_bad, table, report))
+        });
         check(&concepts, &report);
         if skip_bad {
             // Only what is no text at all ends it.

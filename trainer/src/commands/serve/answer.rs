@@ -106,7 +106,7 @@ async fn send<B>(file: &Arc<File>, request: &Request<B>) -> Answer {
     let mut answer = Response::new(Full::default());
     let mut tag = file.tag(None);
     let forms = || std::iter::once(None).chain(codings.iter().copied().map(Some));
-    let known = headers.typed_get::<IfNoneMatch>();
+    let known = has_sound_tags(headers, &header::IF_NONE_MATCH).then(|| headers.typed_get::<IfNoneMatch>()).flatten();
     let known = known.and_then(|known| forms().map(|form| file.tag(form)).find(|tag| !known.precondition_passes(tag)));
     if let Some(known) = known {
         tag = known;
@@ -158,7 +158,8 @@ enum Asked {
 
 fn range(file: &File, headers: &HeaderMap) -> Asked {
     let same = |known: IfRange| !known.is_modified(Some(file.tag(None)), None);
-    if headers.contains_key(header::IF_RANGE) && !headers.typed_get::<IfRange>().is_some_and(same) {
+    let is_same = || has_sound_tags(headers, &header::IF_RANGE) && headers.typed_get::<IfRange>().is_some_and(same);
+    if headers.contains_key(header::IF_RANGE) && !is_same() {
         return Asked::Whole;
     }
     let range = headers.get(header::RANGE).and_then(|range| range.to_str().ok());
@@ -172,6 +173,15 @@ fn range(file: &File, headers: &HeaderMap) -> Asked {
         (StartPosition::Index(from), EndPosition::Index(to)) => from..len.min(to.saturating_add(1)),
     };
     if part.is_empty() { Asked::Beyond } else { Asked::Part(part.start as usize..part.end as usize) }
+}
+
+/// Whether the tags of a header, which stand in quotes, are without blanks and control characters, which HTTP has in none of them:
+/// in a build with debug assertions the library panics on such a tag.
+fn has_sound_tags(headers: &HeaderMap, name: &HeaderName) -> bool {
+    headers.get_all(name).iter().all(|value| {
+        let within = value.as_bytes().split(|byte| *byte == b'"').skip(1).step_by(2);
+        within.flatten().all(|byte| *byte > b' ' && *byte != 0x7f)
+    })
 }
 
 /// The codings that a client accepts, the one that it likes best first.
@@ -222,6 +232,22 @@ mod tests {
             assert_eq!(accepted(&headers), expected, "{header}");
         }
         assert!(accepted(&HeaderMap::new()).is_empty());
+    }
+
+    #[test]
+    fn tags_with_blanks_are_no_tags() {
+        for (value, expected) in [
+            ("\"a\", W/\"b\" , \"\"", true),
+            ("*", true),
+            ("Tue, 15 Nov 1994 12:45:26 GMT", true),
+            ("\"a b\"", false),
+            ("\"a\", \"b\t\"", false),
+            ("\"a \"b\"", false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::IF_NONE_MATCH, HeaderValue::from_static(value));
+            assert_eq!(has_sound_tags(&headers, &header::IF_NONE_MATCH), expected, "{value}");
+        }
     }
 
     #[test]
