@@ -1,8 +1,8 @@
 //! The command line of `pel import`.
 
 pub use super::corpus_args::{BlinkArgs, MentionFiles, PubtatorArgs, TacArgs, WikilinksArgs, ZeshelArgs};
-use crate::text_encoding::EncodingArgs;
 use crate::outputs::{Inputs, Writes};
+use crate::text_encoding::EncodingArgs;
 use clap::{Args, Subcommand};
 use pel_shared::import::concepts::Defaults;
 use pel_shared::import::delimited::{Column, Columns, Layout, Quoting, Role};
