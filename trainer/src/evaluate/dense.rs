@@ -130,7 +130,7 @@ fn search_protocol(linker: &Linker, device: &OpenDevice) -> String {
 pub(super) fn protocol(linker: &Linker, device: &OpenDevice, lifted: bool) -> String {
     let spelling = linker.bundle().manifest.view.spelling;
     format!(
-        "as `pel link` does it, names that the dictionary recognises{} and companions included, a mention that bears its best concept's name linked at any score, NIL of the others by {}: {}",
+        "as `pel link` does it, names that the dictionary recognises{} and companions included, NIL by {} unless the mention bears its best concept's name: {}",
         if spelling > 0.0 { format!(", {spelling} of spelling in a score") } else { String::new() },
         if lifted { "the lifted score" } else { "score alone" },
         search_protocol(linker, device)
