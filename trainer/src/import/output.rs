@@ -237,7 +237,7 @@ mod tests {
             if kill {
                 // What is left when nothing is cleaned up: the files, without a lock.
                 drop(output.staging.take());
-                output.made = false;
+                output.made = None;
                 return;
             }
             output.commit(&json!({})).expect("moved");

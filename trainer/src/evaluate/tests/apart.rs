@@ -136,7 +136,7 @@ impl Retriever for ByWord {
     ) -> Result<Vec<Ranked>> {
         done(queries.len())?;
         let of = |query: &Query<'_>| {
-            let found = self.0.iter().find(|(word, _)| *word == query.surface());
+            let found = self.0.iter().find(|(word, _)| *word == surface(query));
             found.map_or(Ranked::new(), |(_, ranked)| ranked.iter().take(k).copied().collect())
         };
         Ok(queries.iter().map(of).collect())
@@ -151,7 +151,7 @@ impl Retriever for ByWord {
         let mut ranked = self.search(queries, k, done)?;
         // "cough" bears its name.
         for (query, ranked) in queries.iter().zip(&mut ranked) {
-            if let ("cough" | "thing", Some(first)) = (query.surface(), ranked.first_mut()) {
+            if let ("cough" | "thing", Some(first)) = (surface(query), ranked.first_mut()) {
                 first.1 = f32::INFINITY;
             }
         }
@@ -159,8 +159,13 @@ impl Retriever for ByWord {
     }
 }
 
+/// The words of the mention as they stand.
+fn surface<'a>(query: &Query<'a>) -> &'a str {
+    query.span.of(query.text).expect("it can be cut")
+}
+
 fn by_word() -> Result<Dense> {
-    let Dense { concepts, road, .. } = fixed(&["D0", "D1", "D2"], Vec::new())?;
+    let Dense { concepts, road, abbreviations, .. } = fixed(&["D0", "D1", "D2"], Vec::new())?;
     let [fever, cough, headache] = [0, 1, 2].map(ConceptId);
     let answers = ByWord(vec![
         ("fever", vec![(fever, 0.9)]),
@@ -170,7 +175,7 @@ fn by_word() -> Result<Dense> {
         ("hot", vec![(fever, 0.2)]),
         ("thing", vec![(fever, 0.3)]),
     ]);
-    Ok(Dense { concepts, search: Box::new(answers), road })
+    Ok(Dense { concepts, search: Box::new(answers), road, abbreviations })
 }
 
 #[test]
@@ -207,9 +212,9 @@ fn a_threshold_that_rejects_everything_is_said() {
     // On dev "fever" is found with a lower score than "rash", which is NIL: the best F1 rejects both.
     let line = args(folder.path(), &["--bundle", "b", "--systems", "dense"]);
     let open = || {
-        let Dense { concepts, road, .. } = by_word()?;
+        let Dense { concepts, road, abbreviations, .. } = by_word()?;
         let search = ByWord(vec![("fever", vec![(ConceptId(0), 0.5)]), ("rash", vec![(ConceptId(0), 0.75)])]);
-        Ok(Dense { concepts, search: Box::new(search), road })
+        Ok(Dense { concepts, search: Box::new(search), road, abbreviations })
     };
     let found = evaluate(&line, |_| open(), None).expect("measured");
     let nil = &found.systems[0].nil[0];
