@@ -353,3 +353,13 @@ fn a_limit_of_file_sizes_is_an_error_and_no_signal() {
     assert!(said.err.contains("a.jsonl") && said.err.contains("File too large"), "{}", said.err);
     assert_eq!(std::fs::read(place.path().join("a.jsonl")).expect("read"), b"from before");
 }
+
+#[test]
+fn a_split_inside_its_corpus_is_made_again() {
+    let place = Place::new();
+    let line = "split okb --corpus . --kb kb.jsonl --types Sign --train-split dev --out okb";
+    place.done(line);
+    let before = compared(files(&place.path()));
+    place.done(line);
+    assert!(compared(files(&place.path())) == before);
+}
