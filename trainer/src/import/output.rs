@@ -55,7 +55,9 @@ impl Output {
     /// If it would replace an input, or a file that no earlier run wrote; as [`write_whole`], and what `write` gives.
     pub fn write(&mut self, name: &str, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
         let to = self.target.join(name);
-        check_file(&to, self.inputs.iter().map(PathBuf::as_path))?;
+        // A file that an earlier run of this command wrote is none of what a folder brings, though it may lie below one that is read.
+        let ours = self.earlier.contains(name);
+        check_file(&to, self.inputs.iter().map(PathBuf::as_path).filter(|input| !(ours && input.is_dir())))?;
         if to.exists() && !self.earlier.contains(name) {
             let (to, record) = (to.display(), self.record);
             return Err(Error::input(format!(

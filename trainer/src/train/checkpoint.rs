@@ -334,8 +334,12 @@ pub fn write_folder(place: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Res
         false => Ok(()),
     };
     clear(&part)?;
-    fs::create_dir_all(&part).map_err(|cause| io_error("making the folder", &part, cause))?;
-    fill(&part)?;
+    let made = fs::create_dir_all(&part).map_err(|cause| io_error("making the folder", &part, cause));
+    if let Err(why) = made.and_then(|()| fill(&part)) {
+        // On a full disk it would be in the way of everything else.
+        let _ = fs::remove_dir_all(&part);
+        return Err(why);
+    }
     let old = place.with_file_name(format!(".{name}.old"));
     let rename = |from: &Path, to: &Path| fs::rename(from, to).map_err(|cause| io_error("renaming to", to, cause));
     if place.exists() {
