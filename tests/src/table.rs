@@ -95,7 +95,9 @@ pub fn recipe(table: &Table, precision: Precision) -> Recipe {
 ///
 /// # Panics
 /// If its parts do not fit together.
-pub fn linker(recipe: Recipe, device: &OpenDevice) -> Linker {
+pub fn linker(mut recipe: Recipe, device: &OpenDevice) -> Linker {
+    // Tests put other concepts into the recipe of the table.
+    recipe.kb_info.concepts = recipe.kb.len();
     let folder = tempfile::tempdir().expect("a folder");
     let work = WorkFolder::beside(&folder.path().join("bundle"));
     let built = build(recipe, device, &work).expect("it fits together");

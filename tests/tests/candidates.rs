@@ -151,7 +151,13 @@ fn spelling_has_its_share_of_every_score() {
         let mention = Spelling::new("chest pain");
         for candidate in &after {
             let own = before.iter().find(|other| other.concept == candidate.concept).expect("all are there").score;
-            let overlap = mention.nearest(spelled.concept(candidate.concept).expect("there").names());
+            let concept = spelled.concept(candidate.concept).expect("there");
+            // A concept of the mention's very name stands before the best other one, whatever its vectors say.
+            if concept.names().any(|name| name == "chest pain") {
+                assert!(candidate == &after[0], "{pooling:?} {scorer:?}");
+                continue;
+            }
+            let overlap = mention.nearest(concept.names());
             let expected = 0.75 * own + 0.25 * highest * overlap * overlap;
             assert!((candidate.score - expected).abs() < 1e-5 * highest, "{pooling:?} {scorer:?}");
         }

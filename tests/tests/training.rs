@@ -338,5 +338,5 @@ fn set_scale(run: &Path, factor: f64) {
     std::fs::remove_dir_all(run.join("checkpoints/step-0000006")).expect("there is one");
     let mut at_three = state(run, 3);
     at_three["scale"]["factor"] = factor.into();
-    std::fs::write(run.join("checkpoints/step-0000003/state.json"), at_three.to_string()).expect("written");
+    std::fs::write(run.join("checkpoints/step-0000003/state.json"), pel_tests::sealed(at_three)).expect("written");
 }

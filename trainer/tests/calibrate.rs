@@ -253,7 +253,7 @@ fn signs_beside_the_score_are_weighed_and_decide() {
     older.as_object_mut().expect("an object").remove("digest");
     std::fs::write(&folder, older.to_string()).expect("written");
     bench.refuses(&[("inspect @bundle", 4, "expected format version 3 for what it holds")]);
-    std::fs::write(&folder, lifted.to_string()).expect("written");
+    std::fs::write(&folder, common::sealed(&lifted)).expect("written");
 
     assert_eq!(bench.pel("calibrate @bundle --corpus @ --by score --device cpu").code, Some(0));
     assert_eq!((&manifest(&bench.path("bundle"))["format"], nil("bundle").get("lift")), (&4.into(), None));

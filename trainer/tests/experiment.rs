@@ -83,9 +83,12 @@ fn a_table_has_every_row_that_was_measured_with_all_its_seeds() {
     // A folder of somebody else's, and of the corpus.
     std::fs::create_dir(bench.path("mine")).expect("made");
     std::fs::write(bench.path("mine/pel-3.md"), "mine").expect("written");
-    for out in ["@mine", "@"] {
+    for (out, code, said) in [
+        ("@mine", 3, "expected a new or empty folder, or one of this command"),
+        ("@", 2, "this is an input; choose another place to write to"),
+    ] {
         let line = line("--only ce-1-random").replace("--out @tables", &format!("--out {out}"));
-        bench.refuses(&[(&line, 3, "expected a new or empty folder, or one of this command")]);
+        bench.refuses(&[(&line, code, said)]);
     }
     assert_eq!(std::fs::read_to_string(bench.path("mine/pel-3.md")).expect("read"), "mine");
 }

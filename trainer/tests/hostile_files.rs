@@ -6,7 +6,7 @@ mod common;
 use common::{Bench, bundle, contents, from, pel};
 use std::io::Write;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// So many bytes of blanks, packed.
@@ -226,7 +226,13 @@ mod unix {
         std::fs::set_permissions(&root, PermissionsExt::from_mode(0o755)).expect("its own");
         std::fs::set_permissions(bench.path("notes/closed"), PermissionsExt::from_mode(0o000)).expect("its own");
         let [bundle, notes] = ["bundle", "notes"].map(|name| bench.path(name).display().to_string());
-        let mut command = pel(&["link", "--bundle", &bundle, "--device", "cpu", "--format", "csv", &notes]);
+        // A build may lie where only its owner looks.
+        let program = bench.path("pel");
+        if std::fs::hard_link(env!("CARGO_BIN_EXE_pel"), &program).is_err() {
+            std::fs::copy(env!("CARGO_BIN_EXE_pel"), &program).expect("copied");
+        }
+        let mut command = Command::new(program);
+        command.args(["link", "--bundle", &bundle, "--device", "cpu", "--format", "csv", &notes]).stdin(Stdio::null());
         if is_root {
             // Whom no folder is closed to.
             command.uid(65534).gid(65534);

@@ -126,10 +126,13 @@ impl Dictionary {
         // Tokens; `covered` is one past the last that is part of a name, `after_term` one past the last unknown term.
         let (mut at, mut covered, mut after_term) = (0, 0, None);
         let (mut person, mut coordinated) = (Person::default(), false);
+        // Where the token before starts, if it is a word with a capital that belongs to nothing yet.
+        let mut capital_before = None;
         while let Some(token) = scan.token(at) {
             let mut next = at + 1;
             person = person_at(&mut scan, at).filter(|found| found.end > person.end).unwrap_or(person);
             let surname = person.first <= at && at < person.end;
+            let capital = text.get(token.start..).is_some_and(|rest| rest.starts_with(char::is_uppercase));
             if token.gap != Gap::Glued {
                 let names = scan.names_at(at);
                 let is_mention = |found: &&Found| {
@@ -167,16 +170,25 @@ impl Dictionary {
                     detected.extend(Detected::of_pieces(pieces, Origin::Name));
                 }
             }
-            if unknown_terms && at >= covered && !surname && self.is_unknown_term(&mut scan, at) {
+            let is_free = at >= covered && !surname;
+            if unknown_terms && is_free {
                 let joined = after_term == Some(at) && token.gap == Gap::Hyphen;
-                match detected.last_mut().filter(|_| joined) {
-                    Some(term) => term.span.end = token.end,
-                    None => {
-                        detected.push(Detected::new(Span::new(token.start, token.end), Origin::UnknownTerm));
+                // Of a double name ("Harrow-Lindqvist") one half may be an English word.
+                let begun = detected.last().filter(|_| joined).and_then(|term| text.get(term.span.start..));
+                let is_half = capital && begun.is_some_and(|rest| rest.starts_with(char::is_uppercase));
+                if is_half || self.is_unknown_term(&mut scan, at) {
+                    match detected.last_mut().filter(|_| joined) {
+                        Some(term) => term.span.end = token.end,
+                        None => {
+                            let half = capital_before.filter(|_| capital && token.gap == Gap::Hyphen);
+                            let span = Span::new(half.unwrap_or(token.start), token.end);
+                            detected.push(Detected::new(span, Origin::UnknownTerm));
+                        }
                     }
+                    after_term = Some(at + 1);
                 }
-                after_term = Some(at + 1);
             }
+            capital_before = (capital && is_free && next == at + 1).then_some(token.start);
             at = next;
             scan.forget_before(at);
         }

@@ -272,6 +272,15 @@ mod tests {
     #[test]
     fn a_hyphen_joins_unknown_words_only() {
         assert_eq!(terms("anti-zorblatt-pneumonia flumptious-zorblatt"), ["zorblatt", "flumptious-zorblatt"]);
+        assert_eq!(terms("has Zorblatt-inflammation, zorblatt-Lung"), ["Zorblatt", "zorblatt"]);
+    }
+
+    #[test]
+    fn a_double_name_is_one_term_though_half_of_it_is_english() {
+        assert_eq!(
+            terms("a Harrow-Zorblatt syndrome, the Zorblatt-Harrow sign, Harrow Zorblatt test"),
+            ["Harrow-Zorblatt", "Zorblatt-Harrow", "Zorblatt"]
+        );
     }
 
     #[test]

@@ -296,10 +296,7 @@ fn what_cannot_be_written_is_said_and_leaves_nothing() {
         let error: Error = bench.run(line).expect_err(line);
         assert!(error.to_string().contains(said), "{line}: {error}");
     };
-    refusal(
-        "export-corpus --format tac --corpus @a --out @a",
-        "expected a new or empty folder to write into, found documents.jsonl",
-    );
+    refusal("export-corpus --format tac --corpus @a --out @a", "this is an input; choose another place to write to");
     refusal("export-corpus --format tac --corpus @none --kb @a/kb.jsonl --out @b", "reading the folder");
     refusal("export-corpus --format tac --corpus @a --kb @none --out @b", "opening ");
     std::fs::copy(bench.path("a/mentions.dev.jsonl"), bench.path("a/mentions.val.jsonl")).expect("copied");

@@ -98,25 +98,38 @@ fn stopped_and_begun_again(
     let teacher = Teacher::open(model, Precision::F32, &cpu()).expect("a ranker");
     let whole = teacher.write(&found, kb, 4, &root.join("whole.jsonl")).expect("written");
     let (out, done) = (root.join("taught.jsonl"), root.join(".taught.jsonl.work/done.f32"));
-    for checks in 0..4 {
-        interrupt::die_after(1);
-        assert!(teacher.write(&found, kb, 4, &out).is_err());
+    // Stopped at later and later checks; each piece has four scores of four bytes a mention, and a checksum of 32.
+    let ends = [0, 128, 256, 384, 400].map(|mentions: u64| 16 * mentions + 32 * mentions.div_ceil(128));
+    let (mut kept, mut first_kept) = (vec![0], 0);
+    let resumed = (1..100).find_map(|checks| {
+        interrupt::die_after(checks);
+        let written = teacher.write(&found, kb, 4, &out);
         interrupt::live();
+        if let Ok(scores) = written {
+            return Some(scores);
+        }
         assert!(!out.exists());
-        let kept = std::fs::metadata(&done).expect("kept").len();
-        assert_eq!(kept, 4 * 4 * [128, 256, 384, 400][checks]);
-        // Half a score is cut off, its piece computed again.
-        let file = std::fs::OpenOptions::new().append(true).open(&done).expect("there");
-        file.set_len(kept + 2).expect("longer");
-    }
-    assert_eq!(teacher.write(&found, kb, 4, &out).expect("it goes on"), whole);
+        let size = std::fs::metadata(&done).map_or(0, |file| file.len());
+        assert!(ends.contains(&size) && kept.last() <= Some(&size), "{size} after {kept:?}");
+        if size > 0 {
+            first_kept = if first_kept == 0 { checks } else { first_kept };
+            // Half a score is cut off, its piece computed again.
+            let file = std::fs::OpenOptions::new().append(true).open(&done).expect("there");
+            file.set_len(size + 2).expect("longer");
+        }
+        kept.push(size);
+        None
+    });
+    assert_eq!(resumed.expect("it ends"), whole);
+    assert!(first_kept > 0 && kept.iter().any(|size| *size > ends[1]), "{kept:?}");
     let read = |path: &Path| std::fs::read(path).expect("written");
     assert!(read(&out) == read(&root.join("whole.jsonl")) && !done.exists());
 
     // What was kept for other lists is not taken.
-    interrupt::die_after(1);
+    interrupt::die_after(first_kept);
     assert!(teacher.write(&found, kb, 4, &out).is_err());
     interrupt::live();
+    assert!(std::fs::metadata(&done).is_ok_and(|file| file.len() > 0));
     found.ranked.iter_mut().for_each(|list| list.reverse());
     let turned = teacher.write(&found, kb, 4, &out).expect("it begins anew");
     assert!(turned.iter().zip(&whole).all(|(turned, whole)| turned.iter().rev().eq(whole)));
