@@ -6,7 +6,7 @@ mod common;
 use common::{Bench, bundle, contents, from, pel};
 use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 /// So many bytes of blanks, packed.

@@ -53,7 +53,7 @@ impl<'a> Lines<'a> {
     /// If the text cannot be read, or the line is too long.
     pub fn next(&mut self, line: &mut Vec<u8>) -> Result<bool> {
         line.clear();
-        let read = if self.by_cr { self.to_cr(line) } else { self.to_lf(line) };
+        let read = if self.by_cr { self.read_to_cr(line) } else { self.read_to_lf(line) };
         if !read.map_err(|cause| read_error(self.name, cause))? {
             return Ok(false);
         }
@@ -76,7 +76,7 @@ impl<'a> Lines<'a> {
         self.number
     }
 
-    fn to_lf(&mut self, line: &mut Vec<u8>) -> io::Result<bool> {
+    fn read_to_lf(&mut self, line: &mut Vec<u8>) -> io::Result<bool> {
         // One byte more than allowed shows that the line is too long; two are its end.
         let read = (&mut self.reader).take((self.longest.bytes as u64).saturating_add(3)).read_until(b'\n', line)?;
         if line.last() == Some(&b'\n') {
@@ -90,7 +90,7 @@ impl<'a> Lines<'a> {
         Ok(read > 0)
     }
 
-    fn to_cr(&mut self, line: &mut Vec<u8>) -> io::Result<bool> {
+    fn read_to_cr(&mut self, line: &mut Vec<u8>) -> io::Result<bool> {
         let mut any = false;
         while line.len() <= self.longest.bytes {
             let bytes = match self.reader.fill_buf() {
