@@ -144,9 +144,11 @@ fn without_annex(id: &str) -> (&str, Option<&str>) {
 /// marks are often written in ASCII.
 pub fn is_respelled(written: &str, stands: &str) -> bool {
     let same = |text: &str| normalise_name(text) == normalise_name(written);
-    !(written.is_ascii() && stands.is_ascii())
-        && !normalise_name(written).is_empty()
-        && (same(stands) || same(&latin(stands)))
+    // Two ASCII texts that differ say different things, and one without letters says nothing.
+    if written.is_ascii() && stands.is_ascii() || normalise_name(written).is_empty() {
+        return false;
+    }
+    same(stands) || same(&latin(stands))
 }
 
 /// A text with the Latin letters that are usual for its Greek ones.

@@ -258,10 +258,9 @@ mod tests {
         bests.copy(record, &to).expect("whole");
         assert_eq!(fs::read(to.join("weights")).expect("copied"), b"1");
         let weights = bests.place(1).join("model/weights");
-        let damages: [&dyn Fn(&Path) -> std::io::Result<()>; 2] =
-            [&|path| fs::write(path, "2"), &|path| fs::remove_file(path)];
-        for damage in damages {
-            damage(&weights).expect("damaged");
+        for is_altered in [true, false] {
+            let damaged = if is_altered { fs::write(&weights, "2") } else { fs::remove_file(&weights) };
+            damaged.expect("damaged");
             let error = bests.copy(record, &run.path().join("other")).expect_err("damaged").to_string();
             assert!(error.contains("best-0000001") && error.contains("model/weights"), "{error}");
         }

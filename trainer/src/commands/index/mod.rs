@@ -181,7 +181,6 @@ impl IndexArgs {
             abbreviations: !self.keep_abbreviations && defaults.abbreviations,
             mix: self.mix.unwrap_or(if concepts == View::Both { defaults.mix } else { 0.0 }),
             spelling: self.spelling.unwrap_or(defaults.spelling),
-            ..defaults
         }
     }
 }
