@@ -3,6 +3,7 @@
 use super::Config;
 use crate::files::{io_error, open_own, read_text, write_own};
 use crate::outputs::entries;
+use crate::staging::is_staged;
 use crate::train::{CHECKPOINTS, METRICS};
 use pel_shared::error::{Error, Result};
 use std::fs::{File, OpenOptions, TryLockError};
@@ -51,7 +52,8 @@ impl Config {
             }
             // Of a run that ended before its first step.
             METRICS | LOCK => true,
-            _ => false,
+            // What a killed run has left unfinished is swept.
+            name => is_staged(name),
         };
         match entries(out)?.into_iter().find(|name| !ours(name)) {
             Some(found) => Err(Error::input(format!(
