@@ -139,7 +139,8 @@ function toggle(type, number, pressed) {
   const button = make("button", { type: "button", className: `chip ${colourOf(type)}` });
   button.dataset.key = type;
   button.setAttribute("aria-pressed", String(pressed));
-  button.append(make("span", { className: "swatch" }), type, make("span", { className: "count" }, whole(number)));
+  const name = make("span", { className: "name" }, type);
+  button.append(make("span", { className: "swatch" }), name, make("span", { className: "count" }, whole(number)));
   return button;
 }
 
