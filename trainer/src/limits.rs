@@ -86,7 +86,7 @@ impl Bound {
 const EACH: u64 = 64;
 
 impl Bound {
-    /// Refuses more mentions of one document than there is one for each [`EACH`] bytes; `place` names the file and the line.
+    /// Refuses more mentions of one document than there is one for each 64 bytes; `place` names the file and the line.
     ///
     /// # Errors
     /// If there are more.
