@@ -150,11 +150,15 @@ pub fn config(data: &[u8]) {
 
 /// The manifest of a bundle.
 pub fn manifest(data: &[u8]) {
-    let Ok(manifest) = Manifest::from_bytes(data) else { return };
-    let written = serde_json::to_vec(&manifest).expect("memory does not run out");
-    let again = Manifest::from_bytes(&written).expect("what was written can be read");
-    // Numbers that do not compare with themselves aside.
-    assert_eq!(format!("{manifest:?}"), format!("{again:?}"));
+    for json in [data.to_vec(), mend::seal(data.to_vec())] {
+        let Ok(manifest) = Manifest::from_bytes(&json) else { continue };
+        let (sealed, written) = manifest.clone().sealed().expect("memory does not run out");
+        let again = Manifest::from_bytes(&written).expect("what was written can be read");
+        // Numbers that do not compare with themselves aside.
+        assert_eq!(format!("{sealed:?}"), format!("{again:?}"));
+        let fields = Manifest { format: sealed.format, digest: sealed.digest, ..manifest };
+        assert_eq!(format!("{fields:?}"), format!("{again:?}"));
+    }
 }
 
 /// The weights of an encoder of one small layer, which then encodes, and those of a projection.

@@ -60,6 +60,8 @@ struct Recipe {
     encoder: Precision,
     hnsw: bool,
     tokens: bool,
+    /// Whether the manifest carries its digest, as those of formats 1 to 3 do not.
+    digest: bool,
 }
 
 impl Base {
@@ -78,7 +80,15 @@ impl Base {
             };
             let (names, floats) = (Pooling::Mean, Precision::F32);
             let recipes = [
-                Recipe { view, pooling: names, index: floats, encoder: floats, hnsw: false, tokens: false },
+                Recipe {
+                    view,
+                    pooling: names,
+                    index: floats,
+                    encoder: floats,
+                    hnsw: false,
+                    tokens: false,
+                    digest: true,
+                },
                 Recipe {
                     view: both,
                     pooling: Pooling::Mention,
@@ -86,6 +96,7 @@ impl Base {
                     encoder: floats,
                     hnsw: true,
                     tokens: true,
+                    digest: true,
                 },
                 Recipe {
                     view,
@@ -94,6 +105,7 @@ impl Base {
                     encoder: Precision::Int8,
                     hnsw: false,
                     tokens: false,
+                    digest: false,
                 },
             ];
             recipes.iter().map(Self::new).collect()
@@ -160,7 +172,12 @@ impl Base {
                 break;
             }
         }
-        parts.0.insert(names::MANIFEST.into(), manifest.to_string().into_bytes().into());
+        let mut json = manifest.to_string().into_bytes();
+        if recipe.digest {
+            let manifest = Manifest::from_bytes(&json).expect("its format was found");
+            json = manifest.sealed().expect("it can be encoded").1;
+        }
+        parts.0.insert(names::MANIFEST.into(), json.into());
         let bundle = Bundle::read(parts.clone()).unwrap_or_else(|error| panic!("the bundle is not sound: {error}"));
         Self { parts, linker: Linker::new(bundle, &Device::flex()).expect("its encoder fits") }
     }

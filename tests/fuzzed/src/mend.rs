@@ -2,7 +2,7 @@
 //! nothing but checksums finds nothing else.
 
 use bytes::Bytes;
-use pel_shared::bundle::names;
+use pel_shared::bundle::{Manifest, names};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -111,7 +111,14 @@ pub fn parts(parts: &mut BTreeMap<String, Bytes>) {
             }
         }
     }
-    parts.insert(names::MANIFEST.into(), manifest.to_string().into_bytes().into());
+    let json = seal(manifest.to_string().into_bytes());
+    parts.insert(names::MANIFEST.into(), json.into());
+}
+
+/// Makes the digest of a manifest right, if it has one and can be read but for it.
+pub fn seal(json: Vec<u8>) -> Vec<u8> {
+    let sealed = Manifest::edited(&json).ok().filter(|manifest| manifest.digest.is_some());
+    sealed.and_then(|manifest| manifest.sealed().ok()).map_or(json, |(_, json)| json)
 }
 
 #[cfg(test)]

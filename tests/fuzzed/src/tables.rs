@@ -6,7 +6,7 @@ use pel_shared::import::delimited::{Layout, Quoting};
 use pel_shared::import::merging::ConceptTable;
 use pel_shared::import::obo::{Ontology, Scope, SynonymChoice};
 use pel_shared::import::report::Report;
-use pel_shared::import::{Input, delimited, jsonl};
+use pel_shared::import::{Input, Longest, delimited, jsonl};
 use pel_shared::kb::{Concept, KnowledgeBase};
 
 /// Longest run of one reader over lines that are given at once; what is linear in lines stays far below it.
@@ -40,7 +40,7 @@ fn from_bytes(name: &str, mut bytes: &[u8], read: impl FnOnce(Input<'_>) -> Resu
         assert!(ticks < TICKS, "it reads on and on");
         Ok(())
     };
-    read(Input { name, reader: &mut bytes, tick: &mut tick })
+    read(Input { name, reader: &mut bytes, tick: &mut tick, longest: Longest::default() })
 }
 
 /// What every reader promises of the concepts it passes on; and as lines of JSON they are the same again.
