@@ -124,11 +124,15 @@ pub fn for_each_line_in(
     each: impl FnMut(usize, &str) -> Result<()>,
 ) -> Result<()> {
     let name = path.display().to_string();
-    let bytes = usize::try_from(Bound::Record.bytes()).unwrap_or(usize::MAX);
-    let longest = Longest { bytes, remedy: "; --max-input SIZE raises the limit" };
     let mut reader = open_text(path, encoding, bound)?;
-    let read = import::for_each_line_within(&name, &mut reader, longest, &mut interrupt::check, each);
+    let read = import::for_each_line_within(&name, &mut reader, longest_record(), &mut interrupt::check, each);
     read.map_err(|error| reading_error(path, error))
+}
+
+/// How long a line may be, and how that is raised.
+pub fn longest_record() -> Longest<'static> {
+    let bytes = usize::try_from(Bound::Record.bytes()).unwrap_or(usize::MAX);
+    Longest { bytes, remedy: "; --max-input SIZE raises the limit" }
 }
 
 /// What an error of a reader of records means: a user who has ended the waiting for standard input has not met an error of reading, and

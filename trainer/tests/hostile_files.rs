@@ -257,3 +257,18 @@ mod unix {
         assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
     }
 }
+
+#[test]
+fn the_longest_line_of_an_import_can_be_raised() {
+    let bench = Bench::new();
+    let definition = "so ".repeat(23 << 20);
+    std::fs::write(
+        bench.path("long.jsonl"),
+        format!("{{\"id\": \"D1\", \"name\": \"fever\", \"definition\": \"{definition}\"}}\n"),
+    )
+    .expect("written");
+    let import = "import jsonl @long.jsonl --out @imported";
+    bench.refuses(&[(import, 3, "expected at most 67108864 bytes in one line, found more; --max-input SIZE raises")]);
+    let raised = bench.pel(&format!("{import} --max-input 100MiB"));
+    assert_eq!(raised.code, Some(0), "{}", raised.err);
+}

@@ -14,7 +14,7 @@ use pel_shared::import::delimited::Layout;
 use pel_shared::import::merging::ConceptTable;
 use pel_shared::import::obo::{Ontology, Scope, SynonymChoice};
 use pel_shared::import::report::Report;
-use pel_shared::import::{Input, delimited, jsonl};
+use pel_shared::import::{Input, Longest, delimited, jsonl};
 use pel_shared::kb::Concept;
 use pel_shared::linker::{Link, LinkOptions, Linker, Part, Prepared, Queries};
 use pel_shared::nil::Decision;
@@ -251,7 +251,7 @@ impl Engine {
         };
         let mut out = Concepts::new(&mut take, Defaults::default(), &mut report);
         let (mut reader, mut tick) = (text.as_bytes(), || Ok(()));
-        let input = Input { name, reader: &mut reader, tick: &mut tick };
+        let input = Input { name, reader: &mut reader, tick: &mut tick, longest: Longest::default() };
         let mut table = ConceptTable::default();
         match format {
             "csv" => delimited::read(input, &Layout::lenient(b','), &mut table, out.report)?,

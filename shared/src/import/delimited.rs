@@ -121,7 +121,8 @@ fn in_words(delimiter: u8) -> String {
 /// lines later in the midst of a cell, or a row is too long. A row with another number of fields, with a misplaced quote, that is
 /// not UTF-8, or that has no id or name is an error, too, or a counted skip if the layout says so.
 pub fn read(input: Input<'_>, layout: &Layout, table: &mut ConceptTable, report: &mut Report) -> Result<()> {
-    let Input { name, reader, tick } = input;
+    // The layout says how long a row may be.
+    let Input { name, reader, tick, longest: _ } = input;
     let headed = layout.header || !layout.columns.any_numbered();
     let file = Rc::<str>::from(name);
     let mut rows = Rows::new(name, reader, layout.longest_row)?;
@@ -240,6 +241,7 @@ fn in_field((column, bytes, at): (usize, &[u8], usize)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::import::Longest;
     use crate::import::concepts::{Concepts, Defaults};
     use crate::import::merging::JOINED;
     use crate::kb::Concept;
@@ -247,7 +249,8 @@ mod tests {
     fn read_with(name: &str, text: &str, layout: &Layout) -> Result<(Vec<Concept>, Report)> {
         let (mut table, mut report, mut read) = (ConceptTable::default(), Report::default(), Vec::new());
         let (mut reader, mut tick) = (text.as_bytes(), || Ok(()));
-        super::read(Input { name, reader: &mut reader, tick: &mut tick }, layout, &mut table, &mut report)?;
+        let input = Input { name, reader: &mut reader, tick: &mut tick, longest: Longest::default() };
+        super::read(input, layout, &mut table, &mut report)?;
         let mut take = |concept| {
             read.push(concept);
             Ok(())

@@ -28,15 +28,17 @@ pub struct Input<'a> {
     pub reader: &'a mut dyn BufRead,
     /// Called at each line or row; its error ends the reading.
     pub tick: &'a mut dyn FnMut() -> Result<()>,
+    /// How long a line may be, or several that are one record.
+    pub longest: Longest<'a>,
 }
 
 impl Input<'_> {
-    /// Calls `each` with every line; see [`for_each_line`].
+    /// Calls `each` with every line; see [`for_each_line_within`].
     ///
     /// # Errors
     /// What reading, `tick` or `each` gives, with the name and the line.
     pub fn for_each_line(&mut self, each: impl FnMut(usize, &str) -> Result<()>) -> Result<()> {
-        for_each_line(self.name, self.reader, self.tick, each)
+        for_each_line_within(self.name, self.reader, self.longest, self.tick, each)
     }
 }
 

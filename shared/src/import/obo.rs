@@ -213,7 +213,7 @@ enum Stanza {
 type Begun = Option<(usize, String)>;
 
 fn read_file(mut input: Input<'_>, choice: &SynonymChoice, terms: &mut Vec<Term>, report: &mut Report) -> Result<()> {
-    let name = input.name;
+    let (name, longest) = (input.name, input.longest);
     let mut file = File {
         name: Rc::from(name),
         reading: Reading { header: Header::default(), choice },
@@ -237,9 +237,11 @@ fn read_file(mut input: Input<'_>, choice: &SynonymChoice, terms: &mut Vec<Term>
             }
             None => (number, bare.to_owned()),
         };
-        let most = Longest::default().bytes;
+        let Longest { bytes: most, remedy } = longest;
         if whole.len() > most {
-            return Err(Error::input(format!("expected at most {most} bytes with its continuations, found more")));
+            return Err(Error::input(format!(
+                "expected at most {most} bytes with its continuations, found more{remedy}"
+            )));
         }
         // An even number of backslashes is so many letters.
         let slashes = whole.len() - whole.trim_end_matches('\\').len();

@@ -18,7 +18,7 @@ mod tests;
 pub mod xml;
 pub mod zeshel;
 
-use crate::files::reading_error;
+use crate::files::{longest_record, reading_error};
 use crate::limits::Bound;
 use crate::text_encoding::{TextEncoding, open_text, read_error};
 pub use args::ImportArgs;
@@ -187,7 +187,7 @@ impl<'a> Texts<'a> {
                 counter.step();
                 crate::interrupt::check()
             };
-            let read = read(Input { name: &name, reader: &mut reader, tick: &mut tick });
+            let read = read(Input { name: &name, reader: &mut reader, tick: &mut tick, longest: longest_record() });
             read.map_err(|error| reading_error(path, error))
         })
     }
