@@ -1,7 +1,7 @@
 //! Prints the short forms that texts define: for each line `{"id": ..., "text": ...}` of the standard input a line
 //! `{"id": ..., "definitions": [{"short": ..., "long": ..., "bracketed": ...}, ...]}`. `bench/abbreviations.py` measures with it.
 
-use pel_shared::abbreviations::Abbreviations;
+use pel_shared::text::abbreviations::Abbreviations;
 use std::io::{BufRead, Write};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

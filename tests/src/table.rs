@@ -2,13 +2,14 @@
 
 use crate::{bytes, model};
 use bytes::Bytes;
-use pel_shared::biencoder::{Pooling, Reduction};
-use pel_shared::bundle::{Bundle, EncoderInfo, KbInfo, Parts, ViewOptions, names};
+use pel_shared::bundle::{Bundle, EncoderInfo, KbInfo, Parts, names};
 use pel_shared::index::Precision;
 use pel_shared::kb::{Concept, KnowledgeBase};
 use pel_shared::linker::Linker;
+use pel_shared::model::tower::{Pooling, Reduction};
 use pel_shared::nil::NilPolicy;
 use pel_shared::score::{Score, Scorer};
+use pel_shared::tokens::ViewOptions;
 use pel_trainer::device::OpenDevice;
 use pel_trainer::indexing::recall::Floor;
 use pel_trainer::indexing::{Recipe, build};

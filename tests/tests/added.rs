@@ -1,12 +1,12 @@
 //! Concepts that a user adds: found at once beside the bundle's, and gone when they are taken away; on every device.
 
-use pel_shared::biencoder::Side;
-use pel_shared::bundle::View;
-use pel_shared::import::report::Report;
 use pel_shared::index::Precision;
 use pel_shared::kb::Concept;
+use pel_shared::kb::import::report::Report;
 use pel_shared::linker::{LinkOptions, Linker};
+use pel_shared::model::tower::Side;
 use pel_shared::nil::Decision;
+use pel_shared::tokens::View;
 use pel_tests::devices;
 use pel_tests::table::{Table, linker, recipe};
 use pel_trainer::commands::link::link;

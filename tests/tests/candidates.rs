@@ -1,15 +1,15 @@
 //! Which candidates a mention has: those of its own vectors, spelling's share in their order, and the companions of its text.
 
-use pel_shared::biencoder::Pooling;
-use pel_shared::bundle::View;
-use pel_shared::detect::{Detected, Origin};
 use pel_shared::index::Precision;
 use pel_shared::kb::{Concept, ConceptId};
 use pel_shared::lexical::Spelling;
 use pel_shared::linker::{Link, LinkOptions, Linker, Prepared, Queries};
+use pel_shared::model::tower::Pooling;
 use pel_shared::score::{Candidate, Scorer};
 use pel_shared::text::Span;
+use pel_shared::text::detect::{Detected, Origin};
 use pel_shared::tokens::MentionTemplate;
+use pel_shared::tokens::View;
 use pel_tests::devices;
 use pel_tests::table::{Table, linker, recipe};
 use pel_trainer::device::OpenDevice;

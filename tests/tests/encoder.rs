@@ -2,10 +2,14 @@
 
 use burn::tensor::{Device, Tensor};
 use bytes::Bytes;
-use pel_shared::bert::{Bert, BertConfig, BertInput, Pass, Precision};
-use pel_shared::biencoder::{Pooling, Reduction, Side, Tower, TowerBytes, pool};
-use pel_shared::cpu::{self, Sequence};
-use pel_shared::encoder::Encoder;
+use pel_shared::model::burn::bert::{Bert, BertInput, Pass};
+use pel_shared::model::burn::biencoder::{Tower, pool};
+use pel_shared::model::config::BertConfig;
+use pel_shared::model::cpu;
+use pel_shared::model::cpu::Sequence;
+use pel_shared::model::encode::Encoder;
+use pel_shared::model::layer::Precision;
+use pel_shared::model::tower::{Pooling, Reduction, Side, TowerBytes};
 use pel_shared::score::Score;
 use pel_shared::tokens::{Cut, Encoded, TokenBatch, Tokens};
 use pel_tests::{devices, golden, model};

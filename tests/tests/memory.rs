@@ -1,8 +1,10 @@
 //! What gradient checkpointing saves; alone in its program, because buffers are counted for the whole process.
 
 use burn::tensor::Device;
-use pel_shared::bert::{Bert, BertConfig, BertInput, Dropout, Pass};
-use pel_shared::cpu::train::{allocated, release};
+use pel_shared::model::burn::bert::{Bert, BertInput, Pass};
+use pel_shared::model::config::BertConfig;
+use pel_shared::model::cpu::train::{allocated, release};
+use pel_shared::model::layer::Dropout;
 use pel_shared::tokens::TokenBatch;
 use pel_tests::bytes;
 

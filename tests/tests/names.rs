@@ -1,17 +1,17 @@
 //! A mention that is a name of concepts: these are candidates, whatever the view, the form of mentions, the score and the scorer, and
 //! one of them is linked.
 
-use pel_shared::biencoder::Side;
-use pel_shared::bundle::View;
-use pel_shared::detect::{Detected, Origin};
-use pel_shared::import::report::Report;
 use pel_shared::index::{HnswOptions, Precision};
+use pel_shared::kb::import::report::Report;
 use pel_shared::kb::{Concept, ConceptId, KnowledgeBase};
 use pel_shared::linker::{Link, LinkOptions, Linker};
+use pel_shared::model::tower::Side;
 use pel_shared::nil::Decision;
 use pel_shared::score::{Score, Scorer};
 use pel_shared::text::Span;
+use pel_shared::text::detect::{Detected, Origin};
 use pel_shared::tokens::MentionTemplate;
+use pel_shared::tokens::View;
 use pel_tests::devices;
 use pel_tests::table::{Table, linker, recipe};
 use pel_trainer::commands::link::link;

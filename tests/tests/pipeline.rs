@@ -1,12 +1,12 @@
 //! The table `pipeline.json`: from text to decisions, on every device of this machine.
 
-use pel_shared::biencoder::Pooling;
 use pel_shared::bundle::Bundle;
-use pel_shared::detect::{Detected, Origin, join};
 use pel_shared::index::Precision;
 use pel_shared::linker::{LinkOptions, Linker};
+use pel_shared::model::tower::Pooling;
 use pel_shared::nil::Decision;
 use pel_shared::text::Span;
+use pel_shared::text::detect::{Detected, Origin, join};
 use pel_shared::tokens::MentionTemplate;
 use pel_tests::devices;
 use pel_tests::table::{Table, recipe};

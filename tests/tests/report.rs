@@ -1,11 +1,11 @@
 //! The forms that links are written in, to the letter.
 
-use pel_shared::detect::Origin;
 use pel_shared::index::Precision;
 use pel_shared::linker::{LinkOptions, Linker};
 use pel_shared::nil::NilReason;
-use pel_shared::report::{Form, Note, Record};
+use pel_shared::output::{Form, Note, Record};
 use pel_shared::text::Span;
+use pel_shared::text::detect::Origin;
 use pel_tests::devices;
 use pel_tests::table::{Table, linker, recipe};
 use pel_trainer::commands::link::link;

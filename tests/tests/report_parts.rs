@@ -2,7 +2,7 @@
 
 use pel_shared::index::Precision;
 use pel_shared::linker::{LinkOptions, Linker};
-use pel_shared::report::{Form, Note, Parts, Record};
+use pel_shared::output::{Form, Note, Parts, Record};
 use pel_tests::devices;
 use pel_tests::table::{Table, linker, recipe};
 use pel_trainer::commands::link::link;

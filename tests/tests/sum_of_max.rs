@@ -1,18 +1,19 @@
 //! Sum-of-Max through a bundle: what is written, what is found, what is refused; on every device.
 
 use bytes::Bytes;
-use pel_shared::biencoder::{Pooling, Side};
-use pel_shared::bundle::{Bundle, FORMAT_VERSION, FORMAT_WITH_DIGEST, Parts, View, names};
+use pel_shared::bundle::{Bundle, FORMAT_VERSION, FORMAT_WITH_DIGEST, Parts, names};
 use pel_shared::container::Check;
-use pel_shared::detect::{Detected, Origin};
-use pel_shared::encoder::Encodings;
-use pel_shared::import::report::Report;
 use pel_shared::index::{HnswOptions, Precision, TokenStore, TokenStoreBuilder};
+use pel_shared::kb::import::report::Report;
 use pel_shared::kb::{Concept, ConceptId};
 use pel_shared::linker::{LinkOptions, Linker};
+use pel_shared::model::encode::Encodings;
+use pel_shared::model::tower::{Pooling, Side};
 use pel_shared::nil::{Decision, NilReason};
 use pel_shared::score::{Candidate, Scorer};
 use pel_shared::text::Span;
+use pel_shared::text::detect::{Detected, Origin};
+use pel_shared::tokens::View;
 use pel_shared::tokens::{Encoded, MentionTemplate};
 use pel_tests::table::{Table, linker, recipe};
 use pel_tests::{devices, sealed};

@@ -3,14 +3,17 @@
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
 use bytes::Bytes;
-use pel_shared::adversary::{Towards, fgsm};
-use pel_shared::bert::{BertInput, Pass, Precision, multiplies_in};
-use pel_shared::biencoder::{Pooling, Reduction, Tower, TowerBytes};
-use pel_shared::bundle::View;
-use pel_shared::loss::{self, MultiSimilarity, Proxy, Targets};
+use pel_shared::losses::fgsm::{Towards, fgsm};
+use pel_shared::losses::objectives;
+use pel_shared::losses::objectives::{MultiSimilarity, Proxy, Targets};
+use pel_shared::model::burn::bert::{BertInput, Pass, multiplies_in};
+use pel_shared::model::burn::biencoder::Tower;
+use pel_shared::model::burn::sum_of_max::{TokenVectors, sum_of_max};
+use pel_shared::model::layer::Precision;
+use pel_shared::model::tower::{Pooling, Reduction, TowerBytes};
 use pel_shared::score::Score;
-use pel_shared::sum_of_max::{TokenVectors, sum_of_max};
 use pel_shared::tokens::Tokens;
+use pel_shared::tokens::View;
 use pel_tests::{bytes, devices, golden, model};
 use pel_trainer::device::OpenDevice;
 use pel_trainer::train::config::{Config, LossKind, NegativeKind};
@@ -94,7 +97,7 @@ fn distillation_is_that_of_pytorch() {
         for AtTemperature { temperature, expected } in &distillation.cases {
             let student = matrix(&distillation.student).require_grad();
             let (teacher, listed) = (matrix(&distillation.teacher), matrix(&distillation.listed));
-            let values = loss::distillation(student.clone(), teacher, &listed, *temperature);
+            let values = objectives::distillation(student.clone(), teacher, &listed, *temperature);
             let gradients = values.clone().sum().backward();
             near(&format!("{name}, T = {temperature}"), &floats(values), &expected.values);
             let gradient = floats(student.grad(&gradients).expect("asked for"));
@@ -153,13 +156,13 @@ fn losses_and_their_gradients_are_those_of_pytorch() {
             near(&floats(values), &expected.values);
             near(&floats(scores.grad(&gradients).expect("asked for")), &expected.gradient.concat());
         };
-        check("cross-entropy", &losses.cross_entropy, &|scores| loss::cross_entropy(scores * 5.0, &targets));
-        check("proxy", &losses.proxy, &|scores| loss::proxy(scores, &targets, Proxy::default()));
+        check("cross-entropy", &losses.cross_entropy, &|scores| objectives::cross_entropy(scores * 5.0, &targets));
+        check("proxy", &losses.proxy, &|scores| objectives::proxy(scores, &targets, Proxy::default()));
         check("proxy with a margin", &losses.proxy_margin, &|scores| {
-            loss::proxy(scores, &targets, Proxy { alpha: 16.0, delta: 0.1 })
+            objectives::proxy(scores, &targets, Proxy { alpha: 16.0, delta: 0.1 })
         });
         check("multi-similarity", &losses.multi_similarity, &|scores| {
-            loss::multi_similarity(scores, &targets.positive, &targets.negative, MultiSimilarity::default())
+            objectives::multi_similarity(scores, &targets.positive, &targets.negative, MultiSimilarity::default())
         });
     }
 }

@@ -6,8 +6,8 @@
 use crate::files::{for_each_line, io_error};
 use crate::import::commit::check_whole;
 use pel_shared::error::{Error, Result};
-use pel_shared::import::records::record;
-use pel_shared::import::report::Report;
+use pel_shared::kb::import::records::record;
+use pel_shared::kb::import::report::Report;
 use pel_shared::text::{Offsets, Span};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::{BTreeSet, HashMap};

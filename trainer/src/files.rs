@@ -5,7 +5,8 @@ use crate::limits::{Bound, Bounded, overrun};
 use crate::text_encoding::{TextEncoding, open_text, read_text_in};
 pub use crate::writing::{open_own, print, write_jsonl, write_own, write_whole};
 use pel_shared::error::{Error, Result};
-use pel_shared::import::{self, Longest};
+use pel_shared::kb::import;
+use pel_shared::kb::import::Longest;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
@@ -104,7 +105,7 @@ pub fn for_each_line(path: &Path, each: impl FnMut(usize, &str) -> Result<()>) -
     for_each_line_within(path, Bound::Records, each)
 }
 
-/// Calls `each` with every line and its number, as [`pel_shared::import::for_each_line`].
+/// Calls `each` with every line and its number, as [`pel_shared::kb::import::for_each_line`].
 ///
 /// # Errors
 /// What reading or `each` gives, with the file and the line named; more bytes than the bound in all, or than [`Bound::Record`] in one

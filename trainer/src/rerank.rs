@@ -7,7 +7,7 @@ use crate::work::{Begun, WorkFolder};
 use pel_shared::error::Result;
 use pel_shared::kb::{ConceptId, KnowledgeBase};
 use pel_shared::lexical::Ranked;
-use pel_shared::ranker::{Ranker, reorder};
+use pel_shared::model::cross_encoder::{Ranker, reorder};
 use pel_shared::tokens::Encoded;
 use std::cell::RefCell;
 use std::collections::HashMap;

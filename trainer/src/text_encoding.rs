@@ -8,7 +8,7 @@ use crate::limits::Bound;
 use clap::Args;
 use encoding_rs::{Decoder, DecoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use pel_shared::error::{Error, Result};
-use pel_shared::import::not_utf8;
+use pel_shared::kb::import::not_utf8;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::str::FromStr;

@@ -4,10 +4,11 @@
 use crate::engine::Engine;
 use crate::failure::Outcome;
 use bytes::Bytes;
-use pel_shared::bert::{BertConfig, Weights};
-use pel_shared::biencoder::{Pooling, Reduction, Side};
-use pel_shared::cpu::{Sequence, Tower};
 use pel_shared::kernels::int8::{self, Dots};
+use pel_shared::model::config::BertConfig;
+use pel_shared::model::cpu::{Sequence, Tower};
+use pel_shared::model::tower::{Pooling, Reduction, Side};
+use pel_shared::model::weights::Weights;
 use pel_shared::score::Score;
 use wasm_bindgen::prelude::{JsError, wasm_bindgen};
 

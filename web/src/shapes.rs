@@ -1,10 +1,10 @@
 //! What crosses between Rust and JavaScript, as JSON; offsets are UTF-16 units there.
 
-use pel_shared::detect::{Detected, Origin};
 use pel_shared::error::{Error, Result};
 use pel_shared::linker::Met;
 use pel_shared::nil::NilReason;
-use pel_shared::report::{Named, Record};
+use pel_shared::output::{Named, Record};
+use pel_shared::text::detect::{Detected, Origin};
 use pel_shared::text::{Offsets, Span, text_of};
 use pel_shared::tokens::Cut;
 use serde::{Deserialize, Serialize};

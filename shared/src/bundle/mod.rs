@@ -6,20 +6,20 @@ mod manifest;
 
 pub use manifest::{
     EncoderInfo, FORMAT_BEYOND_VECTORS, FORMAT_VERSION, FORMAT_WITH_DIGEST, FORMAT_WITH_TOKENS, FileInfo, KbInfo,
-    LONGEST_WINDOW, Manifest, View, ViewOptions, cut_words,
+    Manifest,
 };
 
-use crate::abbreviations::Abbreviations;
-use crate::bert::BertConfig;
-use crate::biencoder::TowerBytes;
-use crate::concepts::ConceptTable;
 use crate::container::{self, Check, Container, Format};
-use crate::detect::{DetectOptions, Detected, Dictionary, Origin};
-use crate::encoder::Encoder;
 use crate::error::{Context, Error, Result};
 use crate::index::{Index, TokenStore};
+use crate::kb::table::ConceptTable;
+use crate::model::config::BertConfig;
+use crate::model::encode::Encoder;
+use crate::model::tower::TowerBytes;
 use crate::score::Scorer;
 use crate::text::Span;
+use crate::text::abbreviations::Abbreviations;
+use crate::text::detect::{DetectOptions, Detected, Dictionary, Origin};
 use crate::tokens::Tokens;
 use burn::tensor::Device;
 use bytes::Bytes;

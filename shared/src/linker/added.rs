@@ -3,16 +3,16 @@
 //! They are few, so their index and dictionary are made anew at each change; their vectors are kept.
 
 use super::Linker;
-use crate::bundle::View;
-use crate::detect::{DetectOptions, Detected, Dictionary, Origin};
-use crate::encoder::Encodings;
 use crate::error::{Error, Result};
-use crate::import::concepts::tidied;
-use crate::import::report::Report;
 use crate::index::{Index, IndexInfo, Precision, TokenCodes, TokenStore, TokenStoreBuilder, best_per_concept};
+use crate::kb::import::concepts::tidied;
+use crate::kb::import::report::Report;
 use crate::kb::{Concept, ConceptId, KnowledgeBase};
+use crate::model::encode::Encodings;
 use crate::score::{Candidate, Scorer};
+use crate::text::detect::{DetectOptions, Detected, Dictionary, Origin};
 use crate::tokens::Encoded;
+use crate::tokens::View;
 use bytes::Bytes;
 
 /// The reason for skipping a concept whose identifier the bundle has, or another that was added.

@@ -3,9 +3,9 @@
 
 use super::prepared::PreparedMention;
 use super::{Added, Link, Linker, Prepared, Queries};
-use crate::concepts::ConceptTable;
 use crate::index::best_per_concept;
 use crate::kb::ConceptId;
+use crate::kb::table::ConceptTable;
 use crate::kernels;
 use crate::lexical::Spelling;
 use crate::score::{Candidate, Scorer};

@@ -1,9 +1,9 @@
 //! Which text of a candidate met a mention.
 
 use super::{Link, Linker};
-use crate::encoder::Encodings;
 use crate::error::Result;
 use crate::kb::Concept;
+use crate::model::encode::Encodings;
 use crate::score::Candidate;
 use crate::tokens::Encoded;
 use serde::Serialize;

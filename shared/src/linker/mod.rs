@@ -23,16 +23,17 @@ pub use prepared::{Part, Prepared};
 pub use queries::Queries;
 pub use rerank::Pairs;
 
-use crate::abbreviations::Reader;
-use crate::bundle::{Bundle, View};
-use crate::detect::{DetectOptions, Detected, Origin};
-use crate::encoder::Encoder;
+use crate::bundle::Bundle;
 use crate::error::Result;
 use crate::index::best_per_concept;
 use crate::kb::{Concept, ConceptId};
+use crate::model::encode::Encoder;
 use crate::nil::{Decision, NilPolicy, NilReason, Signs};
 use crate::score::{Candidate, Score, Scorer};
+use crate::text::abbreviations::Reader;
+use crate::text::detect::{DetectOptions, Detected, Origin};
 use crate::text::{self, Span};
+use crate::tokens::View;
 use crate::tokens::{Cut, MentionTemplate};
 use burn::tensor::Device;
 use candidates::is_among;
@@ -134,10 +135,10 @@ impl Linker {
         &self.bundle
     }
 
-    /// Scores with another mix than the bundle's ([`ViewOptions::mix`](crate::bundle::ViewOptions::mix)).
+    /// Scores with another mix than the bundle's ([`ViewOptions::mix`](crate::tokens::ViewOptions::mix)).
     ///
     /// # Errors
-    /// As [`ViewOptions::check_mix`](crate::bundle::ViewOptions::check_mix).
+    /// As [`ViewOptions::check_mix`](crate::tokens::ViewOptions::check_mix).
     pub fn set_mix(&mut self, mix: f32) -> Result<()> {
         let view = &mut self.bundle.manifest.view;
         view.mix = mix;
@@ -148,10 +149,10 @@ impl Linker {
     }
 
     /// Scores with another share of spelling than the bundle's
-    /// ([`ViewOptions::spelling`](crate::bundle::ViewOptions::spelling)).
+    /// ([`ViewOptions::spelling`](crate::tokens::ViewOptions::spelling)).
     ///
     /// # Errors
-    /// As [`ViewOptions::check_spelling`](crate::bundle::ViewOptions::check_spelling).
+    /// As [`ViewOptions::check_spelling`](crate::tokens::ViewOptions::check_spelling).
     pub fn set_spelling(&mut self, share: f32) -> Result<()> {
         let manifest = &mut self.bundle.manifest;
         manifest.view.spelling = share;
@@ -179,7 +180,7 @@ impl Linker {
     /// The position of an identifier.
     ///
     /// # Errors
-    /// As [`ConceptTable::find`](crate::concepts::ConceptTable::find).
+    /// As [`ConceptTable::find`](crate::kb::table::ConceptTable::find).
     pub fn find(&self, id: &str) -> Result<Option<ConceptId>> {
         self.added.find(id).map_or_else(|| self.bundle.concepts.find(id), |found| Ok(Some(found)))
     }

@@ -1,7 +1,7 @@
 //! Mentions on their way to the encoder.
 
-use crate::detect::Detected;
 use crate::kb::ConceptId;
+use crate::text::detect::Detected;
 use crate::tokens::Encoded;
 use std::collections::HashMap;
 
@@ -116,8 +116,8 @@ impl Prepared {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::detect::Origin;
     use crate::text::Span;
+    use crate::text::detect::Origin;
     use crate::tokens::Cut;
 
     fn encoded(id: u32) -> Encoded {

@@ -2,13 +2,13 @@
 //! eq. 5).
 
 use super::{Added, Linker, Prepared};
-use crate::biencoder::Side;
 use crate::bundle::names;
-use crate::encoder::Encodings;
 use crate::error::{Error, Result};
 use crate::index::{FIRST_PASS, TokenCodes, TokenStore, best_per_concept};
 use crate::kb::ConceptId;
 use crate::kernels;
+use crate::model::encode::Encodings;
+use crate::model::tower::Side;
 use crate::nil::NilPolicy;
 use crate::score::{Candidate, Scorer};
 use crate::tokens::Encoded;
@@ -74,7 +74,7 @@ impl Linker {
     /// Encodes the sequences (steps 3 and 4).
     ///
     /// # Errors
-    /// As [`Encoder::encode`](crate::encoder::Encoder::encode).
+    /// As [`Encoder::encode`](crate::model::encode::Encoder::encode).
     pub fn encode(&self, prepared: &Prepared) -> Result<Queries> {
         self.encode_some(&prepared.sequences.iter().collect::<Vec<_>>())
     }
@@ -82,7 +82,7 @@ impl Linker {
     /// As [`Linker::encode`], for some of the sequences.
     ///
     /// # Errors
-    /// As [`Encoder::encode`](crate::encoder::Encoder::encode).
+    /// As [`Encoder::encode`](crate::model::encode::Encoder::encode).
     pub fn encode_some(&self, sequences: &[&Encoded]) -> Result<Queries> {
         let at_once = if self.scorer == Scorer::SumOfMax { AT_ONCE } else { usize::MAX };
         let mut queries = Queries::default();
@@ -95,7 +95,7 @@ impl Linker {
     /// The vectors that the scorer compares, as the encoder gives them.
     ///
     /// # Errors
-    /// As [`Encoder::encode`](crate::encoder::Encoder::encode).
+    /// As [`Encoder::encode`](crate::model::encode::Encoder::encode).
     pub fn encodings(&self, side: Side, rows: &[&Encoded]) -> Result<Encodings> {
         self.encoder.encode_for(self.scorer, side, rows)
     }

@@ -3,8 +3,8 @@
 
 use super::{Link, Linker};
 use crate::error::Result;
+use crate::model::cross_encoder::{Ranker, reorder};
 use crate::nil::Decision;
-use crate::ranker::{Ranker, reorder};
 use crate::text::text_of;
 use crate::tokens::Encoded;
 use std::borrow::Cow;

@@ -11,10 +11,12 @@
 
 mod batching;
 mod template;
+mod view;
 mod window;
 
 pub use batching::by_length;
 pub use template::{EntityTemplate, MentionTemplate};
+pub use view::{LONGEST_WINDOW, View, ViewOptions, cut_words};
 
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};

@@ -5,17 +5,17 @@ use crate::edits;
 use crate::mend;
 use burn::tensor::Device;
 use bytes::Bytes;
-use pel_shared::bert::BertConfig;
-use pel_shared::biencoder::TowerBytes;
 use pel_shared::bundle::{Bundle, Manifest, Parts};
-use pel_shared::concepts::ConceptTable;
 use pel_shared::container::Check;
-use pel_shared::cpu::Tower;
-use pel_shared::detect::{DetectOptions, Detected, Dictionary};
 use pel_shared::index::{Index, TokenStore};
 use pel_shared::kb::ConceptId;
+use pel_shared::kb::table::ConceptTable;
 use pel_shared::linker::{LinkOptions, Linker};
-use pel_shared::report::{Form, Note, Record};
+use pel_shared::model::config::BertConfig;
+use pel_shared::model::cpu::Tower;
+use pel_shared::model::tower::TowerBytes;
+use pel_shared::output::{Form, Note, Record};
+use pel_shared::text::detect::{DetectOptions, Detected, Dictionary};
 use pel_shared::text::{Mention, Span};
 use pel_shared::tokens::{EntityTemplate, MentionTemplate, Tokens};
 
@@ -168,12 +168,13 @@ pub fn weights(data: &[u8]) {
     for (weights, projection) in [(&weights, None), (&base.weights, Some(data))] {
         let tower = TowerBytes { config: &base.config, weights, projection };
         let reduction = base.reduction;
-        let Ok(encoder) = pel_shared::encoder::Encoder::new(tower, None, &base.tokens, reduction, &Device::flex())
+        let Ok(encoder) =
+            pel_shared::model::encode::Encoder::new(tower, None, &base.tokens, reduction, &Device::flex())
         else {
             continue;
         };
         let row = base.row();
-        let vectors = encoder.encode(pel_shared::biencoder::Side::Mention, &[&row]).expect("the row fits");
+        let vectors = encoder.encode(pel_shared::model::tower::Side::Mention, &[&row]).expect("the row fits");
         assert_eq!(vectors.len(), encoder.dim());
     }
 }
@@ -210,8 +211,8 @@ fn records(linker: &Linker, text: &str) -> Option<Vec<Record>> {
     let links = linker.finish(&prepared, &queries, &options);
     assert_eq!(links.len(), prepared.mentions());
     if let (Some(link), Some(sequence)) = (links.first(), prepared.sequences().first()) {
-        let side = pel_shared::biencoder::Side::Entity;
-        let own = linker.encodings(pel_shared::biencoder::Side::Mention, &[sequence]).ok()?;
+        let side = pel_shared::model::tower::Side::Entity;
+        let own = linker.encodings(pel_shared::model::tower::Side::Mention, &[sequence]).ok()?;
         let texts = linker.texts(link).ok()?;
         let vectors = linker.encodings(side, &texts.rows()).ok()?;
         linker.met(&texts, sequence, &own, &vectors);

@@ -2,18 +2,19 @@
 
 use burn::tensor::Device;
 use bytes::Bytes;
-use pel_shared::bert::BertConfig;
-use pel_shared::biencoder::{Pooling, Reduction, Side};
-use pel_shared::bundle::{Bundle, Manifest, Parts, ViewOptions, names};
-use pel_shared::concepts::ConceptTable;
+use pel_shared::bundle::{Bundle, Manifest, Parts, names};
 use pel_shared::container::Check;
-use pel_shared::cpu::quantise;
-use pel_shared::detect::Dictionary;
-use pel_shared::encoder::Encoder;
 use pel_shared::index::{HnswOptions, Index, IndexInfo, Precision, TokenStore, TokenStoreBuilder};
+use pel_shared::kb::table::ConceptTable;
 use pel_shared::kb::{Concept, ConceptId, KnowledgeBase};
 use pel_shared::linker::Linker;
+use pel_shared::model::config::BertConfig;
+use pel_shared::model::cpu::quantise;
+use pel_shared::model::encode::Encoder;
+use pel_shared::model::tower::{Pooling, Reduction, Side};
 use pel_shared::score::{Score, Scorer};
+use pel_shared::text::detect::Dictionary;
+use pel_shared::tokens::ViewOptions;
 use pel_shared::tokens::{Cut, Encoded, Tokens};
 use safetensors::tensor::{Dtype, TensorView, serialize};
 use serde_json::{Value, json};
@@ -71,7 +72,7 @@ impl Base {
         ALL.get_or_init(|| {
             let view = ViewOptions { entity_tokens: 24, name_tokens: 12, mention_tokens: 24, ..ViewOptions::names() };
             let both = ViewOptions {
-                concepts: pel_shared::bundle::View::Both,
+                concepts: pel_shared::tokens::View::Both,
                 synonyms: true,
                 mention_template: pel_shared::tokens::MentionTemplate::Context,
                 mix: 0.25,

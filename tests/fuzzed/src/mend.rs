@@ -125,8 +125,8 @@ pub fn seal(json: Vec<u8>) -> Vec<u8> {
 mod tests {
     use super::*;
     use pel_shared::container::{Check, Container, Format, write};
-    use pel_shared::detect::Dictionary;
     use pel_shared::kb::{Concept, ConceptId};
+    use pel_shared::text::detect::Dictionary;
 
     #[test]
     fn an_altered_container_is_whole_again() {

@@ -1,12 +1,14 @@
 //! Concept tables and ontologies.
 
 use pel_shared::error::Result;
-use pel_shared::import::concepts::{CONCEPTS, Concepts, Defaults};
-use pel_shared::import::delimited::{Layout, Quoting};
-use pel_shared::import::merging::ConceptTable;
-use pel_shared::import::obo::{Ontology, Scope, SynonymChoice};
-use pel_shared::import::report::Report;
-use pel_shared::import::{Input, Longest, delimited, jsonl};
+use pel_shared::kb::import::concepts::{CONCEPTS, Concepts, Defaults};
+use pel_shared::kb::import::delimited::Layout;
+use pel_shared::kb::import::merging::ConceptTable;
+use pel_shared::kb::import::obo::Ontology;
+use pel_shared::kb::import::obo::{Scope, SynonymChoice};
+use pel_shared::kb::import::report::Report;
+use pel_shared::kb::import::rows::Quoting;
+use pel_shared::kb::import::{Input, Longest, delimited, jsonl};
 use pel_shared::kb::{Concept, KnowledgeBase};
 
 /// Longest run of one reader over lines that are given at once; what is linear in lines stays far below it.

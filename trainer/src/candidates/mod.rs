@@ -9,7 +9,7 @@ pub use teacher::Teacher;
 use crate::evaluate::{Gold, Split};
 use crate::files::for_each_line;
 use pel_shared::error::{Error, Result};
-use pel_shared::import::records::record;
+use pel_shared::kb::import::records::record;
 use pel_shared::kb::{ConceptId, KnowledgeBase};
 use pel_shared::lexical::Ranked;
 use pel_shared::numbers::check_finite;

@@ -5,10 +5,10 @@ use crate::device::OpenDevice;
 use crate::rerank::{Kept, Reranker, scores};
 use crate::train::model::{model_hash, open_ranker};
 use crate::work::WorkFolder;
-use pel_shared::bert::Precision;
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::kb::KnowledgeBase;
-use pel_shared::ranker::Ranker;
+use pel_shared::model::cross_encoder::Ranker;
+use pel_shared::model::layer::Precision;
 use std::path::{Path, PathBuf};
 
 /// A ranker with what its scores depend on.

@@ -7,11 +7,12 @@ use crate::evaluate::{Calibration, NilOf, Rule, Settings, Split, TOP, Trial, put
 use crate::files::{io_error, write_whole};
 use crate::outputs::{Inputs, Writes};
 use clap::{Args, ValueEnum};
-use pel_shared::bundle::{Manifest, ViewOptions};
+use pel_shared::bundle::Manifest;
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::lexical::Ranked;
 use pel_shared::metrics::{CurvePoint, Interval};
 use pel_shared::nil::{Lift, Signs};
+use pel_shared::tokens::ViewOptions;
 use std::path::{Path, PathBuf};
 
 /// Choose the score below which a mention is NIL, on annotated mentions, and put it into a bundle

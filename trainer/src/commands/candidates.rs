@@ -11,10 +11,10 @@ use crate::train::{MODEL, Snapshot};
 use crate::work::WorkFolder;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use pel_shared::bert::Precision;
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::kb::KnowledgeBase;
 use pel_shared::lexical::Ranked;
+use pel_shared::model::layer::Precision;
 use std::path::PathBuf;
 
 /// List a retriever's candidates for the mentions of a split, and a ranker's scores of them, for training

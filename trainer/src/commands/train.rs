@@ -6,8 +6,8 @@ use crate::outputs::{Inputs, Writes, is_same};
 use crate::train::config::{Config, Keep, Transformation, idle};
 use crate::train::{self, METRICS, Trained};
 use clap::{Args, ValueEnum};
-use pel_shared::bert::BertConfig;
 use pel_shared::error::{Error, Result};
+use pel_shared::model::config::BertConfig;
 use std::path::{Path, PathBuf};
 
 /// Train on annotated mentions: a bi-encoder (proxy-based loss or cross-entropy, FGSM, random or hard negatives, distillation, a

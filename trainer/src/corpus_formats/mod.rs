@@ -13,7 +13,7 @@ use crate::import::{self, Output};
 use crate::outputs::{Inputs, Writes, check_new_folder};
 use clap::{Args, ValueEnum};
 use pel_shared::error::{Error, Result};
-use pel_shared::import::report::Report;
+use pel_shared::kb::import::report::Report;
 use serde::Serialize;
 use source::Source;
 use std::path::PathBuf;

@@ -1,9 +1,9 @@
 //! What a form has room for, and counts of what it has not.
 
 use crate::corpus::{CorpusMention, Document};
-use pel_shared::import::concepts::single_spaced;
-use pel_shared::import::report::Report;
 use pel_shared::kb::Concept;
+use pel_shared::kb::import::concepts::single_spaced;
+use pel_shared::kb::import::report::Report;
 
 /// The reason under which a concept is noted in whose texts words are not parted by single spaces: importing gives them these.
 pub const WIDE: &str = "concept whose texts read back with single spaces";

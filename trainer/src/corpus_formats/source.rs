@@ -4,7 +4,7 @@ use crate::corpus::{Corpus, DUPLICATE_DOCUMENT, Document, PlacedMention, documen
 use crate::import::annotated::UNKNOWN_CONCEPT;
 use crate::kb_file;
 use pel_shared::error::{Error, Result};
-use pel_shared::import::report::Report;
+use pel_shared::kb::import::report::Report;
 use pel_shared::kb::{Concept, KnowledgeBase};
 use pel_shared::text::Span;
 use std::collections::{HashMap, HashSet};

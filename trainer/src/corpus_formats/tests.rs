@@ -8,8 +8,8 @@ use crate::import::annotated::UNKNOWN_CONCEPT;
 use crate::import::{ImportArgs, import};
 use clap::{CommandFactory, Parser};
 use pel_shared::error::{Error, Result};
-use pel_shared::import::report::Report;
 use pel_shared::kb::Concept;
+use pel_shared::kb::import::report::Report;
 use std::path::PathBuf;
 use tempfile::TempDir;
 

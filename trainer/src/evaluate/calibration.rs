@@ -5,11 +5,12 @@ use super::nil_figures::{Chosen, NilFigures, answers, rejects_all, tops};
 use super::{NilOf, Split};
 use crate::bundles;
 use crate::files::{io_error, write_own, write_whole};
-use pel_shared::bundle::{Manifest, ViewOptions, names};
+use pel_shared::bundle::{Manifest, names};
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::lexical::Ranked;
 use pel_shared::metrics::{CurvePoint, best_f1, nil_curve, thinned, widest_at_precision};
 use pel_shared::nil::{Lift, NilPolicy};
+use pel_shared::tokens::ViewOptions;
 use serde::Serialize;
 use std::path::Path;
 

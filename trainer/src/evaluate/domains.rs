@@ -4,7 +4,7 @@ use super::Split;
 use crate::files::for_each_line;
 use clap::ValueEnum;
 use pel_shared::error::Result;
-use pel_shared::import::records::record;
+use pel_shared::kb::import::records::record;
 use pel_shared::kb::{Concept, KnowledgeBase};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};

@@ -37,7 +37,7 @@ use nil_figures::Thresholds;
 use pel_shared::clean::escaped;
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::lexical::Ranked;
-use pel_shared::ranker::Ranker;
+use pel_shared::model::cross_encoder::Ranker;
 use pel_shared::text::Span;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};

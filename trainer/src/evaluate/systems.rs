@@ -3,10 +3,10 @@
 
 use super::{Query, Retriever, TrainingSplit};
 use clap::ValueEnum;
-use pel_shared::abbreviations::Reader;
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::KnowledgeBase;
 use pel_shared::lexical::{Bm25, Bm25Config, CharTfidf, ExactNames, MajoritySurface, Normal, Ranked, Scratch};
+use pel_shared::text::abbreviations::Reader;
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::collections::HashMap;

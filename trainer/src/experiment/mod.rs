@@ -35,9 +35,9 @@ use crate::files::{io_error, read_text, write_own};
 use crate::kb_file;
 use crate::outputs::{Inputs, Writes};
 use crate::train::config::Config;
-use pel_shared::bert::BertConfig;
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::kb::KnowledgeBase;
+use pel_shared::model::config::BertConfig;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 

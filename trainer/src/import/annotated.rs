@@ -3,9 +3,9 @@
 use super::output::{Output, write_line};
 use crate::corpus::{CorpusMention, DUPLICATE_DOCUMENT, Document};
 use pel_shared::error::Result;
-use pel_shared::import::concepts::{Concepts, Defaults, tidied};
-use pel_shared::import::report::Report;
 use pel_shared::kb::Concept;
+use pel_shared::kb::import::concepts::{Concepts, Defaults, tidied};
+use pel_shared::kb::import::report::Report;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The kind under which a report counts documents.

@@ -4,9 +4,11 @@ pub use super::corpus_args::{BlinkArgs, MentionFiles, PubtatorArgs, TacArgs, Wik
 use crate::outputs::{Inputs, Writes};
 use crate::text_encoding::EncodingArgs;
 use clap::{Args, Subcommand};
-use pel_shared::import::concepts::Defaults;
-use pel_shared::import::delimited::{Column, Columns, Layout, Quoting, Role};
-use pel_shared::import::obo;
+use pel_shared::kb::import::columns::{Column, Columns, Role};
+use pel_shared::kb::import::concepts::Defaults;
+use pel_shared::kb::import::delimited::Layout;
+use pel_shared::kb::import::obo;
+use pel_shared::kb::import::rows::Quoting;
 use std::path::{Path, PathBuf};
 
 /// Bring concepts or annotated texts from another tool into PEL

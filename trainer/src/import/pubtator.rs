@@ -12,7 +12,7 @@ use crate::limits::Bound;
 use crate::text_encoding::TextEncoding;
 use pel_shared::clean::breaks_line;
 use pel_shared::error::Result;
-use pel_shared::import::report::Report;
+use pel_shared::kb::import::report::Report;
 use pel_shared::text::Offsets;
 use std::collections::{BTreeMap, HashSet};
 use std::io::Write;

@@ -1,6 +1,6 @@
 //! The kinds of lines in a PubTator file.
 
-use pel_shared::detect::normalise_name;
+use pel_shared::text::detect::normalise_name;
 
 /// One line, told by its form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

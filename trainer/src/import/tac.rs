@@ -12,8 +12,8 @@ use super::tac_files::{Answer, NIL, Query, answers, documents, files, knowledge_
 use crate::corpus::{CorpusMention, Document, MISPLACED, span_of};
 use crate::files::read_text;
 use pel_shared::error::{Error, Result};
-use pel_shared::import::concepts::single_spaced;
-use pel_shared::import::report::Report;
+use pel_shared::kb::import::concepts::single_spaced;
+use pel_shared::kb::import::report::Report;
 use pel_shared::text::Offsets;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 

@@ -10,10 +10,11 @@ mod tac;
 use super::{ImportArgs, import, pubtator};
 use clap::{CommandFactory, Parser};
 use pel_shared::error::{Error, Kind, Result};
-use pel_shared::import::concepts::{CONCEPTS, REPEATED};
-use pel_shared::import::merging::JOINED;
-use pel_shared::import::{obo, report::Report};
 use pel_shared::kb::Concept;
+use pel_shared::kb::import::concepts::{CONCEPTS, REPEATED};
+use pel_shared::kb::import::merging::JOINED;
+use pel_shared::kb::import::obo;
+use pel_shared::kb::import::report::Report;
 use std::path::PathBuf;
 use tempfile::TempDir;
 

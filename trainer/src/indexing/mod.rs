@@ -8,22 +8,24 @@ pub use vectors::{CutTexts, Rows, rows};
 use crate::device::OpenDevice;
 use crate::work::WorkFolder;
 use bytes::Bytes;
-use pel_shared::bert::{BertConfig, Precision as InPrecision};
-use pel_shared::bundle::{EncoderInfo, FORMAT_VERSION, KbInfo, Manifest, Parts, ViewOptions, names};
-use pel_shared::concepts::ConceptTable;
+use pel_shared::bundle::{EncoderInfo, FORMAT_VERSION, KbInfo, Manifest, Parts, names};
 use pel_shared::container::Check;
-use pel_shared::cpu;
-use pel_shared::detect::Dictionary;
-use pel_shared::encoder::Encoder;
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::index::{
     HnswOptions, Index, IndexInfo, Precision, TokenCodes, TokenStore, TokenStoreBuilder, TokenStoreInfo,
 };
+use pel_shared::kb::table::ConceptTable;
 use pel_shared::kb::{ConceptId, KnowledgeBase};
+use pel_shared::model::config::BertConfig;
+use pel_shared::model::cpu;
+use pel_shared::model::encode::Encoder;
+use pel_shared::model::layer::Precision as InPrecision;
 use pel_shared::nil::NilPolicy;
 use pel_shared::score::Scorer;
 use pel_shared::text::Span;
+use pel_shared::text::detect::Dictionary;
 use pel_shared::tokens::Tokens;
+use pel_shared::tokens::ViewOptions;
 use recall::{Against, Floor, K, QUERIES};
 use vectors::{Encoding, Vectors};
 

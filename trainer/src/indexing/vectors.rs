@@ -3,15 +3,15 @@
 use crate::interrupt;
 use crate::progress::Progress;
 use crate::work::WorkFolder;
-use pel_shared::biencoder::Side;
-use pel_shared::bundle::{View, ViewOptions};
-use pel_shared::encoder::Encoder;
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::index::TokenCodes;
 use pel_shared::kb::{ConceptId, KnowledgeBase};
+use pel_shared::model::encode::Encoder;
+use pel_shared::model::tower::Side;
 use pel_shared::numbers::check_finite;
 use pel_shared::score::Scorer;
 use pel_shared::tokens::{Encoded, Tokens, by_length};
+use pel_shared::tokens::{View, ViewOptions};
 use std::collections::HashMap;
 
 /// The rows of an index before they are encoded; equal token sequences are encoded once.

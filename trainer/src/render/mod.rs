@@ -1,11 +1,12 @@
-//! Links for a reader's terminal, and for other tools ([`pel_shared::report`]).
+//! Links for a reader's terminal, and for other tools ([`pel_shared::output`]).
 
 mod table;
 
 use clap::ValueEnum;
 use pel_shared::error::Result;
 use pel_shared::linker::Linker;
-use pel_shared::report::{self, Form, Note, Record};
+use pel_shared::output;
+use pel_shared::output::{Form, Note, Record};
 
 /// The forms that links are written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -53,7 +54,7 @@ enum Written<'a> {
     Table(table::Parts),
     /// A page needs all of its records at once.
     Page(Vec<Record>),
-    Form(Box<report::Parts<'a>>),
+    Form(Box<output::Parts<'a>>),
 }
 
 impl<'a> Parts<'a> {
@@ -71,7 +72,7 @@ impl<'a> Parts<'a> {
         let form = match form {
             None => Written::Table(table::Parts::default()),
             Some(Form::Html) => Written::Page(Vec::new()),
-            Some(form) => Written::Form(Box::new(report::Parts::new(form, name, text, linker))),
+            Some(form) => Written::Form(Box::new(output::Parts::new(form, name, text, linker))),
         };
         Self { name, text, linker, form }
     }

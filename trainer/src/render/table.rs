@@ -2,10 +2,10 @@
 
 use crate::tables;
 use comfy_table::{Attribute, Cell, CellAlignment, Color, Table};
-use pel_shared::bundle::cut_words;
 use pel_shared::clean::escaped;
-use pel_shared::report::{Note, origin_words};
+use pel_shared::output::{Note, origin_words};
 use pel_shared::tokens::Cut;
+use pel_shared::tokens::cut_words;
 
 /// How far the tables of a note have come; each part of it is a table of its own, whose columns are as wide as it needs.
 #[derive(Debug, Default)]

@@ -4,8 +4,8 @@ use super::Types;
 use crate::corpus::{Corpus, CorpusMention, Document, split_names};
 use crate::kb_file::{self, KbFile};
 use pel_shared::error::{Context, Error, Result};
-use pel_shared::import::report::Report;
 use pel_shared::kb::ConceptId;
+use pel_shared::kb::import::report::Report;
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 

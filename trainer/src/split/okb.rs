@@ -7,7 +7,7 @@ use crate::import::output::{Output, write_line};
 use crate::kb_file;
 use pel_shared::bundle::names::LICENCES;
 use pel_shared::error::{Error, Result};
-use pel_shared::import::report::Report;
+use pel_shared::kb::import::report::Report;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};

@@ -3,10 +3,10 @@
 use super::config::{Domain, DomainOf};
 use crate::indexing::{Rows, rows};
 use crate::kb_file;
-use pel_shared::bundle::{View, ViewOptions};
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::{Concept, ConceptId, KnowledgeBase};
 use pel_shared::tokens::{Encoded, Tokens};
+use pel_shared::tokens::{View, ViewOptions};
 use rand::Rng;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;

@@ -46,9 +46,9 @@ use examples::{Example, Pair};
 use log::{Event, Log};
 use model::Model;
 use optimiser::Optimiser;
-use pel_shared::bundle::View;
 use pel_shared::error::Result;
-use pel_shared::import::report::Report;
+use pel_shared::kb::import::report::Report;
+use pel_shared::tokens::View;
 use random::Order;
 use scale::Scale;
 use std::path::{Path, PathBuf};
@@ -150,7 +150,7 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
     };
     let view = match config.data.task {
         Task::Link | Task::Rank => config.view_options(),
-        Task::Align => pel_shared::bundle::ViewOptions { concepts: View::Names, ..config.view_options() },
+        Task::Align => pel_shared::tokens::ViewOptions { concepts: View::Names, ..config.view_options() },
     };
     let tables = std::iter::once(&config.data.kb).chain(&config.data.more_kbs).map(PathBuf::as_path);
     let mut catalogue = Catalogue::read(tables, &model.tokens, &view, config.data.domains)?;

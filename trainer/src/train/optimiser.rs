@@ -9,9 +9,9 @@ use crate::tensors::{NamedTensor, to_bytes};
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::tensor::{Device, Gradients, Tensor, TensorData};
 use bytes::Bytes;
-use pel_shared::biencoder::BiEncoder;
 use pel_shared::error::{Error, Result};
 use pel_shared::kernels::{AdamW, Isa, adamw, add_to, sum_of_squares};
+use pel_shared::model::burn::biencoder::BiEncoder;
 use safetensors::tensor::SafeTensors;
 
 /// What is kept of one parameter.

@@ -1,8 +1,8 @@
 //! The scale of the loss in half floats, whose smallest number is 6e-8 and whose largest is 65,504: gradients are computed of the
 //! loss times a power of two, as large as they bear it.
 
-use pel_shared::bert::Precision;
 use pel_shared::error::{Error, Result};
+use pel_shared::model::layer::Precision;
 use serde::{Deserialize, Serialize};
 
 /// The factor at the start, small enough for sums of losses over a batch.

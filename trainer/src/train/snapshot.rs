@@ -8,13 +8,13 @@ use super::model::Model;
 use super::survey::{FIRST_PASS, Survey};
 use crate::device::OpenDevice;
 use crate::evaluate::{Compared, Query, Retriever, short_forms};
-use pel_shared::bundle::ViewOptions;
 use pel_shared::error::{Error, Result};
 use pel_shared::index::Index;
 use pel_shared::kb::{ConceptId, KnowledgeBase};
 use pel_shared::lexical::Ranked;
 use pel_shared::score::Scorer;
 use pel_shared::tokens::Encoded;
+use pel_shared::tokens::ViewOptions;
 use std::collections::HashSet;
 use std::path::Path;
 

@@ -3,9 +3,9 @@
 use super::{BenchArgs, Random, timed};
 use crate::bundles;
 use crate::device::OpenDevice;
-use pel_shared::biencoder::Side;
 use pel_shared::bundle::Bundle;
 use pel_shared::error::{Context, Result};
+use pel_shared::model::tower::Side;
 use pel_shared::tokens::{Cut, Encoded};
 use serde::Serialize;
 use std::path::Path;

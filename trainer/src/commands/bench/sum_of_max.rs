@@ -5,13 +5,13 @@ use crate::bundles;
 use crate::device::OpenDevice;
 use crate::interrupt;
 use pel_shared::bundle::names;
-use pel_shared::detect::{Detected, Origin};
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::index::FIRST_PASS;
 use pel_shared::kb::ConceptId;
 use pel_shared::linker::{Linker, Queries};
 use pel_shared::score::Scorer;
 use pel_shared::text::Span;
+use pel_shared::text::detect::{Detected, Origin};
 use serde::Serialize;
 
 /// Mentions that are searched exactly too.

@@ -10,13 +10,14 @@ use crate::text_encoding::EncodingArgs;
 use crate::work::WorkFolder;
 use crate::{bundles, kb_file};
 use clap::{Args, ValueEnum};
-use pel_shared::biencoder::{Pooling, Reduction};
-use pel_shared::bundle::{Bundle, EncoderInfo, KbInfo, Manifest, Parts, View, ViewOptions, names};
+use pel_shared::bundle::{Bundle, EncoderInfo, KbInfo, Manifest, Parts, names};
 use pel_shared::error::{Context, Result};
 use pel_shared::index::{HnswOptions, Precision};
+use pel_shared::model::tower::{Pooling, Reduction};
 use pel_shared::nil::NilPolicy;
 use pel_shared::score::{Score, Scorer};
 use pel_shared::tokens::{EntityTemplate, MentionTemplate};
+use pel_shared::tokens::{View, ViewOptions};
 use source::Source;
 use std::path::{Path, PathBuf};
 

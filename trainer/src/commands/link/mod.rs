@@ -17,12 +17,13 @@ use clap::builder::NonEmptyStringValueParser;
 use notes::{Found, Note};
 use pel_shared::bundle::Bundle;
 use pel_shared::clean::escaped;
-use pel_shared::detect::{DetectOptions, Detected, join};
 use pel_shared::error::{Context, Error, Kind, Result};
-use pel_shared::import::report::Report;
 use pel_shared::kb::ConceptId;
+use pel_shared::kb::import::report::Report;
 use pel_shared::linker::{Link, LinkOptions, Linker, Prepared, Queries};
-use pel_shared::report::{self, Record};
+use pel_shared::output;
+use pel_shared::output::Record;
+use pel_shared::text::detect::{DetectOptions, Detected, join};
 use rayon::prelude::*;
 pub use second_stage::{RankerArgs, SecondStage};
 use std::io::Write;
@@ -172,7 +173,7 @@ fn warn_of_unknown(linker: &Linker, prefixes: &[String]) -> Result<()> {
             break;
         }
         let xrefs = concepts.get(ConceptId(at))?.xrefs;
-        unknown.retain(|prefix| !xrefs.iter().any(|xref| report::has_prefix(xref, prefix)));
+        unknown.retain(|prefix| !xrefs.iter().any(|xref| output::has_prefix(xref, prefix)));
     }
     for prefix in unknown {
         eprintln!("warning: --xrefs {prefix}: no concept of the bundle has a cross-reference that begins so");

@@ -6,7 +6,7 @@ use crate::train::model::open_ranker;
 use clap::Args;
 use pel_shared::error::Result;
 use pel_shared::linker::{Link, Linker};
-use pel_shared::ranker::Ranker;
+use pel_shared::model::cross_encoder::Ranker;
 use std::path::{Path, PathBuf};
 
 /// Pairs that are ranked between two looks for Ctrl-C.

@@ -1,7 +1,7 @@
 //! Imports of packed files and of texts in other encodings.
 
 use super::{Bench, OBO};
-use pel_shared::import::concepts::CONCEPTS;
+use pel_shared::kb::import::concepts::CONCEPTS;
 use std::io::Write;
 
 const TABLE: &str = "id,name,synonyms\r\nR50,fever,pyrexia|Fi\u{e8}vre\r\nL40,Sj\u{f6}gren syndrome,\r\n";

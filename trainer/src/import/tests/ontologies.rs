@@ -1,12 +1,12 @@
 //! Imports of ontologies with the faults that released ones have.
 
 use super::Bench;
-use pel_shared::import::concepts::CONCEPTS;
-use pel_shared::import::merging::JOINED;
-use pel_shared::import::obo;
+use pel_shared::kb::import::concepts::CONCEPTS;
+use pel_shared::kb::import::merging::JOINED;
+use pel_shared::kb::import::obo;
 use std::time::{Duration, Instant};
 
-fn read(text: &str) -> (Bench, pel_shared::import::report::Report) {
+fn read(text: &str) -> (Bench, pel_shared::kb::import::report::Report) {
     let bench = Bench::new(&[("a.obo", text.as_bytes())]);
     let report = bench.import("obo @a.obo").expect("readable");
     (bench, report)

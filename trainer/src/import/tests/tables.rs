@@ -2,9 +2,9 @@
 
 use super::Bench;
 use pel_shared::error::Kind;
-use pel_shared::import::concepts::CONCEPTS;
-use pel_shared::import::merging::JOINED;
-use pel_shared::import::{delimited, jsonl};
+use pel_shared::kb::import::concepts::CONCEPTS;
+use pel_shared::kb::import::merging::JOINED;
+use pel_shared::kb::import::{delimited, jsonl};
 
 #[test]
 fn json_lines_name_their_faults_or_are_counted() {

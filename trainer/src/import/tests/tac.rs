@@ -5,7 +5,7 @@ use crate::corpus::{Corpus, MISPLACED, documents};
 use crate::import::annotated::UNKNOWN_CONCEPT;
 use crate::import::{tac, tac_files};
 use pel_shared::error::Kind;
-use pel_shared::import::concepts::CONCEPTS;
+use pel_shared::kb::import::concepts::CONCEPTS;
 
 const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/formats/tac");
 

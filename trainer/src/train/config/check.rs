@@ -2,11 +2,11 @@
 
 use super::{Config, Loss, LossKind, NegativeKind, Negatives, Task};
 use burn::tensor::Device;
-use pel_shared::bert::multiplies_in;
-use pel_shared::bundle::View;
 use pel_shared::error::{Error, Result};
-use pel_shared::loss::MultiSimilarity;
+use pel_shared::losses::objectives::MultiSimilarity;
+use pel_shared::model::burn::bert::multiplies_in;
 use pel_shared::score::Scorer;
+use pel_shared::tokens::View;
 
 impl Config {
     /// Checks that values are in their range and fit together.

@@ -1,10 +1,10 @@
 //! The defaults: those of PEL's table 6 where it has the option.
 
 use super::*;
-use pel_shared::bundle::View;
-use pel_shared::loss::Proxy;
+use pel_shared::losses::objectives::Proxy;
+use pel_shared::losses::transformation::Norm;
+use pel_shared::tokens::View;
 use pel_shared::tokens::{EntityTemplate, MentionTemplate};
-use pel_shared::transformation::Norm;
 
 impl Config {
     /// What a ranker's training does unless it is told otherwise: PEL, table 6, its second column.

@@ -1,6 +1,6 @@
 //! What the papers add to a loss: FGSM, a teacher, the learned transformation.
 
-use pel_shared::transformation::Norm;
+use pel_shared::losses::transformation::Norm;
 use serde::{Deserialize, Serialize};
 
 /// FGSM regularisation (PEL, eq. 6 to 8).

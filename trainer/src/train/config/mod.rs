@@ -12,12 +12,12 @@ pub use effect::idle;
 pub use methods::{Distillation, Fgsm, Transformation};
 
 use clap::ValueEnum;
-use pel_shared::bert::Precision;
-use pel_shared::biencoder::{Pooling, Reduction};
-use pel_shared::bundle::{View, ViewOptions};
-use pel_shared::loss::MultiSimilarity;
+use pel_shared::losses::objectives::MultiSimilarity;
+use pel_shared::model::layer::Precision;
+use pel_shared::model::tower::{Pooling, Reduction};
 use pel_shared::score::{Score, Scorer};
 use pel_shared::tokens::{EntityTemplate, MentionTemplate};
+use pel_shared::tokens::{View, ViewOptions};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 

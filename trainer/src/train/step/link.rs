@@ -11,12 +11,13 @@ use super::super::config::LossKind;
 use super::{Outcome, Step, Worst, tokens_in, towards};
 use burn::module::Module;
 use burn::tensor::Tensor;
-use pel_shared::adversary::fgsm;
-use pel_shared::bert::{BertInput, Pass};
-use pel_shared::biencoder::Side;
 use pel_shared::error::Result;
-use pel_shared::loss::{self, Targets};
-use pel_shared::sum_of_max::{TokenVectors, sum_of_max, sum_of_max_by_row};
+use pel_shared::losses::fgsm::fgsm;
+use pel_shared::losses::objectives;
+use pel_shared::losses::objectives::Targets;
+use pel_shared::model::burn::bert::{BertInput, Pass};
+use pel_shared::model::burn::sum_of_max::{TokenVectors, sum_of_max, sum_of_max_by_row};
+use pel_shared::model::tower::Side;
 use pel_shared::tokens::Encoded;
 
 impl Step<'_> {
@@ -92,7 +93,7 @@ impl Step<'_> {
                 LossKind::CrossEntropy => self.config.loss.scale,
                 LossKind::Proxy => self.config.loss.alpha,
             };
-        let taught = loss::distillation(student, teacher, &self.matrix(listed, width), options.temperature);
+        let taught = objectives::distillation(student, teacher, &self.matrix(listed, width), options.temperature);
         own * options.own_share + taught * (1.0 - options.own_share)
     }
 

@@ -12,13 +12,16 @@ use super::config::{Config, LossKind};
 use super::model::Model;
 use super::random::{Purpose, stream};
 use burn::tensor::{Device, Gradients, Int, Tensor, TensorData};
-use pel_shared::adversary::Towards;
-use pel_shared::bert::{BertInput, Dropout, Pass};
-use pel_shared::biencoder::{Side, Tower};
 use pel_shared::error::{Error, Result};
-use pel_shared::loss::{self, Proxy, Targets};
+use pel_shared::losses::fgsm::Towards;
+use pel_shared::losses::objectives;
+use pel_shared::losses::objectives::{Proxy, Targets};
+use pel_shared::model::burn::bert::{BertInput, Pass};
+use pel_shared::model::burn::biencoder::Tower;
+use pel_shared::model::burn::sum_of_max::TokenVectors;
+use pel_shared::model::layer::Dropout;
+use pel_shared::model::tower::Side;
 use pel_shared::score::Scorer;
-use pel_shared::sum_of_max::TokenVectors;
 use pel_shared::tokens::Encoded;
 use rand::RngCore;
 
@@ -122,8 +125,8 @@ impl Step<'_> {
     fn loss(&self, scores: Tensor<2>, targets: &Targets) -> Tensor<1> {
         let options = &self.config.loss;
         match options.kind {
-            LossKind::Proxy => loss::proxy(scores, targets, Proxy { alpha: options.alpha, delta: options.delta }),
-            LossKind::CrossEntropy => loss::cross_entropy(scores * options.scale, targets),
+            LossKind::Proxy => objectives::proxy(scores, targets, Proxy { alpha: options.alpha, delta: options.delta }),
+            LossKind::CrossEntropy => objectives::cross_entropy(scores * options.scale, targets),
         }
     }
 
@@ -140,7 +143,7 @@ impl Step<'_> {
         let scores = vectors.clone().matmul(vectors.transpose());
         let (positive, negative) =
             (self.mask(&pairing, count, Pairing::Positive), self.mask(&pairing, count, Pairing::Negative));
-        let loss = loss::multi_similarity(scores, &positive, &negative, self.config.loss.multi_similarity);
+        let loss = objectives::multi_similarity(scores, &positive, &negative, self.config.loss.multi_similarity);
         // Two names an example: the loss of an example is the mean of both.
         self.outcome(loss.sum() / 2.0, tokens_in(rows))
     }

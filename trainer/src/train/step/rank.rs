@@ -4,10 +4,11 @@ use super::super::batch::RankBatch;
 use super::{Outcome, Step, tokens_in, towards};
 use burn::module::Module;
 use burn::tensor::Tensor;
-use pel_shared::adversary::fgsm;
-use pel_shared::bert::Pass;
-use pel_shared::biencoder::{Side, Tower};
 use pel_shared::error::Result;
+use pel_shared::losses::fgsm::fgsm;
+use pel_shared::model::burn::bert::Pass;
+use pel_shared::model::burn::biencoder::Tower;
+use pel_shared::model::tower::Side;
 use pel_shared::tokens::Encoded;
 
 impl Step<'_> {

@@ -4,11 +4,12 @@ use super::super::config::Transformation;
 use super::super::numbers::differentiable;
 use super::Step;
 use burn::tensor::{Device, Gradients, Tensor};
-use pel_shared::bert::BertInput;
-use pel_shared::biencoder::{BiEncoder, Side};
 use pel_shared::error::Result;
-use pel_shared::sum_of_max::TokenVectors;
-use pel_shared::transformation::{Ball, none, norm, transform};
+use pel_shared::losses::transformation::{Ball, none, norm, transform};
+use pel_shared::model::burn::bert::BertInput;
+use pel_shared::model::burn::biencoder::BiEncoder;
+use pel_shared::model::burn::sum_of_max::TokenVectors;
+use pel_shared::model::tower::Side;
 
 /// A_m and A_e, kept from step to step.
 #[derive(Clone, Debug)]

@@ -11,8 +11,8 @@ use super::super::survey::Survey;
 use super::methods::{lists, ranking};
 use super::steps::Start;
 use super::{run, world};
-use pel_shared::bundle::View;
 use pel_shared::kb::ConceptId;
+use pel_shared::tokens::View;
 use std::path::Path;
 
 /// `world` whose first five concepts are of one type, the others of another.

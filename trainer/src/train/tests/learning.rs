@@ -13,10 +13,10 @@ use super::steps::Start;
 use super::{cpu, run, tiny, world};
 use crate::train::batch::HardNegatives;
 use burn::tensor::Device;
-use pel_shared::biencoder::Side;
-use pel_shared::bundle::View;
 use pel_shared::kb::ConceptId;
+use pel_shared::model::tower::Side;
 use pel_shared::score::Score;
+use pel_shared::tokens::View;
 use std::collections::BTreeSet;
 
 /// The loss of the first micro-batch, as the one of another number, with a share of what the step multiplies it with.

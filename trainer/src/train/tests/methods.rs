@@ -11,11 +11,11 @@ use crate::interrupt;
 use crate::rerank::Reranker;
 use crate::train::Snapshot;
 use burn::tensor::Device;
-use pel_shared::bert::Precision;
-use pel_shared::bundle::View;
 use pel_shared::kb::{ConceptId, KnowledgeBase};
 use pel_shared::lexical::Ranked;
+use pel_shared::model::layer::Precision;
 use pel_shared::score::Scorer;
+use pel_shared::tokens::View;
 use std::path::Path;
 
 /// Candidates of the mentions of a split of `world`: the right concept, then the next ones; `more` is added to each line.

@@ -12,12 +12,12 @@ use super::world;
 use crate::tensors::{NamedTensor, to_bytes};
 use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{DType, Device, Distribution, Gradients, Tensor};
-use pel_shared::biencoder::Side;
-use pel_shared::bundle::View;
 use pel_shared::error::Kind;
 use pel_shared::kb::{Concept, ConceptId, KnowledgeBase};
+use pel_shared::losses::transformation::{Ball, Norm};
+use pel_shared::model::tower::Side;
 use pel_shared::tokens::MentionTemplate;
-use pel_shared::transformation::{Ball, Norm};
+use pel_shared::tokens::View;
 use serde::Deserialize;
 use std::path::Path;
 

@@ -1,0 +1,390 @@
+//! Concept tables with separated columns: CSV, TSV and their kin.
+
+pub use super::columns::{Column, Columns, Role};
+use super::columns::{Places, is_preferred};
+use super::concepts::tidied;
+use super::merging::ConceptTable;
+use super::report::Report;
+pub use super::rows::{BAD_QUOTE, LONGEST_ROW, Quoting};
+use super::rows::{Row, Rows, cells_of};
+use super::{Input, not_utf8};
+use crate::error::{Error, Result};
+use std::rc::Rc;
+
+/// The reason for skipping a row with more or fewer fields than the header.
+pub const RAGGED: &str = "the row has another number of fields than the header";
+/// The reason for skipping a row that is not UTF-8.
+pub const NOT_UTF8: &str = "the row is not UTF-8";
+/// The reason under which rows over several lines are noted: an open quote can swallow half a file that way.
+pub const SEVERAL_LINES: &str = "one row over several lines (is a quote left open?)";
+/// The reason under which a column is noted that is none of those that are looked for.
+pub const UNUSED: &str = "column that is not used";
+/// The reason under which a column is noted that is used although it bears another name than the usual one.
+pub const OTHER_NAME: &str = "column used for what its name says";
+/// The reason under which it is noted that a table is separated otherwise than its name says.
+pub const OTHER_DELIMITER: &str = "delimiter taken from the header";
+
+/// Delimiters that are tried on a header, in this order.
+const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
+
+/// How a table is to be read.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    /// The byte between fields; `None` means the usual one if the header has its columns by it, else one by which it does.
+    pub delimiter: Option<u8>,
+    /// The delimiter that is tried first; `None` means what the file's name tells.
+    pub usual_delimiter: Option<u8>,
+    /// What quotation marks mean; `None` means what is usual with the delimiter.
+    pub quoting: Option<Quoting>,
+    /// What separates several values in one field.
+    pub within: String,
+    /// Which column is what. Columns that are given by number mean that there is no header.
+    pub columns: Columns,
+    /// There is a header, even if columns are given by number.
+    pub header: bool,
+    /// What in the column of [`Role::Preferred`] marks a preferred name; empty for the usual marks.
+    pub preferred: Vec<String>,
+    /// The longest row, in bytes.
+    pub longest_row: usize,
+    /// Rows that cannot be read are counted instead of ending the import.
+    pub skip_bad: bool,
+}
+
+impl Default for Layout {
+    fn default() -> Self {
+        Self {
+            delimiter: None,
+            usual_delimiter: None,
+            quoting: None,
+            within: "|".to_owned(),
+            columns: Columns::default(),
+            header: false,
+            preferred: Vec::new(),
+            longest_row: LONGEST_ROW,
+            skip_bad: false,
+        }
+    }
+}
+
+impl Layout {
+    /// The default columns, a delimiter that is tried first; rows that cannot be read are counted.
+    pub fn lenient(usual_delimiter: u8) -> Self {
+        Self { usual_delimiter: Some(usual_delimiter), skip_bad: true, ..Self::default() }
+    }
+
+    fn quoting(&self, delimiter: u8) -> Quoting {
+        self.quoting.unwrap_or_else(|| Quoting::usual(delimiter))
+    }
+
+    /// The delimiter of a first line, among those that are tried.
+    fn delimiter_of_line(&self, name: &str, line: &[u8], headed: bool) -> u8 {
+        let usual = self.usual_delimiter.unwrap_or_else(|| delimiter_of(name));
+        if !headed {
+            let count = |delimiter: u8| line.iter().filter(|byte| **byte == delimiter).count();
+            let most = DELIMITERS.into_iter().rev().max_by_key(|delimiter| count(*delimiter)).unwrap_or(usual);
+            return if count(usual) > 0 { usual } else { most };
+        }
+        let fits = |delimiter: &u8| {
+            let cells = cells_of(line, *delimiter, self.quoting(*delimiter));
+            cells.is_some_and(|cells| cells.len() > 1 && Places::find(&cells, &self.columns).is_ok())
+        };
+        std::iter::once(usual).chain(DELIMITERS).find(fits).unwrap_or(usual)
+    }
+}
+
+/// The delimiter that a file's name tells, behind the endings of compressed files.
+pub fn delimiter_of(name: &str) -> u8 {
+    let name = name.to_lowercase();
+    let packed = [".gz", ".xz", ".zst", ".bz2"];
+    let bare = packed.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name);
+    if bare.ends_with(".tsv") || bare.ends_with(".tab") { b'\t' } else { b',' }
+}
+
+/// The delimiter of a line `sep=;`, which Excel writes and reads before the header.
+fn sep_line(line: &[u8]) -> Option<u8> {
+    let line = line.strip_prefix(b"\"").and_then(|line| line.strip_suffix(b"\"")).unwrap_or(line);
+    match line {
+        [b's' | b'S', b'e' | b'E', b'p' | b'P', b'=', delimiter] if delimiter.is_ascii() => Some(*delimiter),
+        _ => None,
+    }
+}
+
+/// A delimiter as a reader would name it.
+fn in_words(delimiter: u8) -> String {
+    if delimiter == b'\t' { "a tab".to_owned() } else { format!("{:?}", char::from(delimiter)) }
+}
+
+/// Reads one table behind those before it. Rows of one identifier are one concept: its names are theirs.
+///
+/// # Errors
+/// If the file cannot be read, a needed column is missing (the columns found are listed), a quote is never closed or closed
+/// lines later in the midst of a cell, or a row is too long. A row with another number of fields, with a misplaced quote, that is
+/// not UTF-8, or that has no id or name is an error, too, or a counted skip if the layout says so.
+pub fn read(input: Input<'_>, layout: &Layout, table: &mut ConceptTable, report: &mut Report) -> Result<()> {
+    // The layout says how long a row may be.
+    let Input { name, reader, tick, longest: _ } = input;
+    let headed = layout.header || !layout.columns.any_numbered();
+    let file = Rc::<str>::from(name);
+    let mut rows = Rows::new(name, reader, layout.longest_row)?;
+    let mut said = None;
+    if let Some(delimiter) = rows.peek()?.and_then(sep_line) {
+        said = Some(delimiter);
+        rows.skip_line();
+    }
+    let first = rows.peek()?.unwrap_or_default();
+    let delimiter = match layout.delimiter.or(said) {
+        Some(delimiter) => delimiter,
+        None => {
+            let delimiter = layout.delimiter_of_line(name, first, headed);
+            if delimiter != layout.usual_delimiter.unwrap_or_else(|| delimiter_of(name)) {
+                report.note(OTHER_DELIMITER, || format!("{name}: {}", in_words(delimiter)));
+            }
+            delimiter
+        }
+    };
+    rows.set(delimiter, layout.quoting(delimiter));
+    let mut row = Row::default();
+    let (mut places, mut width) = (None, 0);
+    if headed {
+        let nothing = || Error::input(format!("{name}: expected a header line with column names, found none"));
+        if !rows.next(&mut row)? {
+            return Err(nothing());
+        }
+        let at = row.line;
+        if let Some(fault) = &row.fault {
+            return Err(Error::input(format!("{name}: {fault}")));
+        }
+        let header = row.texts().map_err(|bad| Error::input(format!("{name}: line {at}: {}", in_field(bad))))?;
+        let header: Vec<String> = header.into_iter().map(str::to_owned).collect();
+        if header.iter().all(|name| name.trim().is_empty()) {
+            return Err(nothing());
+        }
+        let found = Places::find(&header, &layout.columns).map_err(|why| why.context(name.to_owned()))?;
+        for (_, unused) in header.iter().enumerate().filter(|(at, _)| !found.uses(*at)) {
+            report.note(UNUSED, || format!("{name}: {:?}", unused.trim()));
+        }
+        for (role, other) in &found.other_names {
+            report.note(OTHER_NAME, || format!("{name}: {other:?} for {}", role.word()));
+        }
+        (places, width) = (Some(found), header.len());
+    }
+    loop {
+        tick()?;
+        if !rows.next(&mut row)? {
+            return Ok(());
+        }
+        let line = row.line;
+        let mut refuse = |reason: &str, why: String| match layout.skip_bad {
+            true => {
+                report.skip(reason, || format!("{name}: {why}"));
+                Ok(())
+            }
+            false => Err(Error::input(format!("{name}: {why}"))),
+        };
+        if let Some(fault) = row.fault.take() {
+            refuse(BAD_QUOTE, fault)?;
+            continue;
+        }
+        let cells = match row.texts() {
+            Ok(cells) => cells,
+            Err(bad) => {
+                refuse(NOT_UTF8, format!("line {line}: {}", in_field(bad)))?;
+                continue;
+            }
+        };
+        // Spreadsheets leave such rows at the end.
+        if cells.len() > 1 && cells.iter().all(|cell| cell.trim().is_empty()) {
+            continue;
+        }
+        if places.is_none() {
+            let found = Places::numbered(cells.len(), &layout.columns);
+            let found = found.map_err(|why| why.context(format!("{name}: line {line}")))?;
+            if found.is_header(&cells) {
+                return Err(Error::input(format!(
+                    "{name}: line {line}: expected a row, since columns are given by number; found a header, so say --header"
+                )));
+            }
+            (places, width) = (Some(found), cells.len());
+        }
+        let Some(places) = &places else { continue };
+        if cells.len() != width {
+            let (found, of) = (cells.len(), if headed { "as in the header" } else { "as in the first row" });
+            let hint = match layout.quoting(delimiter) {
+                Quoting::Cells if cells.iter().any(|cell| cell.contains('"')) => {
+                    " (for quoted cells over several lines see --quotes)"
+                }
+                _ => "",
+            };
+            refuse(RAGGED, format!("line {line}: expected {width} fields {of}, found {found}{hint}"))?;
+            continue;
+        }
+        let place = || format!("{name}:{line}");
+        if row.lines > 1 {
+            report.note(SEVERAL_LINES, || format!("{}, {} lines", place(), row.lines));
+        }
+        let (concept, mark) = places.concept(&cells, &layout.within);
+        let preferred = mark.is_some_and(|mark| is_preferred(mark, &concept.name, &layout.preferred));
+        match tidied(concept, report, place) {
+            Ok(concept) => table.add(concept, preferred, (&file, line), report),
+            Err(reason) if layout.skip_bad => report.skip(reason, place),
+            Err(reason) => {
+                return Err(Error::input(format!("{name}: line {line}: the concept has {reason}")));
+            }
+        }
+    }
+}
+
+fn in_field((column, bytes, at): (usize, &[u8], usize)) -> String {
+    not_utf8(bytes, at, &format!("of field {column}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kb::Concept;
+    use crate::kb::import::Longest;
+    use crate::kb::import::concepts::{Concepts, Defaults};
+    use crate::kb::import::merging::JOINED;
+
+    fn read_with(name: &str, text: &str, layout: &Layout) -> Result<(Vec<Concept>, Report)> {
+        let (mut table, mut report, mut read) = (ConceptTable::default(), Report::default(), Vec::new());
+        let (mut reader, mut tick) = (text.as_bytes(), || Ok(()));
+        let input = Input { name, reader: &mut reader, tick: &mut tick, longest: Longest::default() };
+        super::read(input, layout, &mut table, &mut report)?;
+        let mut take = |concept| {
+            read.push(concept);
+            Ok(())
+        };
+        table.finish(&mut Concepts::new(&mut take, Defaults::default(), &mut report))?;
+        Ok((read, report))
+    }
+
+    fn names(concepts: &[Concept]) -> Vec<String> {
+        concepts
+            .iter()
+            .map(|concept| format!("{}={}", concept.id, concept.names().collect::<Vec<_>>().join("/")))
+            .collect()
+    }
+
+    fn numbered(columns: &[(Role, usize)]) -> Layout {
+        let mut layout = Layout::default();
+        columns.iter().for_each(|(role, number)| layout.columns.set(*role, Column::Numbered(*number)));
+        layout
+    }
+
+    #[test]
+    fn the_name_tells_the_delimiter() {
+        let of = delimiter_of;
+        assert_eq!((of("a.tsv"), of("a.TSV.gz"), of("a.tab.xz"), of("b.tsv.bz2")), (b'\t', b'\t', b'\t', b'\t'));
+        assert_eq!((of("a.csv"), of("a.csv.zst"), of("-"), of("tsv")), (b',', b',', b',', b','));
+    }
+
+    #[test]
+    fn the_header_tells_the_delimiter_where_the_name_is_wrong() {
+        for (name, text, noted) in [
+            ("a.csv", "id;name, full;name\nR50;x;fever\n", true),
+            ("a.csv", "id\tname\nR50\tfever\n", true),
+            ("a.tsv", "id,name\nR50,fever\n", true),
+            ("a.txt", "id|name\nR50|fever\n", true),
+            ("a.csv", "sep=;\r\nid;name\r\nR50;fever\r\n", false),
+            ("a.csv", "\"sep=\t\"\nid\tname\nR50\tfever\n", false),
+            ("a.csv", "id,name\nR50,fever\n", false),
+            ("a.csv", "id,name\rR50,fever\r", false),
+        ] {
+            let (concepts, report) = read_with(name, text, &Layout::default()).expect(text);
+            assert_eq!(names(&concepts), ["R50=fever"], "{text:?}");
+            assert_eq!(report.noted.contains_key(OTHER_DELIMITER), noted, "{text:?}");
+        }
+        // A delimiter that the user gives holds.
+        let layout = Layout { delimiter: Some(b','), ..Layout::default() };
+        let said = read_with("a.csv", "id;name\nR50;fever\n", &layout).expect_err("no comma").to_string();
+        assert!(said.contains(r#"no column "id"; the columns are "id;name""#), "{said}");
+    }
+
+    #[test]
+    fn a_row_for_each_name_gives_one_concept_with_its_preferred_name() {
+        let text = "cui,name,name_status\nC1,renal failure,A\nC2,tick fever,A\nC1,kidney failure,P\n\
+            C1,failure of kidneys|RF,A\nC2,Colorado tick fever,P\nC3,cough,A\nC3,tussis,A\n";
+        let (concepts, report) = read_with("a.csv", text, &Layout::default()).expect("readable");
+        let expected = [
+            "C1=kidney failure/renal failure/failure of kidneys/RF",
+            "C2=Colorado tick fever/tick fever",
+            "C3=cough/tussis",
+        ];
+        assert_eq!(names(&concepts), expected);
+        assert_eq!(report.noted[JOINED], 4);
+        let layout = Layout { preferred: vec!["a".into()], ..Layout::default() };
+        let (concepts, _) = read_with("a.csv", text, &layout).expect("readable");
+        assert_eq!(concepts[0].name, "renal failure");
+    }
+
+    #[test]
+    fn tables_without_a_header_are_read_by_numbers() {
+        // The layout of UMLS's MRCONSO: bars, one at the end, no quoting.
+        let text = "C1|ENG|P|\"fever|SUPPRESS|\nC1|ENG|S|pyrexia|N|\nC2|ENG|S|5\" scar|N|\n";
+        let mut layout = numbered(&[(Role::Id, 1), (Role::Name, 4), (Role::Preferred, 3)]);
+        layout.delimiter = Some(b'|');
+        let (concepts, _) = read_with("MRCONSO.RRF", text, &layout).expect("readable");
+        assert_eq!(names(&concepts), ["C1=\"fever/pyrexia", "C2=5\" scar"]);
+        layout.delimiter = None;
+        let (concepts, report) = read_with("MRCONSO.RRF", text, &layout).expect("readable");
+        assert_eq!((concepts.len(), report.noted[OTHER_DELIMITER]), (2, 1));
+        let layout = numbered(&[(Role::Id, 1), (Role::Name, 2)]);
+        assert_eq!(
+            names(&read_with("a.csv", "R50,fever\nR05,cough", &layout).expect("readable").0),
+            ["R50=fever", "R05=cough"]
+        );
+        let said = read_with("a.csv", "id,name\nR05,cough", &layout).expect_err("a header").to_string();
+        assert!(said.contains("a.csv: line 1: expected a row") && said.contains("--header"), "{said}");
+        let with_header = Layout { header: true, ..layout.clone() };
+        assert_eq!(
+            names(&read_with("a.csv", "code,text\nR05,cough", &with_header).expect("readable").0),
+            ["R05=cough"]
+        );
+        let said = read_with("a.csv", "R50,fever\nR05", &layout).expect_err("ragged").to_string();
+        assert!(said.ends_with("line 2: expected 2 fields as in the first row, found 1"), "{said}");
+    }
+
+    #[test]
+    fn quotes_in_a_table_with_tabs_swallow_no_row() {
+        let text = "concept_id\tconcept_name\n1\t\"edoxaban\n2\twarfarin\r\n3\tcasters 5\" or greater\n\
+            4\t30GX1/2\"\n5\tstatus \"Deceased\"\n6\tapixaban\n";
+        let (concepts, _) = read_with("CONCEPT.tsv", text, &Layout::default()).expect("readable");
+        assert_eq!(concepts.len(), 6);
+        assert_eq!((concepts[0].name.as_str(), concepts[5].name.as_str()), ("\"edoxaban", "apixaban"));
+        // In a CSV file the same quote is an error that names its line.
+        let csv = text.replace('\t', ",");
+        for skip_bad in [false, true] {
+            let layout = Layout { skip_bad, ..Layout::default() };
+            let said = read_with("CONCEPT.csv", &csv, &layout).expect_err("an open quote").to_string();
+            assert!(said.contains("CONCEPT.csv: line 2: a quote is opened in this row"), "{said}");
+        }
+        let said =
+            read_with("a.tsv", "id\tname\n1\t\"two\nlines\"\n", &Layout::default()).expect_err("cut").to_string();
+        assert!(said.contains("line 3: expected 2 fields"), "{said}");
+        let layout = Layout { quoting: Some(Quoting::Csv), ..Layout::default() };
+        let (concepts, _) = read_with("a.tsv", "id\tname\n1\t\"two\nlines\"\n", &layout).expect("readable");
+        assert_eq!(names(&concepts), ["1=two lines"]);
+    }
+
+    #[test]
+    fn a_row_without_end_is_refused_at_its_limit() {
+        let layout = Layout { longest_row: 1 << 20, skip_bad: true, ..Layout::default() };
+        let endless = format!("id,name\n1,fever\n2,\"{}", "word\n".repeat(1 << 19));
+        let said = read_with("a.csv", &endless, &layout).expect_err("too long").to_string();
+        assert!(
+            said.starts_with("a.csv: line 3: the row is longer than 1 MiB") && said.contains("--max-row"),
+            "{said}"
+        );
+        let long = format!("id,name\n1,{}\n", "x".repeat(2 << 20));
+        let said = read_with("a.csv", &long, &layout).expect_err("too long").to_string();
+        assert!(said.contains("line 2: expected at most 1048576 bytes in one line"), "{said}");
+    }
+
+    #[test]
+    fn blank_rows_of_spreadsheets_are_no_rows() {
+        let (concepts, report) =
+            read_with("a.csv", "id,name\nR50,fever\n,\n, \n", &Layout::default()).expect("readable");
+        assert_eq!((names(&concepts), report.skipped_in_all()), (vec!["R50=fever".into()], 0));
+    }
+}

@@ -1,0 +1,129 @@
+//! Concepts whose names come in several rows, or whose parts come in several files: joined by their identifiers.
+
+use super::concepts::Concepts;
+use super::report::Report;
+use crate::error::Result;
+use crate::kb::Concept;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// The reason under which a row is noted whose identifier has come before: its names and the rest are added to that concept.
+pub const JOINED: &str = "row with an id that came before (joined to that concept)";
+/// The reason under which a description is noted that comes after another one of its concept.
+pub const OTHER_DEFINITION: &str = "another definition of a concept left out (the first stays)";
+
+/// The concepts of one or more tables, each once, in the order of their first rows.
+#[derive(Debug, Default)]
+pub struct ConceptTable {
+    entries: Vec<Entry>,
+    by_id: HashMap<String, usize>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    concept: Concept,
+    /// A row has said that its name is the preferred one.
+    preferred: bool,
+    file: Rc<str>,
+    line: usize,
+}
+
+impl ConceptTable {
+    /// Adds what a row says of a concept. The first name that is marked as preferred becomes the concept's, else the first.
+    pub fn add(&mut self, concept: Concept, preferred: bool, (file, line): (&Rc<str>, usize), report: &mut Report) {
+        let Some(entry) = self.by_id.get(&concept.id).and_then(|at| self.entries.get_mut(*at)) else {
+            self.by_id.insert(concept.id.clone(), self.entries.len());
+            self.entries.push(Entry { concept, preferred, file: Rc::clone(file), line });
+            return;
+        };
+        report.note(JOINED, || format!("{} {} at {file}:{line}", concept.id, concept.name));
+        let mut name = concept.name.clone();
+        if preferred && !entry.preferred {
+            entry.preferred = true;
+            std::mem::swap(&mut entry.concept.name, &mut name);
+        }
+        if join(&mut entry.concept, Concept { name, ..concept }) {
+            report.note(OTHER_DEFINITION, || format!("{} at {file}:{line}", entry.concept.id));
+        }
+    }
+
+    /// Passes the concepts on.
+    ///
+    /// # Errors
+    /// As taking them.
+    pub fn finish(self, concepts: &mut Concepts<'_>) -> Result<()> {
+        for Entry { concept, file, line, .. } in self.entries {
+            let place = || format!("{file}:{line}");
+            match super::concepts::tidied(concept, concepts.report, place) {
+                Ok(concept) => concepts.push(concept, place)?,
+                Err(reason) => concepts.report.skip(reason, place),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Adds what one more record says to a concept: its name becomes a synonym; says whether it has another definition.
+/// What is then there twice, [`tidied`](super::concepts::tidied) drops.
+pub(super) fn join(concept: &mut Concept, other: Concept) -> bool {
+    if other.name != concept.name && !other.name.is_empty() {
+        match concept.name.is_empty() {
+            true => concept.name = other.name,
+            false => concept.synonyms.push(other.name),
+        }
+    }
+    concept.synonyms.extend(other.synonyms);
+    concept.types.extend(other.types);
+    concept.type_ids.extend(other.type_ids);
+    concept.xrefs.extend(other.xrefs);
+    concept.sources.extend(other.sources);
+    match (&concept.definition, other.definition) {
+        (None, definition) => {
+            concept.definition = definition;
+            false
+        }
+        (Some(first), Some(second)) => *first != second,
+        (Some(_), None) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kb::import::concepts::{CONCEPTS, Defaults, REPEATED};
+
+    fn row(id: &str, name: &str, types: &str, definition: Option<&str>) -> Concept {
+        let (id, name, types) = (id.into(), name.into(), vec![types.into()]);
+        Concept { id, name, types, definition: definition.map(str::to_owned), ..Concept::default() }
+    }
+
+    #[test]
+    fn rows_of_one_identifier_become_one_concept() {
+        let (mut table, mut report, file) = (ConceptTable::default(), Report::default(), Rc::<str>::from("a.csv"));
+        let rows = [
+            (row("C1", "failure", "Sign", None), false),
+            (row("C2", "tick fever", "Disease", Some("a fever")), false),
+            (row("C1", "renal failure", "Disease", Some("no urine")), false),
+            (row("C1", "kidney failure", "Disease", Some("other")), true),
+            (row("C1", "RF", "Disease", None), true),
+            (row("C1", "RF", "Disease", None), false),
+        ];
+        for (line, (row, preferred)) in rows.into_iter().enumerate() {
+            table.add(row, preferred, (&file, line + 2), &mut report);
+        }
+        let mut read = Vec::new();
+        let mut take = |concept| {
+            read.push(concept);
+            Ok(())
+        };
+        table.finish(&mut Concepts::new(&mut take, Defaults::default(), &mut report)).expect("taken");
+        assert_eq!(read.iter().map(|concept| concept.id.as_str()).collect::<Vec<_>>(), ["C1", "C2"]);
+        // The first preferred name leads; the others follow in the order of their rows.
+        assert_eq!(read[0].name, "kidney failure");
+        assert_eq!(read[0].synonyms, ["renal failure", "failure", "RF"]);
+        assert_eq!((read[0].types.join("+"), read[0].definition.as_deref()), ("Sign+Disease".into(), Some("no urine")));
+        assert_eq!((report.kept(CONCEPTS), report.noted[JOINED], report.noted[OTHER_DEFINITION]), (2, 4, 1));
+        assert_eq!(report.noted[REPEATED], 1);
+        assert_eq!(report.examples[JOINED][0], "C1 renal failure at a.csv:4");
+    }
+}

@@ -1,0 +1,142 @@
+//! The knowledge base: concepts, in a stated order, each with a unique identifier.
+
+pub mod import;
+pub mod table;
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::collections::{HashMap, HashSet};
+
+/// A concept's position in its knowledge base. Ties in scores are broken by it, lower first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ConceptId(pub u32);
+
+impl ConceptId {
+    /// The position as an index.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// One entity of the knowledge base. Its JSON form is a line of a concept table; unknown fields are ignored.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Concept {
+    /// The identifier that users know (a CUI, `MONDO:0005148` ...), unique in its knowledge base.
+    pub id: String,
+    /// The preferred name: the title of the papers' templates.
+    pub name: String,
+    /// Other names.
+    #[serde(default)]
+    pub synonyms: Vec<String>,
+    /// Semantic types, as names, the primary one first.
+    #[serde(default)]
+    pub types: Vec<String>,
+    /// Semantic types as identifiers (TUIs), where the source gives them.
+    #[serde(default)]
+    pub type_ids: Vec<String>,
+    /// The description of the papers' templates.
+    #[serde(default)]
+    pub definition: Option<String>,
+    /// The same concept in other vocabularies.
+    #[serde(default)]
+    pub xrefs: Vec<String>,
+    /// The vocabularies that this concept was made from.
+    #[serde(default)]
+    pub sources: Vec<String>,
+}
+
+impl Concept {
+    /// The preferred name, then the synonyms, each once (compared to the letter).
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let mut seen = HashSet::with_capacity(1 + self.synonyms.len());
+        let all = std::iter::once(&self.name).chain(&self.synonyms);
+        all.map(String::as_str).filter(move |name| seen.insert(*name))
+    }
+}
+
+/// Concepts in order, found by position or by identifier.
+#[derive(Clone, Debug, Default)]
+pub struct KnowledgeBase {
+    concepts: Vec<Concept>,
+    by_id: HashMap<String, ConceptId>,
+}
+
+impl KnowledgeBase {
+    /// An empty knowledge base.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a concept at the end.
+    ///
+    /// # Errors
+    /// If its identifier is taken, or the identifier or name is blank.
+    pub fn push(&mut self, concept: Concept) -> Result<ConceptId> {
+        if concept.id.trim().is_empty() {
+            return Err(Error::input(format!("a concept needs an `id`; the one named {:?} has none", concept.name)));
+        }
+        if concept.name.trim().is_empty() {
+            return Err(Error::input(format!("a concept needs a `name`; {} has none", concept.id)));
+        }
+        if self.by_id.contains_key(&concept.id) {
+            return Err(Error::input(format!("the id {} stands twice", concept.id)));
+        }
+        let at = u32::try_from(self.concepts.len()).map_err(|_| Error::input("more than 2^32 concepts"))?;
+        self.by_id.insert(concept.id.clone(), ConceptId(at));
+        self.concepts.push(concept);
+        Ok(ConceptId(at))
+    }
+
+    /// The number of concepts.
+    pub fn len(&self) -> usize {
+        self.concepts.len()
+    }
+
+    /// Whether there is no concept.
+    pub fn is_empty(&self) -> bool {
+        self.concepts.is_empty()
+    }
+
+    /// All concepts with their positions.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (ConceptId, &Concept)> {
+        self.concepts.iter().enumerate().map(|(at, concept)| (ConceptId(at as u32), concept))
+    }
+
+    /// The concept at a position.
+    pub fn get(&self, id: ConceptId) -> Option<&Concept> {
+        self.concepts.get(id.index())
+    }
+
+    /// The position of an identifier.
+    pub fn find(&self, id: &str) -> Option<ConceptId> {
+        self.by_id.get(id).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn concept(id: &str, name: &str, synonyms: &[&str]) -> Concept {
+        Concept {
+            id: id.into(),
+            name: name.into(),
+            synonyms: synonyms.iter().map(|s| s.to_string()).collect(),
+            ..Concept::default()
+        }
+    }
+
+    #[test]
+    fn names_are_listed_once_in_order() {
+        let concept = concept("D1", "fever", &["pyrexia", "fever", "pyrexia", "Fever"]);
+        assert_eq!(concept.names().collect::<Vec<_>>(), ["fever", "pyrexia", "Fever"]);
+    }
+
+    #[test]
+    fn identifiers_are_unique_and_names_are_needed() {
+        let mut kb = KnowledgeBase::new();
+        assert_eq!(kb.push(concept("D1", "fever", &[])).expect("new"), ConceptId(0));
+        assert!(kb.push(concept("D1", "cough", &[])).expect_err("taken").to_string().contains("D1 stands twice"));
+        assert!(kb.push(concept("D2", " ", &[])).expect_err("nameless").to_string().contains("D2 has none"));
+        assert_eq!((kb.len(), kb.find("D1"), kb.find("D2")), (1, Some(ConceptId(0)), None));
+    }
+}

@@ -1,0 +1,202 @@
+//! The BERT encoder (Devlin et al., 2019) as both towers use it, with two places to enter the forward pass.
+//!
+//! | entry | value | who enters there |
+//! | --- | --- | --- |
+//! | [`Bert::embedding_sum`] then [`Bert::forward_from_sum`] | word + position + segment embeddings, before LayerNorm | FGSM (PEL, section 4.2) |
+//! | [`Bert::hidden_at`] then [`Bert::forward_from_layer`] | the output of layer K; K = 0 is the embedding layer's, after LayerNorm | the learned transformation (T-Biencoder) |
+
+use crate::error::Result;
+use crate::model::burn::layer::{Layer, Padding, layer_norm};
+use crate::model::config::BertConfig;
+use crate::model::layer::{Dropout, Precision};
+use crate::model::weights::Weights;
+use crate::tokens::TokenBatch;
+use burn::module::{Module, Param};
+use burn::nn::{Embedding, LayerNorm};
+use burn::tensor::{Device, FloatDType, Int, Tensor, TensorData};
+use std::ops::Range;
+
+/// The encoder. Weights and sizes are those of a Hugging Face `BertModel`.
+#[derive(Module, Debug)]
+pub struct Bert {
+    pub(super) words: Embedding,
+    pub(super) positions: Embedding,
+    pub(super) segments: Embedding,
+    pub(super) norm: LayerNorm,
+    pub(super) layers: Vec<Layer>,
+    max_positions: usize,
+}
+
+/// What a pass does besides the arithmetic of inference, which is the default.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Pass {
+    /// Dropout of the embeddings, of attention shares and of the sublayers' outputs.
+    pub dropout: Option<Dropout>,
+    /// Compute each layer again on the way back instead of keeping what it computed: less memory, a third more time. It
+    /// is heeded where a layer is one operation; other devices have gradient checkpointing of their own.
+    pub recompute: bool,
+    /// In which numbers linear layers multiply.
+    pub precision: Precision,
+}
+
+/// Whether linear layers can multiply in these numbers on a device.
+pub fn multiplies_in(precision: Precision, device: &Device) -> bool {
+    match dtype(precision) {
+        Some(dtype) if !crate::model::burn::fused::runs_on(device) => device.supports_dtype(dtype),
+        _ => precision.is_here(),
+    }
+}
+
+/// The numbers of a precision as Burn calls them, where they are not plain floats.
+pub(super) fn dtype(precision: Precision) -> Option<FloatDType> {
+    match precision {
+        Precision::F32 => None,
+        Precision::Bf16 => Some(FloatDType::BF16),
+        Precision::F16 => Some(FloatDType::F16),
+    }
+}
+
+impl Pass {
+    /// The pass as layer `at` sees it, with a seed of its own.
+    fn of_layer(self, at: usize) -> Self {
+        Self { dropout: self.dropout.map(|dropout| dropout.part(at as u64 + 1)), ..self }
+    }
+}
+
+/// A batch of token ids on a device.
+#[derive(Clone, Debug)]
+pub struct BertInput {
+    /// `[batch, seq]`
+    pub ids: Tensor<2, Int>,
+    /// `[batch, seq]`
+    pub segments: Tensor<2, Int>,
+    /// `[batch, seq]`, 1 = real token, 0 = padding.
+    pub mask: Tensor<2>,
+    /// `[batch, seq]`, 1 = one of the tokens that stand for the input.
+    pub own: Tensor<2>,
+}
+
+impl BertInput {
+    /// Brings a batch to the device.
+    pub fn new(batch: &TokenBatch, device: &Device) -> Self {
+        let shape = [batch.batch, batch.seq];
+        let numbers = |flags: &[bool]| {
+            let values = flags.iter().map(|flag| f32::from(u8::from(*flag))).collect::<Vec<_>>();
+            Tensor::from_data(TensorData::new(values, shape), device)
+        };
+        Self {
+            ids: Tensor::from_data(TensorData::new(batch.ids.clone(), shape), device),
+            segments: Tensor::from_data(TensorData::new(batch.segments.clone(), shape), device),
+            mask: numbers(&batch.mask),
+            own: numbers(&batch.own),
+        }
+    }
+}
+
+impl Bert {
+    /// Builds the encoder from the bytes of a `model.safetensors`.
+    ///
+    /// # Errors
+    /// If a tensor is missing, spare, or of another shape than `config` says; the error names it.
+    pub fn from_bytes(config: &BertConfig, safetensors: &[u8], device: &Device) -> Result<Self> {
+        let mut weights = Weights::from_bytes(safetensors)?;
+        let hidden = config.hidden_size;
+        let mut table = |name: &str, rows: usize| -> Result<Embedding> {
+            let weight = weights.take(&format!("embeddings.{name}_embeddings.weight"), [rows, hidden], device)?;
+            Ok(Embedding { weight: Param::from_tensor(weight) })
+        };
+        let words = table("word", config.vocab_size)?;
+        let positions = table("position", config.max_position_embeddings)?;
+        let segments = table("token_type", config.type_vocab_size)?;
+        let norm = layer_norm(&mut weights, "embeddings.LayerNorm", config, device)?;
+        let layers = (0..config.num_hidden_layers)
+            .map(|at| Layer::take(&mut weights, at, config, device))
+            .collect::<Result<_>>()?;
+        weights.finish()?;
+        Ok(Self { words, positions, segments, norm, layers, max_positions: config.max_position_embeddings })
+    }
+
+    /// The same with an embedding layer, its LayerNorm included, that takes no gradients.
+    #[must_use]
+    pub fn freeze_embeddings(self) -> Self {
+        let Self { words, positions, segments, norm, .. } = self;
+        let (words, positions, segments) = (words.no_grad(), positions.no_grad(), segments.no_grad());
+        Self { words, positions, segments, norm: norm.no_grad(), ..self }
+    }
+
+    /// The number of layers.
+    pub fn depth(&self) -> usize {
+        self.layers.len()
+    }
+
+    /// Values of a token's vector.
+    pub fn hidden(&self) -> usize {
+        self.words.weight.dims()[1]
+    }
+
+    /// The longest sequence in tokens.
+    pub fn max_positions(&self) -> usize {
+        self.max_positions
+    }
+
+    /// The output of the last layer.
+    ///
+    /// # Shapes
+    /// `[batch, seq]` -> `[batch, seq, hidden]`
+    pub fn forward(&self, input: &BertInput, pass: &Pass) -> Tensor<3> {
+        self.forward_from_sum(self.embedding_sum(input), &input.mask, pass)
+    }
+
+    /// Word, position and segment embeddings added up, before LayerNorm: the input embeddings z of PEL's eq. 6 and 7.
+    ///
+    /// # Shapes
+    /// `[batch, seq]` -> `[batch, seq, hidden]`
+    pub fn embedding_sum(&self, input: &BertInput) -> Tensor<3> {
+        let [_, seq] = input.ids.dims();
+        assert!(seq <= self.max_positions, "a sequence of {seq} tokens, at most {} fit", self.max_positions);
+        let positions = Tensor::<1, Int>::arange(0..seq as i64, &input.ids.device()).unsqueeze::<2>(); // [1, seq]
+        let words = self.words.forward(input.ids.clone()) + self.segments.forward(input.segments.clone());
+        words + self.positions.forward(positions)
+    }
+
+    /// Goes on from [`Bert::embedding_sum`] (or a perturbed one) to the output of the last layer.
+    ///
+    /// # Shapes
+    /// `[batch, seq, hidden]`, mask `[batch, seq]` -> `[batch, seq, hidden]`
+    pub fn forward_from_sum(&self, sum: Tensor<3>, mask: &Tensor<2>, pass: &Pass) -> Tensor<3> {
+        self.forward_from_layer(self.embedded(sum, pass), mask, 0, pass)
+    }
+
+    fn embedded(&self, sum: Tensor<3>, pass: &Pass) -> Tensor<3> {
+        crate::model::burn::dropout::drop_out(self.norm.forward(sum), pass.dropout)
+    }
+
+    /// The output of layer `k`, where 0 is the embedding layer's output after LayerNorm.
+    ///
+    /// # Shapes
+    /// `[batch, seq]` -> `[batch, seq, hidden]`
+    ///
+    /// # Panics
+    /// If the encoder has fewer than `k` layers.
+    pub fn hidden_at(&self, input: &BertInput, k: usize, pass: &Pass) -> Tensor<3> {
+        assert!(k <= self.depth(), "layer {k} of {}", self.depth());
+        self.run(self.embedded(self.embedding_sum(input), pass), &input.mask, 0..k, pass)
+    }
+
+    /// Goes on from the output of layer `k` to the output of the last layer.
+    ///
+    /// # Shapes
+    /// `[batch, seq, hidden]`, mask `[batch, seq]` -> `[batch, seq, hidden]`
+    ///
+    /// # Panics
+    /// If the encoder has fewer than `k` layers.
+    pub fn forward_from_layer(&self, hidden: Tensor<3>, mask: &Tensor<2>, k: usize, pass: &Pass) -> Tensor<3> {
+        assert!(k <= self.depth(), "layer {k} of {}", self.depth());
+        self.run(hidden, mask, k..self.depth(), pass)
+    }
+
+    fn run(&self, hidden: Tensor<3>, mask: &Tensor<2>, layers: Range<usize>, pass: &Pass) -> Tensor<3> {
+        let padding = Padding::new(mask);
+        layers.fold(hidden, |hidden, at| self.layers[at].forward(hidden, &padding, &pass.of_layer(at)))
+    }
+}

@@ -1,0 +1,9 @@
+//! A tower in Burn's tensors, on any device, with gradients.
+
+pub mod bert;
+pub mod biencoder;
+mod dropout;
+pub mod export;
+mod fused;
+mod layer;
+pub mod sum_of_max;

@@ -1,0 +1,112 @@
+//! The cross-encoder (BLINK, section 4.2; PEL, appendix B): it reads a mention and an entity in one sequence and gives them one
+//! score.
+//!
+//! It is a tower whose projection gives one value: W of BLINK's eq. 6. What reads pairs is what reads all else.
+
+use crate::error::{Context, Error, Result};
+use crate::kb::Concept;
+use crate::model::encode::Encoder;
+use crate::model::layer::Precision;
+use crate::model::tower::{Reduction, Side, TowerBytes};
+use crate::text::Mention;
+use crate::tokens::ViewOptions;
+use crate::tokens::{Encoded, Tokens};
+use burn::tensor::Device;
+
+/// A cross-encoder with its tokenizer.
+pub struct Ranker {
+    tokens: Tokens,
+    encoder: Encoder,
+    view: ViewOptions,
+}
+
+/// Tokens of the longest pair that such views make.
+pub fn longest_pair(view: &ViewOptions) -> usize {
+    view.mention_tokens.saturating_add(view.entity_tokens).saturating_sub(1)
+}
+
+impl Ranker {
+    /// Builds it on a device.
+    ///
+    /// # Errors
+    /// If its files do not fit together, it gives more than one value, or it cannot read pairs as long as its views make them.
+    pub fn new(
+        tower: TowerBytes<'_>,
+        tokenizer: &[u8],
+        view: ViewOptions,
+        reduction: Reduction,
+        device: &Device,
+    ) -> Result<Self> {
+        let tokens = Tokens::from_bytes(tokenizer)?;
+        let encoder = Encoder::new(tower, None, &tokens, reduction, device).context(|| "the ranker".into())?;
+        let (dim, longest, limit) = (encoder.dim(), longest_pair(&view), encoder.max_positions());
+        if dim != 1 {
+            return Err(Error::artifact(format!(
+                "expected a ranker, which gives one score for a pair, found an encoder that gives {dim} values"
+            )));
+        }
+        if longest > limit {
+            return Err(Error::artifact(format!("the ranker reads at most {limit} tokens, a pair has {longest}")));
+        }
+        Ok(Self { tokens, encoder, view })
+    }
+
+    /// The same with linear layers in these numbers; see [`Encoder::in_precision`].
+    #[must_use]
+    pub fn in_precision(self, precision: Precision) -> Self {
+        Self { encoder: self.encoder.in_precision(precision), ..self }
+    }
+
+    /// How it wants mentions and entities to be written.
+    pub fn view(&self) -> &ViewOptions {
+        &self.view
+    }
+
+    /// A mention, to be paired; `None` if nothing is left of it after normalising.
+    ///
+    /// # Errors
+    /// As [`ViewOptions::mention`].
+    pub fn mention(&self, mention: &Mention<'_>) -> Result<Option<Encoded>> {
+        self.view.mention(&self.tokens, mention)
+    }
+
+    /// A concept, to be paired.
+    ///
+    /// # Errors
+    /// As [`Tokens::entity`].
+    pub fn entity(&self, concept: &Concept) -> Result<Encoded> {
+        self.tokens.entity(concept, self.view.entity_template, self.view.synonyms, self.view.entity_tokens)
+    }
+
+    /// The score of each pair (BLINK, eq. 6), on all processors.
+    ///
+    /// # Errors
+    /// As [`Encoder::encode`].
+    pub fn scores(&self, pairs: &[Encoded]) -> Result<Vec<f32>> {
+        self.encoder.encode(Side::Mention, &pairs.iter().collect::<Vec<_>>())
+    }
+}
+
+/// Puts the first of `candidates`, as many as there are scores, into the order of their scores, the highest first; of equals the
+/// one that was before stays before, and the others stay where they are.
+pub fn reorder<T: Clone>(candidates: &mut [T], scores: &[f32]) {
+    let count = scores.len().min(candidates.len());
+    let mut order: Vec<usize> = (0..count).collect();
+    order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]));
+    let ordered: Vec<T> = order.into_iter().map(|at| candidates[at].clone()).collect();
+    candidates[..count].clone_from_slice(&ordered);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_scored_ones_change_places_and_equals_keep_theirs() {
+        let mut all = ['a', 'b', 'c', 'd', 'e'];
+        reorder(&mut all, &[0.1, 0.5, 0.5, -1.0]);
+        assert_eq!(all, ['b', 'c', 'a', 'd', 'e']);
+        reorder(&mut all[..1], &[0.3, 0.4]);
+        assert_eq!(all, ['b', 'c', 'a', 'd', 'e']);
+    }
+}

@@ -1,0 +1,139 @@
+//! What Sum-of-Max compares (T-Biencoder, eq. 5): beside the vector of each sequence those of its tokens, from one pass.
+
+use super::{Encoder, Road, Vectors, sequences};
+use crate::error::Result;
+use crate::model::burn::bert::BertInput;
+use crate::model::tower::{Pooling, Side};
+use crate::score::Scorer;
+use crate::tokens::{Encoded, TokenBatch};
+use burn::tensor::Tensor;
+use std::ops::Range;
+
+/// The vectors of sequences, as a scorer compares them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Encodings {
+    /// `[sequences, dim]`
+    pub pooled: Vec<f32>,
+    /// `[tokens, dim]` of each sequence, those that are [compared](Encoder::compared); nothing where whole vectors are compared.
+    pub tokens: Option<Vec<Vec<f32>>>,
+}
+
+impl Encodings {
+    /// Room for so many sequences.
+    pub fn room(scorer: Scorer, sequences: usize, dim: usize) -> Self {
+        let tokens = (scorer == Scorer::SumOfMax).then(|| vec![Vec::new(); sequences]);
+        Self { pooled: vec![0.0; sequences * dim], tokens }
+    }
+
+    /// Puts the vectors of some sequences into their places.
+    ///
+    /// # Panics
+    /// If there is no such place.
+    pub fn put(&mut self, places: &[usize], some: Self) {
+        let dim = some.pooled.len() / places.len().max(1);
+        for (at, vector) in places.iter().zip(some.pooled.chunks_exact(dim.max(1))) {
+            self.pooled[at * dim..][..dim].copy_from_slice(vector);
+        }
+        if let (Some(all), Some(some)) = (&mut self.tokens, some.tokens) {
+            places.iter().zip(some).for_each(|(at, tokens)| all[*at] = tokens);
+        }
+    }
+}
+
+impl Encoder {
+    /// As [`Encoder::start`], for a scorer. [`Encoder::apart`] takes apart what comes back.
+    ///
+    /// # Errors
+    /// As [`Encoder::start`].
+    pub fn start_for(&self, scorer: Scorer, side: Side, rows: &[&Encoded]) -> Result<Vectors> {
+        if scorer == Scorer::Dual {
+            return self.start(side, rows);
+        }
+        self.check(side, rows)?;
+        Ok(match &self.road {
+            Road::Cpu { mention, entity } => {
+                let tower = if side == Side::Entity { entity.as_ref().unwrap_or(mention) } else { mention };
+                let segments: Vec<Vec<u32>> = rows.iter().map(|row| row.segments().collect()).collect();
+                Vectors::Here(tower.forward_all(&sequences(rows, &segments), self.reduction).concat())
+            }
+            Road::Burn { towers, device, pad, pass } => {
+                let (tower, input) = (towers.tower(side), BertInput::new(&TokenBatch::padded(rows, *pad), device));
+                let hidden = tower.bert().forward(&input, pass);
+                let pooled = tower.reduce(hidden.clone(), &input, self.reduction);
+                let tokens = tower.token_vectors(hidden, &input, self.reduction).values;
+                let [batch, seq, dim] = tokens.dims();
+                let all = Tensor::cat(vec![pooled, tokens.reshape([batch, seq * dim])], 1); // [batch, (1 + seq) dim]
+                Vectors::OnDevice(Box::new(all))
+            }
+        })
+    }
+
+    /// The vectors in what a device gave back for [`Encoder::start_for`], which may be padded.
+    ///
+    /// # Shapes
+    /// values: for dual `[rows, dim]`, for Sum-of-Max `[1 + tokens, dim]` of each row, its own vector first
+    ///
+    /// # Panics
+    /// If the values are not those of the rows.
+    pub fn apart(&self, scorer: Scorer, rows: &[&Encoded], values: Vec<f32>) -> Encodings {
+        if scorer == Scorer::Dual {
+            return Encodings { pooled: values, tokens: None };
+        }
+        let longest = rows.iter().map(|row| row.ids.len()).max().unwrap_or(0);
+        let padded = values.len() == rows.len() * (1 + longest) * self.dim;
+        let dim = self.dim;
+        let (mut pooled, mut tokens) = (Vec::with_capacity(rows.len() * dim), Vec::with_capacity(rows.len()));
+        let mut rest = &values[..];
+        for row in rows {
+            let length = if padded { longest } else { row.ids.len() };
+            let (mine, others) = rest.split_at((1 + length) * dim);
+            let compared = self.compared(row);
+            pooled.extend_from_slice(&mine[..dim]);
+            tokens.push(mine[(1 + compared.start) * dim..(1 + compared.end) * dim].to_vec());
+            rest = others;
+        }
+        assert!(rest.is_empty(), "{} values too many for {} rows", rest.len(), rows.len());
+        Encodings { pooled, tokens: Some(tokens) }
+    }
+
+    /// The tokens of a sequence that Sum-of-Max compares: those that its pooling reads, without a mention's context where that
+    /// takes the mention's own tokens alone.
+    pub fn compared(&self, row: &Encoded) -> Range<usize> {
+        match self.reduction.pooling {
+            Pooling::Mention => row.own.clone(),
+            Pooling::Mean | Pooling::Cls => 0..row.ids.len(),
+        }
+    }
+
+    /// As [`Encoder::encode`], for a scorer.
+    ///
+    /// # Errors
+    /// As [`Encoder::encode`].
+    pub fn encode_for(&self, scorer: Scorer, side: Side, rows: &[&Encoded]) -> Result<Encodings> {
+        if scorer == Scorer::Dual {
+            return Ok(Encodings { pooled: self.encode(side, rows)?, tokens: None });
+        }
+        let lengths: Vec<usize> = rows.iter().map(|row| row.ids.len()).collect();
+        let batches = match self.road {
+            Road::Cpu { .. } => vec![(0..rows.len()).collect()],
+            Road::Burn { .. } => self.batches(&lengths),
+        };
+        let mut all = Encodings::room(scorer, rows.len(), self.dim);
+        for batch in batches {
+            let some: Vec<&Encoded> = batch.iter().map(|at| rows[*at]).collect();
+            all.put(&batch, self.apart(scorer, &some, self.start_for(scorer, side, &some)?.read()?));
+        }
+        Ok(all)
+    }
+
+    /// The vectors of the tokens of sequences that are [compared](Encoder::compared), in the order given.
+    ///
+    /// # Shapes
+    /// -> `[tokens, dim]` for each
+    ///
+    /// # Errors
+    /// As [`Encoder::encode`].
+    pub fn encode_tokens(&self, side: Side, rows: &[&Encoded]) -> Result<Vec<Vec<f32>>> {
+        Ok(self.encode_for(Scorer::SumOfMax, side, rows)?.tokens.unwrap_or_default())
+    }
+}

@@ -1,0 +1,229 @@
+//! The encoder of a bundle on any device: [`crate::model::cpu`] on the processor, Burn's tensors on a GPU.
+
+mod encodings;
+
+pub use encodings::Encodings;
+
+use crate::error::{Context, Error, Result};
+use crate::model::burn::bert::{BertInput, Pass, multiplies_in};
+use crate::model::burn::biencoder::{BiEncoder, Tower};
+use crate::model::config::BertConfig;
+use crate::model::cpu;
+use crate::model::cpu::Sequence;
+use crate::model::layer::Precision;
+use crate::model::tower::{Reduction, Side, TowerBytes, same_dim};
+use crate::tokens::{Encoded, TokenBatch, Tokens, by_length};
+use burn::tensor::{Device, Tensor, TensorData};
+
+/// Rows and tokens of one batch on a GPU, padding included.
+const BATCH: (usize, usize) = (64, 4096);
+
+/// Tokens of one batch on the processor, where batches are awaited one by one: enough to use each weight often, few enough
+/// for a page to show its first links early.
+const TOKENS: usize = 256;
+
+/// Two towers, or one that reads both sides.
+pub struct Encoder {
+    road: Road,
+    reduction: Reduction,
+    dim: usize,
+    limits: [Limits; 2],
+}
+
+/// What computes.
+enum Road {
+    Cpu { mention: Box<cpu::Tower>, entity: Option<Box<cpu::Tower>> },
+    Burn { towers: Box<BiEncoder>, device: Device, pad: u32, pass: Pass },
+}
+
+/// The vectors of a batch, `[rows, dim]`: here, or still on a device, from which the caller reads them back.
+pub enum Vectors {
+    /// The processor's.
+    Here(Vec<f32>),
+    /// A GPU's. [`floats`] takes what it gives.
+    OnDevice(Box<Tensor<2>>),
+}
+
+/// What a tower reads.
+#[derive(Clone, Copy)]
+struct Limits {
+    vocabulary: usize,
+    positions: usize,
+}
+
+impl Limits {
+    fn of(tower: TowerBytes<'_>) -> Result<Self> {
+        let config = BertConfig::from_bytes(tower.config)?;
+        Ok(Self { vocabulary: config.vocab_size, positions: config.max_position_embeddings })
+    }
+}
+
+impl Encoder {
+    /// Builds the towers on a device; without an entity tower, the mention tower reads both sides.
+    ///
+    /// # Errors
+    /// If a tower's files do not fit together, or the towers give vectors of different lengths.
+    pub fn new(
+        mention: TowerBytes<'_>,
+        entity: Option<TowerBytes<'_>>,
+        tokens: &Tokens,
+        reduction: Reduction,
+        device: &Device,
+    ) -> Result<Self> {
+        let of_entity = || "the entity tower".to_owned();
+        let limits = [Limits::of(mention)?, entity.map_or(Ok(mention), Ok).and_then(Limits::of).context(of_entity)?];
+        let (road, dim) = if *device == Device::flex() {
+            let read = |tower| cpu::Tower::from_bytes(tower, tokens);
+            let (mention, entity) = (read(mention)?, entity.map(read).transpose().context(of_entity)?);
+            let dim = mention.dim();
+            same_dim(dim, entity.as_ref().map_or(dim, cpu::Tower::dim))?;
+            (Road::Cpu { mention: Box::new(mention), entity: entity.map(Box::new) }, dim)
+        } else {
+            let read = |tower| Tower::from_bytes(tower, tokens, device);
+            let (mention, entity) = (read(mention)?, entity.map(read).transpose().context(of_entity)?);
+            let dim = mention.dim();
+            let towers = Box::new(BiEncoder::new(mention, entity)?);
+            (Road::Burn { towers, device: device.clone(), pad: tokens.pad(), pass: Pass::default() }, dim)
+        };
+        Ok(Self { road, reduction, dim, limits })
+    }
+
+    /// The same towers with linear layers that multiply in these numbers, where the device has them ([`multiplies_in`]):
+    /// several times faster. Values differ in the third digit.
+    #[must_use]
+    pub fn in_precision(mut self, precision: Precision) -> Self {
+        match &mut self.road {
+            Road::Cpu { mention, entity } if precision == Precision::Bf16 && precision.is_here() => {
+                std::iter::once(mention).chain(entity).for_each(|tower| tower.round());
+            }
+            Road::Burn { device, pass, .. } if multiplies_in(precision, device) => pass.precision = precision,
+            _ => {}
+        }
+        self
+    }
+
+    /// Values of a vector.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// The longest sequence that both sides read, in tokens.
+    pub fn max_positions(&self) -> usize {
+        self.limits[0].positions.min(self.limits[1].positions)
+    }
+
+    /// Groups rows, given by their lengths in tokens, into batches for [`Encoder::start`]: of nearly equal lengths on a GPU,
+    /// which computes on padding too, in the order given on the processor, which does not.
+    pub fn batches(&self, lengths: &[usize]) -> Vec<Vec<usize>> {
+        if let Road::Burn { .. } = self.road {
+            return by_length(lengths, BATCH.0, BATCH.1);
+        }
+        let (mut batches, mut tokens): (Vec<Vec<usize>>, usize) = (Vec::new(), 0);
+        for (at, length) in lengths.iter().enumerate() {
+            tokens += length;
+            match batches.last_mut() {
+                Some(batch) if tokens <= TOKENS => batch.push(at),
+                _ => {
+                    batches.push(vec![at]);
+                    tokens = *length;
+                }
+            }
+        }
+        batches
+    }
+
+    /// Whether a tower can read these rows.
+    fn check(&self, side: Side, rows: &[&Encoded]) -> Result<()> {
+        let Limits { vocabulary, positions } = self.limits[side as usize];
+        for row in rows {
+            if row.ids.len() > positions {
+                let found = row.ids.len();
+                return Err(Error::artifact(format!(
+                    "expected a sequence of at most the {positions} tokens that the encoder reads, found one of {found}: the windows are \
+                     those of another encoder"
+                )));
+            }
+            if let Some(id) = row.ids.iter().find(|id| **id as usize >= vocabulary) {
+                return Err(Error::artifact(format!(
+                    "the tokenizer gives token {id}, the encoder has {vocabulary}: they belong to different models"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Encodes one batch; a GPU only begins to.
+    ///
+    /// # Shapes
+    /// -> `[rows, dim]`
+    ///
+    /// # Errors
+    /// If a token has no row in the encoder's table, or a sequence is longer than [`Encoder::max_positions`].
+    pub fn start(&self, side: Side, rows: &[&Encoded]) -> Result<Vectors> {
+        self.check(side, rows)?;
+        Ok(match &self.road {
+            Road::Cpu { mention, entity } => {
+                let tower = match side {
+                    Side::Mention => mention,
+                    Side::Entity => entity.as_ref().unwrap_or(mention),
+                };
+                let segments: Vec<Vec<u32>> = rows.iter().map(|row| row.segments().collect()).collect();
+                Vectors::Here(tower.forward(&sequences(rows, &segments), self.reduction))
+            }
+            Road::Burn { towers, device, pad, pass } => {
+                let input = BertInput::new(&TokenBatch::padded(rows, *pad), device);
+                Vectors::OnDevice(Box::new(towers.tower(side).forward_pass(&input, self.reduction, pass)))
+            }
+        })
+    }
+
+    /// Encodes sequences, each by itself, in the order given; on the processor on all its threads.
+    ///
+    /// # Shapes
+    /// -> `[rows, dim]`
+    ///
+    /// # Errors
+    /// As [`Encoder::start`], or if the device fails.
+    pub fn encode(&self, side: Side, rows: &[&Encoded]) -> Result<Vec<f32>> {
+        if let Road::Cpu { .. } = self.road {
+            return self.start(side, rows)?.read();
+        }
+        let lengths: Vec<usize> = rows.iter().map(|row| row.ids.len()).collect();
+        let mut vectors = vec![0.0; rows.len() * self.dim];
+        for batch in self.batches(&lengths) {
+            let found = self.start(side, &batch.iter().map(|at| rows[*at]).collect::<Vec<_>>())?.read()?;
+            for (at, vector) in batch.iter().zip(found.chunks_exact(self.dim)) {
+                vectors[at * self.dim..][..self.dim].copy_from_slice(vector);
+            }
+        }
+        Ok(vectors)
+    }
+}
+
+fn sequences<'a>(rows: &[&'a Encoded], segments: &'a [Vec<u32>]) -> Vec<Sequence<'a>> {
+    let rows = rows.iter().zip(segments);
+    rows.map(|(row, segments)| Sequence { ids: &row.ids, segments, own: &row.own }).collect()
+}
+
+impl Vectors {
+    /// Waits for them.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn read(self) -> Result<Vec<f32>> {
+        match self {
+            Self::Here(vectors) => Ok(vectors),
+            Self::OnDevice(tensor) => floats(tensor.try_into_data()),
+        }
+    }
+}
+
+/// What a device gave back, row by row.
+///
+/// # Errors
+/// If it gave no floats.
+pub fn floats<E: std::fmt::Display>(read: std::result::Result<TensorData, E>) -> Result<Vec<f32>> {
+    let data = read.map_err(|cause| Error::device("reading vectors back").caused_by(cause.to_string()))?;
+    data.try_into_vec::<f32>()
+        .map_err(|cause| Error::device("the device gave no 32-bit floats").caused_by(format!("{cause:?}")))
+}

@@ -1,0 +1,202 @@
+//! One transformer layer as every engine reads it: its tensors by name and shape, and what a pass does in it.
+
+use crate::error::Result;
+use crate::kernels::bf16;
+use crate::kernels::matrix::Matrix;
+use crate::kernels::rows::{Activation, Norm};
+use crate::model::config::BertConfig;
+use serde::{Deserialize, Serialize};
+
+/// A width of a layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Width {
+    /// Of a token's vector: `hidden_size`.
+    Hidden,
+    /// Between the feed-forward layers: `intermediate_size`.
+    Inner,
+}
+
+impl Width {
+    fn of(self, config: &BertConfig) -> usize {
+        match self {
+            Self::Hidden => config.hidden_size,
+            Self::Inner => config.intermediate_size,
+        }
+    }
+}
+
+/// A linear part of a layer.
+#[derive(Clone, Copy, Debug)]
+pub struct LinearPart {
+    /// Its Hugging Face name under `encoder.layer.N.`
+    pub name: &'static str,
+    inputs: Width,
+    outputs: Width,
+}
+
+impl LinearPart {
+    const fn new(name: &'static str, inputs: Width, outputs: Width) -> Self {
+        Self { name, inputs, outputs }
+    }
+
+    /// Inputs and outputs.
+    pub fn sizes(&self, config: &BertConfig) -> [usize; 2] {
+        [self.inputs.of(config), self.outputs.of(config)]
+    }
+}
+
+/// How many linear parts a layer has.
+pub const LINEARS: usize = 6;
+
+/// The linear parts in the order in which engines hold them: query, key, value, attention output, and the two of the
+/// feed-forward sublayer.
+pub const LINEAR_PARTS: [LinearPart; LINEARS] = [
+    LinearPart::new("attention.self.query", Width::Hidden, Width::Hidden),
+    LinearPart::new("attention.self.key", Width::Hidden, Width::Hidden),
+    LinearPart::new("attention.self.value", Width::Hidden, Width::Hidden),
+    LinearPart::new("attention.output.dense", Width::Hidden, Width::Hidden),
+    LinearPart::new("intermediate.dense", Width::Hidden, Width::Inner),
+    LinearPart::new("output.dense", Width::Inner, Width::Hidden),
+];
+
+/// The LayerNorms in the order in which engines hold them: after the attention, and at the end.
+pub const NORM_PARTS: [&str; 2] = ["attention.output.LayerNorm", "output.LayerNorm"];
+
+/// The Hugging Face name of a part of layer `at`.
+pub fn path(at: usize, part: &str) -> String {
+    format!("encoder.layer.{at}.{part}")
+}
+
+/// Takes the linear parts of layer `at`: `take` gets a part's name, its inputs and its outputs.
+///
+/// # Errors
+/// The first that `take` gives.
+pub fn take_linears<T>(
+    at: usize,
+    config: &BertConfig,
+    mut take: impl FnMut(&str, [usize; 2]) -> Result<T>,
+) -> Result<[T; LINEARS]> {
+    let mut part = |index: usize| {
+        let part = LINEAR_PARTS[index];
+        take(&path(at, part.name), part.sizes(config))
+    };
+    Ok([part(0)?, part(1)?, part(2)?, part(3)?, part(4)?, part(5)?])
+}
+
+/// Takes the LayerNorms of layer `at`: `take` gets a part's name.
+///
+/// # Errors
+/// The first that `take` gives.
+pub fn take_norms<T>(at: usize, mut take: impl FnMut(&str) -> Result<T>) -> Result<[T; 2]> {
+    Ok([take(&path(at, NORM_PARTS[0]))?, take(&path(at, NORM_PARTS[1]))?])
+}
+
+/// In which numbers linear layers multiply; weights and all that is no linear layer stay floats. Where a device has which,
+/// [`crate::model::burn::bert::multiplies_in`] says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Precision {
+    /// 32 bits.
+    #[default]
+    F32,
+    /// bfloat16: eight bits of precision, summed in floats.
+    Bf16,
+    /// Half floats, eleven bits up to 65,504, for GPUs: gradients need a scale ([`Precision::needs_scale`]).
+    F16,
+}
+
+impl Precision {
+    /// Whether this processor has instructions for it.
+    pub fn is_here(self) -> bool {
+        match self {
+            Self::F32 => true,
+            Self::Bf16 => bf16::Road::best() != bf16::Road::Plain,
+            Self::F16 => false,
+        }
+    }
+
+    /// Whether small gradients would be lost, and large ones overflow, unless the loss is scaled.
+    pub fn needs_scale(self) -> bool {
+        self == Self::F16
+    }
+}
+
+/// What a layer does besides multiplying.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LayerOptions {
+    /// Attention heads.
+    pub heads: usize,
+    /// Between the feed-forward layers.
+    pub activation: Activation,
+    /// ε of both LayerNorms.
+    pub epsilon: f32,
+    /// Dropout of attention shares and of both sublayers' outputs.
+    pub dropout: Option<Dropout>,
+    /// Of the linear layers' products.
+    pub precision: Precision,
+}
+
+/// Dropout that depends on nothing but the seed and a value's place.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Dropout {
+    /// The share of values that becomes zero.
+    pub rate: f32,
+    /// Another one for each layer and step.
+    pub seed: u64,
+}
+
+/// Where in a layer values are dropped.
+#[derive(Clone, Copy, Debug)]
+pub enum Site {
+    /// Attention shares.
+    Shares,
+    /// The output of the attention sublayer.
+    Attended,
+    /// The output of the feed-forward sublayer.
+    Narrow,
+}
+
+impl Dropout {
+    /// The same dropout with the seed of one of its parts.
+    pub fn part(self, part: u64) -> Self {
+        // SplitMix64 (Steele et al., 2014).
+        let mut z = self.seed.wrapping_add(part.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        Self { seed: z ^ (z >> 31), ..self }
+    }
+
+    /// The seed of a place in the layer; `part` tells sequences and heads apart.
+    pub fn seed(self, site: Site, part: usize) -> u32 {
+        self.part(((site as u64) << 62) ^ part as u64).seed as u32
+    }
+}
+
+/// The parameters of a layer.
+#[derive(Clone, Copy, Debug)]
+pub struct Params<'a> {
+    /// Weights `[in, out]`, in any layout.
+    pub weights: [Matrix<'a>; LINEARS],
+    /// Biases `[out]`.
+    pub biases: [&'a [f32]; LINEARS],
+    /// γ and β after the attention, and at the end.
+    pub norms: [[&'a [f32]; 2]; 2],
+}
+
+impl<'a> Params<'a> {
+    /// A LayerNorm: 0 after the attention, 1 at the end.
+    pub fn norm(&self, which: usize, epsilon: f32) -> Norm<'a> {
+        let [gamma, beta] = self.norms[which];
+        Norm { gamma, beta, epsilon }
+    }
+
+    /// Values of a token's vector.
+    pub fn hidden(&self) -> usize {
+        self.weights[0].rows
+    }
+
+    /// Values between the feed-forward layers.
+    pub fn inner(&self) -> usize {
+        self.weights[4].cols
+    }
+}

@@ -1,0 +1,147 @@
+//! JSON: one mention a line, or a note as one object.
+
+use super::{Named, Note, Record};
+use crate::clean::escaped;
+use crate::error::{Error, Result};
+use crate::nil::NilReason;
+use crate::text::detect::Origin;
+use crate::text::{Offsets, Span};
+use crate::tokens::Cut;
+use serde::Serialize;
+use std::borrow::Cow;
+
+/// A record as JSON.
+#[derive(Serialize)]
+pub struct Line<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    doc: Option<&'a str>,
+    /// Bytes of the UTF-8 text.
+    start: usize,
+    end: usize,
+    start_code_point: usize,
+    end_code_point: usize,
+    start_utf16: usize,
+    end_utf16: usize,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    fragments: Vec<Place>,
+    text: Cow<'a, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    read_as: Option<&'a str>,
+    origin: Origin,
+    decision: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nil_reason: Option<NilReason>,
+    concept: Option<&'a Named>,
+    candidates: &'a [Named],
+    #[serde(skip_serializing_if = "none")]
+    lift: f32,
+    cut: Cut,
+}
+
+/// A piece of a mention, in each unit.
+#[derive(Serialize)]
+struct Place {
+    start: usize,
+    end: usize,
+    start_code_point: usize,
+    end_code_point: usize,
+    start_utf16: usize,
+    end_utf16: usize,
+}
+
+impl Place {
+    fn new(Span { start, end }: Span, offsets: &Offsets<'_>) -> Self {
+        Self {
+            start,
+            end,
+            start_code_point: offsets.code_point(start),
+            end_code_point: offsets.code_point(end),
+            start_utf16: offsets.utf16(start),
+            end_utf16: offsets.utf16(end),
+        }
+    }
+}
+
+/// Whether scores stand alone.
+fn none(lift: &f32) -> bool {
+    *lift == 0.0
+}
+
+fn line<'a>(note: &'a Note<'_>, offsets: &Offsets<'_>, record: &'a Record, doc: Option<&'a str>) -> Line<'a> {
+    let Place { start, end, start_code_point, end_code_point, start_utf16, end_utf16 } =
+        Place::new(record.span, offsets);
+    Line {
+        doc,
+        start,
+        end,
+        start_code_point,
+        end_code_point,
+        start_utf16,
+        end_utf16,
+        fragments: record.fragments.iter().map(|fragment| Place::new(*fragment, offsets)).collect(),
+        text: note.mention(record),
+        read_as: record.read_as.as_deref(),
+        origin: record.origin,
+        decision: if record.decision.is_ok() { "linked" } else { "nil" },
+        nil_reason: record.decision.as_ref().err().copied(),
+        concept: record.decision.as_ref().ok(),
+        candidates: &record.candidates,
+        lift: record.lift,
+        cut: record.cut,
+    }
+}
+
+pub(super) fn lines(note: &Note<'_>, offsets: &Offsets<'_>) -> Result<String> {
+    let mut out = String::new();
+    for record in note.records {
+        let line = line(note, offsets, record, Some(note.name));
+        let json = serde_json::to_string(&line).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
+        out += &escaped(&json);
+        out.push('\n');
+    }
+    Ok(out)
+}
+
+/// The object of a note up to its first mention.
+pub(super) fn head(note: &Note<'_>) -> Result<String> {
+    #[derive(Serialize)]
+    struct Head<'a> {
+        doc: &'a str,
+        text: &'a str,
+        written_by: &'a str,
+        encoder: &'a str,
+        kb: &'a str,
+        kb_blake3: &'a str,
+    }
+    let manifest = &note.linker.bundle().manifest;
+    let head = Head {
+        doc: note.name,
+        text: note.text,
+        written_by: concat!("pel ", env!("CARGO_PKG_VERSION")),
+        encoder: &manifest.encoder.name,
+        kb: &manifest.kb.name,
+        kb_blake3: &manifest.kb.blake3,
+    };
+    let text = serde_json::to_string_pretty(&head).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
+    // The mentions are its last member.
+    let open = text.strip_suffix("\n}").unwrap_or(&text);
+    Ok(format!("{},\n  \"mentions\": [", escaped(open)))
+}
+
+/// Mentions of the object, `before` of which were written before these.
+pub(super) fn members(note: &Note<'_>, offsets: &Offsets<'_>, before: usize) -> Result<String> {
+    let mut out = String::new();
+    for (at, record) in note.records.iter().enumerate() {
+        let json = serde_json::to_string_pretty(&line(note, offsets, record, None))
+            .map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
+        out.push_str(if before + at == 0 { "\n    " } else { ",\n    " });
+        // A line end within a text is written as an escape.
+        out.push_str(&escaped(&json).replace('\n', "\n    "));
+    }
+    Ok(out)
+}
+
+/// The end of an object with so many mentions.
+pub(super) fn tail(mentions: usize) -> String {
+    if mentions == 0 { "]\n}\n" } else { "\n  ]\n}\n" }.to_owned()
+}
