@@ -3,7 +3,7 @@
 pub mod table;
 
 use burn::tensor::Device;
-use pel_trainer::device::{DeviceArgs, DeviceChoice, Work, adapters};
+use pel_trainer::io::device::{DeviceArgs, DeviceChoice, Work, adapters};
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;

@@ -10,10 +10,10 @@ use pel_shared::model::tower::{Pooling, Reduction};
 use pel_shared::nil::NilPolicy;
 use pel_shared::score::{Score, Scorer};
 use pel_shared::tokens::ViewOptions;
-use pel_trainer::device::OpenDevice;
 use pel_trainer::indexing::recall::Floor;
 use pel_trainer::indexing::{Recipe, build};
-use pel_trainer::work::WorkFolder;
+use pel_trainer::io::device::OpenDevice;
+use pel_trainer::io::resume::WorkFolder;
 use serde::Deserialize;
 
 /// Texts with the decisions that are expected.

@@ -12,7 +12,7 @@ use pel_shared::tokens::MentionTemplate;
 use pel_shared::tokens::View;
 use pel_tests::devices;
 use pel_tests::table::{Table, linker, recipe};
-use pel_trainer::device::OpenDevice;
+use pel_trainer::io::device::OpenDevice;
 
 const TEXT: &str = "fever, chest pain and cough with a rash of the knee";
 const MENTIONS: [&str; 5] = ["fever", "chest pain", "cough", "rash", "knee"];

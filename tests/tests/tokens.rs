@@ -50,7 +50,7 @@ fn sentences_have_the_ids_of_the_slow_tokenizer() {
 #[test]
 fn ten_thousand_lines_have_the_ids_of_the_slow_tokenizer() {
     let mut lines = Vec::new();
-    pel_trainer::files::for_each_line(&path("goldens/lines.txt.xz"), |_, line| {
+    pel_trainer::io::files::for_each_line(&path("goldens/lines.txt.xz"), |_, line| {
         lines.push(line.to_owned());
         Ok(())
     })

@@ -15,7 +15,7 @@ use pel_shared::score::Score;
 use pel_shared::tokens::Tokens;
 use pel_shared::tokens::View;
 use pel_tests::{bytes, devices, golden, model};
-use pel_trainer::device::OpenDevice;
+use pel_trainer::io::device::OpenDevice;
 use pel_trainer::train::config::{Config, LossKind, NegativeKind};
 use pel_trainer::train::log::{Event, read};
 use pel_trainer::train::train;

@@ -3,9 +3,10 @@
 use clap::{Parser, Subcommand};
 use pel_shared::clean::{escaped, is_control};
 use pel_shared::error::{Error, Kind};
-use pel_trainer::device::{DeviceArgs, Work};
-use pel_trainer::train::model::open_ranker;
-use pel_trainer::{commands, environment, evaluate, interrupt, limits, signals};
+use pel_trainer::io::device::{DeviceArgs, Work};
+use pel_trainer::io::models::open_ranker;
+use pel_trainer::io::{environment, interrupt, limits, signals};
+use pel_trainer::{cli, data, evaluate, retrieve};
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
@@ -31,24 +32,24 @@ const EXIT_CODES: &str = "Exit codes: 0 done; 2 wrong options, such as an output
 
 #[derive(Subcommand)]
 enum Command {
-    Link(commands::link::LinkArgs),
-    Train(commands::train::TrainArgs),
-    Pretrain(commands::train::PretrainArgs),
-    Candidates(commands::candidates::CandidatesArgs),
+    Link(cli::link::LinkArgs),
+    Train(cli::train::TrainArgs),
+    Pretrain(cli::train::PretrainArgs),
+    Candidates(cli::candidates::CandidatesArgs),
     Compact(pel_trainer::compact::CompactArgs),
     Experiment(pel_trainer::experiment::ExperimentArgs),
-    Index(commands::index::IndexArgs),
-    Export(commands::export::ExportArgs),
-    Pack(commands::index::PackArgs),
-    Inspect(commands::inspect::InspectArgs),
-    Explain(commands::explain::ExplainArgs),
-    Import(pel_trainer::import::ImportArgs),
-    ExportCorpus(pel_trainer::corpus_formats::ExportCorpusArgs),
+    Index(cli::index::IndexArgs),
+    Export(cli::export::ExportArgs),
+    Pack(cli::index::PackArgs),
+    Inspect(cli::inspect::InspectArgs),
+    Explain(cli::explain::ExplainArgs),
+    Import(data::import::ImportArgs),
+    ExportCorpus(data::export::ExportCorpusArgs),
     Evaluate(pel_trainer::evaluate::EvaluateArgs),
-    Calibrate(commands::calibrate::CalibrateArgs),
-    Split(commands::split::SplitArgs),
-    Bench(commands::bench::BenchArgs),
-    Serve(commands::serve::ServeArgs),
+    Calibrate(cli::calibrate::CalibrateArgs),
+    Split(cli::split::SplitArgs),
+    Bench(cli::bench::BenchArgs),
+    Serve(cli::serve::ServeArgs),
     /// List the processors and GPUs that an encoder can run on
     Devices,
 }
@@ -110,28 +111,28 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
     }
     let (device, json) = (&cli.device, cli.json);
     match &cli.command {
-        Command::Link(args) => commands::link::run(args, device, json)?,
-        Command::Train(args) => commands::train::train(args, device, json)?,
-        Command::Candidates(args) => commands::candidates::run(args, device, json)?,
+        Command::Link(args) => cli::link::run(args, device, json)?,
+        Command::Train(args) => cli::train::train(args, device, json)?,
+        Command::Candidates(args) => cli::candidates::run(args, device, json)?,
         Command::Compact(args) => pel_trainer::compact::run(args, device, json)?,
         Command::Experiment(args) => pel_trainer::experiment::run(args, device, json)?,
-        Command::Pretrain(args) => commands::train::pretrain(args, device, json)?,
-        Command::Index(args) => commands::index::run(args, device, json)?,
-        Command::Export(args) => commands::export::run(args, json)?,
-        Command::Pack(args) => commands::index::pack(args, json)?,
-        Command::Inspect(args) => commands::inspect::run(args, json)?,
-        Command::Explain(args) => commands::explain::run(args, device, json)?,
-        Command::Import(args) => pel_trainer::import::run(args, json)?,
-        Command::ExportCorpus(args) => pel_trainer::corpus_formats::run(args, json)?,
+        Command::Pretrain(args) => cli::train::pretrain(args, device, json)?,
+        Command::Index(args) => cli::index::run(args, device, json)?,
+        Command::Export(args) => cli::export::run(args, json)?,
+        Command::Pack(args) => cli::index::pack(args, json)?,
+        Command::Inspect(args) => cli::inspect::run(args, json)?,
+        Command::Explain(args) => cli::explain::run(args, device, json)?,
+        Command::Import(args) => data::import::run(args, json)?,
+        Command::ExportCorpus(args) => data::export::run(args, json)?,
         Command::Evaluate(args) => {
             let ranker = |folder: &Path| open_ranker(folder, &device.open(Work::Long)?.device);
-            evaluate::run(args, json, |bundle| evaluate::dense::open(bundle, device), ranker)?;
+            evaluate::run(args, json, |bundle| retrieve::bundle::open(bundle, device), ranker)?;
         }
-        Command::Calibrate(args) => commands::calibrate::run(args, device, json)?,
-        Command::Split(args) => commands::split::run(args, json)?,
-        Command::Bench(args) => commands::bench::run(args, device, json)?,
-        Command::Serve(args) => commands::serve::run(args, json)?,
-        Command::Devices => commands::devices::run(json)?,
+        Command::Calibrate(args) => cli::calibrate::run(args, device, json)?,
+        Command::Split(args) => cli::split::run(args, json)?,
+        Command::Bench(args) => cli::bench::run(args, device, json)?,
+        Command::Serve(args) => cli::serve::run(args, json)?,
+        Command::Devices => cli::devices::run(json)?,
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use pel_shared::model::encode::Encoder;
 use pel_shared::model::tower::{Pooling, Reduction, Side, TowerBytes};
 use pel_shared::score::Score;
 use pel_shared::tokens::Tokens;
-use pel_trainer::tensors::{NamedTensor, to_bytes};
+use pel_trainer::io::tensors::{NamedTensor, to_bytes};
 use serde::Deserialize;
 use std::path::Path;
 

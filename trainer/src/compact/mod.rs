@@ -7,15 +7,17 @@ mod curve;
 mod projection;
 mod vocabulary;
 
-use crate::corpus::documents;
-use crate::device::{DeviceArgs, Work};
-use crate::files::for_each_line;
-use crate::outputs::{Inputs, Writes, check_new_folder};
-use crate::tensors::{self, NamedTensor};
+use crate::data::concept_table;
+use crate::data::corpus::documents;
+use crate::io::bundles;
+use crate::io::device::{DeviceArgs, Work};
+use crate::io::files::for_each_line;
+use crate::io::models::{SETTINGS, Settings, TOWERS};
+use crate::io::outputs::{Inputs, Writes, check_new_folder};
+use crate::io::tensors;
+use crate::io::tensors::NamedTensor;
 use crate::train::config::Config;
-use crate::train::model::{SETTINGS, Settings, TOWERS};
 use crate::train::{Snapshot, write_file, write_folder};
-use crate::{bundles, kb_file};
 use clap::Args;
 use pel_shared::bundle::names;
 use pel_shared::error::{Context, Error, Result};
@@ -176,7 +178,7 @@ fn used(args: &CompactArgs, tokens: &Tokens, least: u32) -> Result<Vec<bool>> {
         Ok(())
     };
     for table in &args.kb {
-        for (_, concept) in kb_file::read(table)?.kb.iter() {
+        for (_, concept) in concept_table::read(table)?.kb.iter() {
             texts(concept).try_for_each(&mut count)?;
         }
     }

@@ -1,6 +1,8 @@
 //! The command line of `pel evaluate`.
 
-use super::{By, OwnDomain, System};
+use crate::data::domain::OwnDomain;
+use crate::data::domain_files::By;
+use crate::retrieve::lexical::System;
 use clap::Args;
 use std::path::PathBuf;
 

@@ -2,9 +2,9 @@
 
 use super::figures::Outcome;
 use super::nil_figures::{Chosen, NilFigures, answers, rejects_all, tops};
-use super::{NilOf, Split};
-use crate::bundles;
-use crate::files::{io_error, write_own, write_whole};
+use crate::data::split::{NilOf, Split};
+use crate::io::bundles;
+use crate::io::files::{io_error, write_own, write_whole};
 use pel_shared::bundle::{Manifest, names};
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::lexical::Ranked;
@@ -31,7 +31,7 @@ pub struct Calibration {
     pub corpus: String,
     /// The split.
     pub split: String,
-    /// A hash of its documents and mentions ([`SplitCounts::blake3`](super::SplitCounts::blake3)).
+    /// A hash of its documents and mentions ([`SplitCounts::blake3`](crate::data::split::SplitCounts::blake3)).
     pub blake3: String,
     /// What made it the best.
     pub rule: Rule,

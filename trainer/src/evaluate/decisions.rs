@@ -3,7 +3,8 @@
 
 use super::figures::{At, Outcome};
 use super::nil_figures::Thresholds;
-use super::{NilOf, Retriever};
+use crate::data::split::NilOf;
+use crate::retrieve::Retriever;
 use serde::Serialize;
 
 /// What a system decides on the mentions of a split.

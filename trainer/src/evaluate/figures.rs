@@ -1,7 +1,10 @@
 //! The figures of one system on one split.
 
+use super::Decisions;
 use super::nil_figures::{NilFigures, Thresholds};
-use super::{By, Decisions, Domains, Gold, Retriever, Split};
+use crate::data::domain_files::{By, Domains};
+use crate::data::split::{Gold, Split};
+use crate::retrieve::Retriever;
 use pel_shared::lexical::Ranked;
 use pel_shared::metrics::{Interval, Share, bootstrap, bootstrap_macro, chance_of_first, macro_average, rank_of};
 use serde::Serialize;

@@ -5,132 +5,45 @@
 mod args;
 mod calibration;
 mod decisions;
-pub mod dense;
-mod domains;
 mod figures;
-mod gold;
 mod nil_figures;
+pub mod ranks;
 mod report;
-mod systems;
 mod trial;
-mod within;
 
+use crate::data::domain_files::{By, Domains, of_documents};
+use crate::data::split::{Split, TrainingSplit};
+use crate::io::provenance::Run;
+use crate::retrieve::Dense;
+use crate::retrieve::Retriever;
+use crate::retrieve::judged;
+use crate::retrieve::lexical::System;
 pub use args::EvaluateArgs;
 pub use calibration::{Calibration, Rule, Settings, TOP, put};
 pub use decisions::{Decisions, WithConcept, WithoutConcept};
-pub use domains::{By, Domains, of_documents};
 pub use figures::{At, DomainFigures, Figures, MacroAt, Ranking, Recall};
-pub use gold::{Gold, NilOf, SeenBy, Split, SplitCounts, TrainingCounts, TrainingMention, TrainingSplit};
 pub use nil_figures::NilFigures;
-pub use report::{Evaluation, Intervals, KbCounts, Run};
-pub use systems::{BySurface, System, lexical, short_forms};
+pub use report::{Evaluation, Intervals, KbCounts};
 pub use trial::Trial;
 
-use crate::files::{io_error, print, write_whole};
-use crate::interrupt;
-use crate::kb_file::{self, KbFile};
-use crate::outputs::{Inputs, Writes};
-use crate::progress::Progress;
-use crate::rerank::{Reranked, Reranker, Scored};
-pub use gold::has_split;
+use crate::data::concept_table;
+use crate::data::concept_table::KbFile;
+use crate::data::split::has_split;
+use crate::io::files::{io_error, print, write_whole};
+use crate::io::interrupt;
+use crate::io::outputs::{Inputs, Writes};
+use crate::retrieve::domain_filter::Within;
+use crate::retrieve::rerank::{Reranked, Reranker, Scored};
 use nil_figures::Thresholds;
 use pel_shared::clean::escaped;
 use pel_shared::error::{Context, Error, Result};
-use pel_shared::lexical::Ranked;
 use pel_shared::model::cross_encoder::Ranker;
-use pel_shared::text::Span;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-pub use within::{OwnDomain, Within};
 
 /// The split that thresholds are chosen on if nobody says otherwise.
 const DEV: &str = "dev";
-
-/// A mention to rank concepts for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Query<'a> {
-    /// The whole document.
-    pub text: &'a str,
-    /// Where the mention stands in it, in bytes.
-    pub span: Span,
-    /// The domain that is its own: the document's, unless the split was given others.
-    pub domain: Option<&'a str>,
-}
-
-/// A system under measurement.
-pub trait Retriever {
-    /// Its name in tables.
-    fn name(&self) -> &str;
-
-    /// What it compares with what, in words.
-    fn protocol(&self) -> String;
-
-    /// The threshold of NIL that it brings, if it brings one.
-    fn threshold(&self) -> Option<f32> {
-        None
-    }
-
-    /// Where it puts another system's candidates into order: that system, and how many of them.
-    fn first_stage(&self) -> Option<(&dyn Retriever, usize)> {
-        None
-    }
-
-    /// Which concepts its scores are compared for.
-    fn compared(&self) -> Compared {
-        Compared::All
-    }
-
-    /// The best `k` concepts of each mention, best first, every concept once, ties in concept order.
-    ///
-    /// `done` is to be called with the number of mentions dealt with, often enough to move a bar; its error is passed on.
-    ///
-    /// # Errors
-    /// If a mention cannot be encoded, or `done` fails.
-    fn search(&self, queries: &[Query<'_>], k: usize, done: &mut dyn FnMut(usize) -> Result<()>)
-    -> Result<Vec<Ranked>>;
-
-    /// As [`Retriever::search`], with the scores that NIL is judged by: that of the first candidate is infinite where it is linked at
-    /// any score, as `pel link` links a mention to a concept of its very name.
-    ///
-    /// # Errors
-    /// As there.
-    fn judged(
-        &self,
-        queries: &[Query<'_>],
-        k: usize,
-        done: &mut dyn FnMut(usize) -> Result<()>,
-    ) -> Result<Vec<Ranked>> {
-        self.search(queries, k, done)
-    }
-
-    /// Whether it decides by itself what is linked, at [`Retriever::threshold`] or, without one, everything.
-    fn decides(&self) -> bool {
-        self.threshold().is_some()
-    }
-
-    /// As [`Retriever::search`], among some concepts alone; nothing where a retriever can only search all.
-    fn search_among(
-        &self,
-        _concepts: &HashSet<u32>,
-        _queries: &[Query<'_>],
-        _k: usize,
-        _done: &mut dyn FnMut(usize) -> Result<()>,
-    ) -> Option<Result<Vec<Ranked>>> {
-        None
-    }
-}
-
-/// The concepts that a retriever compares with a mention by its scores.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Compared {
-    /// All.
-    All,
-    /// The so many that a first pass by whole vectors leaves, or as many as are asked for, if that is more (Sum-of-Max).
-    Best(usize),
-    /// Those that a search of a graph comes by.
-    Graph,
-}
 
 /// A ranker to be measured, and how many candidates it sees.
 pub struct Second {
@@ -138,18 +51,6 @@ pub struct Second {
     pub ranker: Ranker,
     /// Each of these numbers is measured.
     pub ks: Vec<usize>,
-}
-
-/// What an opened bundle brings to an evaluation.
-pub struct Dense {
-    /// Its concepts in its order, which the retriever's ids refer to; the hash identifies them.
-    pub concepts: KbFile,
-    /// Its encoder and index alone.
-    pub search: Box<dyn Retriever>,
-    /// The whole road of `pel link`.
-    pub road: Box<dyn Retriever>,
-    /// Whether both read mentions with the short forms that their text defines written out.
-    pub abbreviations: bool,
 }
 
 /// Runs `pel evaluate`; `open` opens the bundle, `ranker` the ranker, if one is given.
@@ -201,7 +102,8 @@ pub fn evaluate(
     second: Option<&Second>,
 ) -> Result<Evaluation> {
     let has = |split: &str| has_split(&args.corpus, split);
-    let systems = systems::chosen(args.systems.as_deref(), has(&args.train_split), args.bundle.is_some())?;
+    let systems =
+        crate::retrieve::lexical::chosen(args.systems.as_deref(), has(&args.train_split), args.bundle.is_some())?;
     let (bundled, mut search, mut road, abbreviations) = match args.bundle.as_deref().map(open).transpose()? {
         Some(Dense { abbreviations: true, .. }) if args.keep_abbreviations => {
             return Err(Error::input(
@@ -241,9 +143,11 @@ pub fn evaluate(
         interrupt::check()?;
         let began = Instant::now();
         let retriever = match system {
-            System::Dense => search.take().ok_or_else(|| systems::needs_bundle(system))?,
-            System::Link => road.take().ok_or_else(|| systems::needs_bundle(system))?,
-            lexical => Box::new(systems::lexical(lexical, &concepts.kb, training.as_ref(), abbreviations)?),
+            System::Dense => search.take().ok_or_else(|| crate::retrieve::lexical::needs_bundle(system))?,
+            System::Link => road.take().ok_or_else(|| crate::retrieve::lexical::needs_bundle(system))?,
+            lexical => {
+                Box::new(crate::retrieve::lexical::lexical(lexical, &concepts.kb, training.as_ref(), abbreviations)?)
+            }
         };
         let build_seconds = began.elapsed().as_secs_f64();
         let within = args.within_domain.map(|own| Within::new(retriever.as_ref(), &concepts.kb, own));
@@ -349,43 +253,13 @@ fn concepts(table: Option<&Path>, bundled: Option<KbFile>) -> Result<KbFile> {
     let Some(path) = table else {
         return bundled.ok_or_else(|| Error::input("expected the concepts: give --kb or --bundle"));
     };
-    let concepts = kb_file::read(path)?;
+    let concepts = concept_table::read(path)?;
     let ids = |file: &KbFile| file.kb.iter().map(|(_, concept)| concept.id.clone()).collect::<Vec<_>>();
     if bundled.is_some_and(|bundled| ids(&bundled) != ids(&concepts)) {
         let why = "expected the bundle's concepts in the bundle's order; leave --kb out to use the bundle's own";
         return Err(Error::input(format!("{}: {why}", path.display())));
     }
     Ok(concepts)
-}
-
-/// Ranks concepts for all mentions of a split, under a progress bar.
-pub(crate) fn search(retriever: &dyn Retriever, split: &Split, k: usize, doing: &'static str) -> Result<Vec<Ranked>> {
-    asked(retriever, split, doing, |queries, done| retriever.search(queries, k, done))
-}
-
-/// As [`search`], with the scores that NIL is judged by.
-pub(crate) fn judged(retriever: &dyn Retriever, split: &Split, k: usize, doing: &'static str) -> Result<Vec<Ranked>> {
-    asked(retriever, split, doing, |queries, done| retriever.judged(queries, k, done))
-}
-
-fn asked(
-    retriever: &dyn Retriever,
-    split: &Split,
-    doing: &'static str,
-    ask: impl FnOnce(&[Query<'_>], &mut dyn FnMut(usize) -> Result<()>) -> Result<Vec<Ranked>>,
-) -> Result<Vec<Ranked>> {
-    let queries: Vec<Query<'_>> = split.queries().collect();
-    let mut progress = Progress::new(doing, queries.len() as u64, "mentions");
-    let mut done = |mentions: usize| {
-        progress.advance(mentions as u64);
-        interrupt::check()
-    };
-    let ranked = ask(&queries, &mut done).context(|| retriever.name().to_owned())?;
-    if ranked.len() != queries.len() {
-        let (expected, found) = (queries.len(), ranked.len());
-        return Err(Error::artifact(format!("{}: expected {expected} answers, found {found}", retriever.name())));
-    }
-    Ok(ranked)
 }
 
 #[cfg(test)]

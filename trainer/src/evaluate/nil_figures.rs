@@ -1,7 +1,8 @@
 //! How well a system tells NIL from the rest, at thresholds that were chosen elsewhere.
 
 use super::figures::{At, Outcome, RESAMPLES, SEED};
-use super::{NilOf, Retriever, Split};
+use crate::data::split::{NilOf, Split};
+use crate::retrieve::Retriever;
 use pel_shared::lexical::Ranked;
 use pel_shared::metrics::{
     Answer, CurvePoint, LinkCounts, NilCounts, NilIntervals, Top, average_precision, best_f1, links_at, nil_at,

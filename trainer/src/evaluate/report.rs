@@ -1,9 +1,11 @@
 //! The results as a whole: JSON for machines, tables with the protocol for readers.
 
 use super::figures::{RESAMPLES, SEED};
-use super::{
-    At, By, Decisions, DomainFigures, Figures, NilOf, Ranking, Recall, SeenBy, SplitCounts, TrainingCounts, short_forms,
-};
+use super::{At, Decisions, DomainFigures, Figures, Ranking, Recall};
+use crate::data::domain_files::By;
+use crate::data::split::{NilOf, SeenBy, SplitCounts, TrainingCounts};
+use crate::io::provenance::Run;
+use crate::retrieve::lexical::short_forms;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use pel_shared::metrics::Interval;
 use serde::Serialize;
@@ -36,21 +38,6 @@ pub struct Evaluation {
     pub systems: Vec<Figures>,
 }
 
-/// The program and the machine.
-#[derive(Clone, Debug, Serialize)]
-pub struct Run {
-    /// The version of pel.
-    pub pel: &'static str,
-    /// The operating system.
-    pub os: &'static str,
-    /// The processor's architecture.
-    pub arch: &'static str,
-    /// Threads that were used at most.
-    pub threads: usize,
-    /// Seconds since 1970.
-    pub unix_time: Option<u64>,
-}
-
 /// What identifies a knowledge base.
 #[derive(Clone, Debug, Serialize)]
 pub struct KbCounts {
@@ -75,20 +62,6 @@ impl Default for Intervals {
     fn default() -> Self {
         let method = "percentile bootstrap over documents, 95 %";
         Self { method, resamples: RESAMPLES, seed: SEED }
-    }
-}
-
-impl Run {
-    /// This program on this machine, now.
-    pub fn here() -> Self {
-        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        Self {
-            pel: env!("CARGO_PKG_VERSION"),
-            os: std::env::consts::OS,
-            arch: std::env::consts::ARCH,
-            threads: rayon::current_num_threads(),
-            unix_time: since.ok().map(|since| since.as_secs()),
-        }
     }
 }
 

@@ -4,10 +4,16 @@ mod abbreviations;
 mod apart;
 
 use super::*;
+use crate::data::split::Query;
+use crate::data::split::SeenBy;
+use crate::retrieve::Dense;
+use crate::retrieve::Retriever;
 use clap::Parser;
 use pel_shared::error::Kind;
 use pel_shared::kb::{Concept, ConceptId, KnowledgeBase};
+use pel_shared::lexical::Ranked;
 use pel_shared::metrics::{NilCounts, Share};
+use pel_shared::text::Span;
 
 #[derive(Parser)]
 struct Line {
@@ -88,7 +94,7 @@ fn the_figures_are_those_counted_by_hand() {
     let split = &found.split;
     assert_eq!((split.documents, split.mentions, split.in_kb, split.nil, split.nil_by_annotation), (1, 6, 4, 2, 1));
     assert_eq!((split.seen, split.zero_shot, split.seen_differs, split.seen_by), (3, 1, 1, SeenBy::TrainingSplit));
-    assert_eq!((split.skipped.skipped_in_all(), split.skipped.skipped(crate::corpus::MISPLACED)), (1, 1));
+    assert_eq!((split.skipped.skipped_in_all(), split.skipped.skipped(crate::data::corpus::MISPLACED)), (1, 1));
     let training = found.training.as_ref().expect("there is one");
     assert_eq!((training.mentions, training.concepts), (4, 3));
 
@@ -235,8 +241,8 @@ fn a_bundle_brings_its_concepts_and_must_fit_a_table() {
 #[test]
 fn equal_surfaces_are_answered_alike_and_a_stop_is_passed_on() {
     let found = corpus(&[]);
-    let kb = kb_file::read(&found.path().join("kb.jsonl")).expect("read").kb;
-    let exact = systems::lexical(System::Exact, &kb, None, true).expect("built");
+    let kb = crate::data::concept_table::read(&found.path().join("kb.jsonl")).expect("read").kb;
+    let exact = crate::retrieve::lexical::lexical(System::Exact, &kb, None, true).expect("built");
     let text = "fever pyrexia FEVER fever";
     let queries = [(0, 5), (6, 13), (14, 19), (20, 25)].map(|(start, end)| Query {
         text,
@@ -297,7 +303,7 @@ fn the_first_right_concept_counts_once_at_its_place() {
     let mentions = r#"{"doc_id":"c","start":0,"end":5,"text":"fever","id":"D1","other_ids":["D2"]}
 {"doc_id":"c","start":7,"end":12,"text":"cough","id":"D1"}"#;
     std::fs::write(folder.path().join("mentions.test.jsonl"), mentions).expect("written");
-    let kb = kb_file::read(&folder.path().join("kb.jsonl")).expect("read").kb;
+    let kb = crate::data::concept_table::read(&folder.path().join("kb.jsonl")).expect("read").kb;
     let split = Split::read(folder.path(), "test", 1, &kb, None).expect("read");
     let all = vec![(ConceptId(0), 0.9), (ConceptId(2), 0.8), (ConceptId(1), 0.7)];
     let mut ranked = vec![all.clone(), all.clone()];

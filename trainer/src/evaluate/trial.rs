@@ -1,12 +1,13 @@
 //! The mentions of a split on the road of `pel link`, encoded once, so that a bundle's settings can be tried on them.
 
-use super::dense::{batches, judged, prepare, protocol};
-use super::{Query, Split};
-use crate::bundles;
-use crate::device::{DeviceArgs, OpenDevice, Work};
-use crate::interrupt;
-use crate::kb_file::KbFile;
-use crate::progress::Progress;
+use crate::data::concept_table::KbFile;
+use crate::data::split::Query;
+use crate::data::split::Split;
+use crate::io::bundles;
+use crate::io::device::{DeviceArgs, OpenDevice, Work};
+use crate::io::interrupt;
+use crate::io::progress::Progress;
+use crate::retrieve::bundle::{batches, judged, prepare, protocol};
 use pel_shared::error::{Context, Result};
 use pel_shared::lexical::Ranked;
 use pel_shared::linker::{LinkOptions, Linker, Prepared, Queries};

@@ -4,7 +4,7 @@ use super::TableId;
 use super::blink::{Blink, recall};
 use super::cells::Markdown;
 use super::models::{Cross, Encoder, Finder};
-use crate::evaluate::System;
+use crate::retrieve::lexical::System;
 use pel_shared::error::Result;
 
 /// The training split, as table 6 says it.

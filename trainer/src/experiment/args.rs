@@ -1,6 +1,6 @@
 //! The command line of `pel experiment`, and the tables that it knows.
 
-use crate::evaluate::OwnDomain;
+use crate::data::domain::OwnDomain;
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;

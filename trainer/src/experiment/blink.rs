@@ -1,14 +1,14 @@
 //! BLINK's tables and figures in the paper's layout, as Markdown.
 
 use super::cells::{Markdown, VALUES, cell, seeds};
-use super::measured::Value;
 use super::models::{Cross, Encoder, Finder};
 use super::pel::PelRow;
-use super::ranks::Ranks;
 use super::stages::Stages;
 use super::{Bench, Row, TableId, accuracy, search};
-use crate::evaluate::System;
+use crate::evaluate::ranks::Ranks;
+use crate::evaluate::ranks::Value;
 use crate::plots::{Chart, Series};
+use crate::retrieve::lexical::System;
 use pel_shared::error::{Error, Result};
 
 const BI: Finder = Finder::Trained(Encoder::Retriever);

@@ -1,6 +1,7 @@
 //! The cells of a table: percent, means over seeds, intervals over documents.
 
-use super::measured::{Measured, Value};
+use crate::evaluate::ranks::Value;
+use crate::experiment::measured::Measured;
 use crate::train::Kept;
 use std::collections::BTreeSet;
 use std::fmt::Write;

@@ -1,9 +1,10 @@
 //! The domains of mentions, and whether those that a table calls unseen are so: T-Biencoder's tables measure on domains that training
 //! has not (section 4.1).
 
-use crate::evaluate::{By, Domains, Split, TrainingSplit};
-use crate::train::config::DomainOf;
-use crate::train::domain_of;
+use crate::data::domain::DomainOf;
+use crate::data::domain::domain_of;
+use crate::data::domain_files::{By, Domains};
+use crate::data::split::{Split, TrainingSplit};
 use pel_shared::error::Result;
 use pel_shared::kb::KnowledgeBase;
 use std::collections::{BTreeMap, BTreeSet};
@@ -51,7 +52,7 @@ pub fn shared(corpus: &Path, splits: [&str; 2], by: DomainOf, kb: &KnowledgeBase
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::write_jsonl;
+    use crate::io::files::write_jsonl;
     use pel_shared::kb::Concept;
     use serde_json::json;
 

@@ -6,15 +6,15 @@
 //! ```
 
 use super::cells::{Markdown, over_seeds, took};
-use super::measured::{Measured, RecallOf};
 use super::measuring::of_every_seed;
 use super::models::{Cross, Encoder, Finder};
 use super::settings::{asked_for, check_rows, digest};
 use super::stages::{Stages, ranker_config};
 use super::{Bench, ExperimentArgs, Row, TableId, kept};
-use crate::corpus::{Corpus, Document};
-use crate::import::output::{Output, write_line};
-use crate::interrupt;
+use crate::data::corpus::{Corpus, Document};
+use crate::experiment::measured::{Measured, RecallOf};
+use crate::io::interrupt;
+use crate::io::output_folder::{Output, write_line};
 use pel_shared::error::{Context, Error, Result};
 use std::path::PathBuf;
 

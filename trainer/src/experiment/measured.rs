@@ -1,8 +1,9 @@
 //! What is measured of a row, as it is kept in a file.
 
-use crate::evaluate::{At, Figures};
+use crate::evaluate::Figures;
+use crate::evaluate::ranks::Value;
 use crate::train::Kept;
-use pel_shared::metrics::{CurvePoint, Interval};
+use pel_shared::metrics::CurvePoint;
 use serde::{Deserialize, Serialize};
 
 /// The figures of a row, or of a system without training.
@@ -59,17 +60,6 @@ pub struct RecallOf {
     pub at: Vec<Value>,
 }
 
-/// A share with its interval.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Value {
-    /// How many candidates may be looked at.
-    pub k: usize,
-    /// The share.
-    pub value: Option<f64>,
-    /// Its bootstrap interval over documents (95 %): lower and upper end.
-    pub interval: Option<[f64; 2]>,
-}
-
 /// NIL at the threshold of the validation split.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct NilResult {
@@ -85,13 +75,6 @@ pub struct NilResult {
     pub all_classes: Vec<Value>,
     /// Recall and precision, thinned.
     pub curve: Vec<(f64, f64)>,
-}
-
-impl Value {
-    fn new(at: &At) -> Self {
-        let ends = |interval: Interval| [interval.low, interval.high];
-        Self { k: at.k, value: at.recall, interval: at.interval.map(ends) }
-    }
 }
 
 impl RecallOf {

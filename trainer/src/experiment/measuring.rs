@@ -1,12 +1,18 @@
 //! Training and measuring the rows of a table, and what stands beside them without training.
 
-use super::measured::{Measured, SplitRecall};
 use super::{Bench, ExperimentArgs, Family, Row, domains, kept, settings};
-use crate::evaluate::{self, EvaluateArgs, NilOf, Retriever, Split, System, TrainingSplit};
-use crate::evaluate::{Within, has_split, short_forms};
-use crate::files::io_error;
-use crate::interrupt;
-use crate::split::HELD_OUT;
+use crate::data::derive::HELD_OUT;
+use crate::data::split::has_split;
+use crate::data::split::{NilOf, Split, TrainingSplit};
+use crate::evaluate;
+use crate::evaluate::EvaluateArgs;
+use crate::experiment::measured::{Measured, SplitRecall};
+use crate::io::files::io_error;
+use crate::io::interrupt;
+use crate::retrieve::Retriever;
+use crate::retrieve::domain_filter::Within;
+use crate::retrieve::lexical::System;
+use crate::retrieve::lexical::short_forms;
 use crate::train::config::Config;
 use crate::train::log::{last_norms, read, seconds};
 use crate::train::{METRICS, Snapshot, train};

@@ -21,7 +21,6 @@ mod other_kb;
 mod pel;
 mod pel_tables;
 mod pretrained;
-mod ranks;
 mod search;
 mod settings;
 mod stages;
@@ -30,10 +29,10 @@ mod t_tables;
 
 pub use args::{ExperimentArgs, Family, TableId};
 
-use crate::device::{DeviceArgs, OpenDevice, Work};
-use crate::files::{io_error, read_text, write_own};
-use crate::kb_file;
-use crate::outputs::{Inputs, Writes};
+use crate::data::concept_table;
+use crate::io::device::{DeviceArgs, OpenDevice, Work};
+use crate::io::files::{io_error, read_text, write_own};
+use crate::io::outputs::{Inputs, Writes};
 use crate::train::config::Config;
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::kb::KnowledgeBase;
@@ -65,7 +64,7 @@ pub fn run(args: &ExperimentArgs, device: &DeviceArgs, json: bool) -> Result<()>
     settings::check_folder(&args.out)?;
     let device = device.open(Work::Long)?;
     let data = settings::digest(args)?;
-    let kb = kb_file::read(&args.kb)?.kb;
+    let kb = concept_table::read(&args.kb)?.kb;
     if args.within_domain.is_some() && args.table.contains(&TableId::Blink7) {
         return Err(Error::input("--within-domain: blink-7 searches all vectors at once; ask for it without"));
     }

@@ -2,7 +2,7 @@
 
 use super::pel::{self, PelRow, Sampling};
 use super::{ExperimentArgs, Row, TableId};
-use crate::evaluate::System;
+use crate::retrieve::lexical::System;
 use pel_shared::error::{Error, Result};
 
 /// What finds candidates.

@@ -2,8 +2,8 @@
 //! by its identifier.
 
 use super::{ExperimentArgs, TableId};
-use crate::evaluate::Split;
-use crate::kb_file;
+use crate::data::concept_table;
+use crate::data::split::Split;
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::{ConceptId, KnowledgeBase};
 
@@ -14,7 +14,7 @@ use pel_shared::kb::{ConceptId, KnowledgeBase};
 pub fn read(args: &ExperimentArgs) -> Result<Option<KnowledgeBase>> {
     let searched = args.table.contains(&TableId::Blink4);
     let Some(path) = args.other_kb.as_deref().filter(|_| searched) else { return Ok(None) };
-    let (own, other) = (kb_file::read(&args.kb)?.kb, kb_file::read(path)?.kb);
+    let (own, other) = (concept_table::read(&args.kb)?.kb, concept_table::read(path)?.kb);
     if !own.iter().any(|(_, concept)| other.find(&concept.id).is_some()) {
         let (own, path) = (args.kb.display(), path.display());
         return Err(Error::input(format!(
@@ -43,9 +43,9 @@ pub fn place(split: &mut Split, own: &KnowledgeBase, other: &KnowledgeBase) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evaluate::{Gold, SplitCounts};
-    use crate::experiment::ranks::Ranks;
-    use crate::train::config::DomainOf;
+    use crate::data::domain::DomainOf;
+    use crate::data::split::{Gold, SplitCounts};
+    use crate::evaluate::ranks::Ranks;
     use pel_shared::kb::Concept;
     use pel_shared::text::Span;
     use std::collections::HashMap;

@@ -1,9 +1,9 @@
 //! PEL's tables in the paper's layout, as Markdown, and its figures 2 and 3.
 
 use super::cells::{Markdown, over_seeds, values};
-use super::measured::{Measured, NilResult};
 use super::pel::{PelRow, Sampling};
 use super::{Row, TableId};
+use crate::experiment::measured::{Measured, NilResult};
 use crate::plots::{Chart, Series, smoothed};
 use crate::train::METRICS;
 use crate::train::figures::nil_curve;
@@ -123,9 +123,10 @@ pub fn draw(table: TableId, out: &Path, rows: &Rows) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::measured::{RecallOf, Value};
     use super::super::pel;
     use super::*;
+    use crate::evaluate::ranks::Value;
+    use crate::experiment::measured::RecallOf;
 
     fn measured(name: &str, seed: Option<u64>, first: f64) -> Measured {
         let value = |k, value| Value {

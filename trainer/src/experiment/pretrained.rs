@@ -2,8 +2,8 @@
 //! with them.
 
 use super::Bench;
+use crate::io::models::{Settings, TOWERS};
 use crate::train::config::Config;
-use crate::train::model::{Settings, TOWERS};
 use pel_shared::error::{Context, Error, Result};
 use std::path::Path;
 

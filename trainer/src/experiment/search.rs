@@ -4,7 +4,7 @@ use super::cells::Markdown;
 use super::models::Encoder;
 use super::stages::Stages;
 use super::{Bench, TableId};
-use crate::interrupt;
+use crate::io::interrupt;
 use crate::train::HeldOut;
 use bytes::Bytes;
 use pel_shared::container::Check;

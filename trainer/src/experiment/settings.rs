@@ -1,11 +1,12 @@
 //! What the rows of a folder share: it is kept beside them, and a call with other settings is refused.
 
 use super::{Bench, ExperimentArgs, Family, Row, TableId, keep, kept, pretrained, stages};
-use crate::corpus;
-use crate::evaluate::OwnDomain;
-use crate::files::io_error;
-use crate::outputs::{entries, files_of};
-use crate::train::config::{Config, DomainOf};
+use crate::data::corpus;
+use crate::data::domain::DomainOf;
+use crate::data::domain::OwnDomain;
+use crate::io::files::io_error;
+use crate::io::outputs::{entries, files_of};
+use crate::train::config::Config;
 use crate::train::model::check_windows;
 use crate::train::{CHECKPOINTS, METRICS};
 use pel_shared::error::{Context, Error, Result};

@@ -8,11 +8,15 @@
 
 use super::measuring::by_cosine;
 use super::models::{Cross, Encoder, Finder};
-use super::ranks::Ranks;
 use super::{Bench, Family, Row, other_kb, pretrained};
-use crate::candidates::{Found, Lists, Teacher};
-use crate::evaluate::{self, Retriever, Split, TrainingSplit};
-use crate::kb_file;
+use crate::data::candidate_lists::Lists;
+use crate::data::concept_table;
+use crate::data::split::{Split, TrainingSplit};
+use crate::evaluate::ranks::Ranks;
+use crate::retrieve::Retriever;
+use crate::retrieve::candidates::Found;
+use crate::retrieve::lexical::lexical;
+use crate::retrieve::teacher::Teacher;
 use crate::train::config::{Config, Keep};
 use crate::train::{MODEL, Snapshot, train};
 use pel_shared::error::{Context, Error, Result};
@@ -39,7 +43,7 @@ impl<'a> Stages<'a> {
     /// # Errors
     /// If the concepts cannot be read.
     pub fn new(bench: &'a Bench<'a>, seed: u64) -> Result<Self> {
-        Ok(Self { bench, kb: kb_file::read(&bench.args.kb)?.kb, seed, variant: String::new() })
+        Ok(Self { bench, kb: concept_table::read(&bench.args.kb)?.kb, seed, variant: String::new() })
     }
 
     /// With cross-encoders of this name in files.
@@ -163,7 +167,7 @@ impl<'a> Stages<'a> {
             Finder::Lexical(system) => {
                 let training = TrainingSplit::read(&args.corpus, &config.data.split)?;
                 let abbreviations = config.view.abbreviations;
-                self.write(finder, split, &evaluate::lexical(system, &self.kb, Some(&training), abbreviations)?)?;
+                self.write(finder, split, &lexical(system, &self.kb, Some(&training), abbreviations)?)?;
             }
             Finder::Untrained => {
                 self.write(finder, split, &self.snapshot(&by_cosine(config), None)?)?;

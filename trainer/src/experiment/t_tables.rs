@@ -1,11 +1,11 @@
 //! T-Biencoder's tables in the paper's layout, as Markdown, and its figure 3.
 
 use super::cells::{Markdown, over_seeds, values};
-use super::measured::Measured;
 use super::t_biencoder::TRow;
 use super::{Row, TableId};
+use crate::data::derive::HELD_OUT;
+use crate::experiment::measured::Measured;
 use crate::plots::{Chart, Series};
-use crate::split::HELD_OUT;
 use crate::train::FIRST_PASS;
 use pel_shared::error::Result;
 use pel_shared::score::Scorer;
@@ -187,7 +187,8 @@ pub fn draw(table: TableId, out: &Path, rows: &Rows, test: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::measured::{RecallOf, SplitRecall, Value};
+    use crate::evaluate::ranks::Value;
+    use crate::experiment::measured::{RecallOf, SplitRecall};
     use crate::experiment::t_biencoder::rows;
 
     /// A row whose recall is one number on the validation split and another on the test split, with each seed.

@@ -1,12 +1,13 @@
 //! From a knowledge base and an encoder to a bundle.
 
 pub mod recall;
+pub mod source;
 mod vectors;
 
 pub use vectors::{CutTexts, Rows, rows};
 
-use crate::device::OpenDevice;
-use crate::work::WorkFolder;
+use crate::io::device::OpenDevice;
+use crate::io::resume::WorkFolder;
 use bytes::Bytes;
 use pel_shared::bundle::{EncoderInfo, FORMAT_VERSION, KbInfo, Manifest, Parts, names};
 use pel_shared::container::Check;

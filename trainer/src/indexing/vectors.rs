@@ -1,8 +1,8 @@
 //! From concepts to vectors: token sequences, batches by length, and work that goes on where an earlier run stopped.
 
-use crate::interrupt;
-use crate::progress::Progress;
-use crate::work::WorkFolder;
+use crate::io::interrupt;
+use crate::io::progress::Progress;
+use crate::io::resume::WorkFolder;
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::index::TokenCodes;
 use pel_shared::kb::{ConceptId, KnowledgeBase};

@@ -12,7 +12,7 @@ mod scene;
 mod svg;
 mod trace;
 
-use crate::files::{io_error, write_own};
+use crate::io::files::{io_error, write_own};
 use pel_shared::error::Result;
 use std::path::{Path, PathBuf};
 

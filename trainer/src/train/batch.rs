@@ -1,9 +1,9 @@
 //! Batches: which entities each mention of a micro-batch is compared with.
 
-use super::catalogue::{Catalogue, DomainId, SequenceId};
 use super::config::{Config, Domain, NegativeKind, Negatives};
 use super::examples::{Example, Pair};
 use super::random::{Purpose, stream};
+use crate::train::entity_inputs::{Catalogue, DomainId, SequenceId};
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::ConceptId;
 use pel_shared::tokens::Encoded;

@@ -11,11 +11,11 @@
 
 use super::Run;
 use super::checkpoint::{write, write_folder};
-use super::held_out::Validated;
 use super::log::Event;
-use crate::bundles;
-use crate::files::io_error;
-use crate::outputs::{entries, files_of};
+use crate::io::bundles;
+use crate::io::files::io_error;
+use crate::io::outputs::{entries, files_of};
+use crate::train::validation::Validated;
 use pel_shared::error::{Context, Error, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

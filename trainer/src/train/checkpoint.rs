@@ -14,16 +14,16 @@
 //! on with, and it is said that damage to them is not noticed.
 
 use super::batch::HardNegatives;
-use super::catalogue::SequenceId;
 use super::config::{Checkpoints as Options, Config};
 use super::model::Model;
 use super::optimiser::Optimiser;
-use super::scale::Scale;
 use super::step::Worst;
-use crate::bundles;
-use crate::files::io_error;
-use crate::outputs::{entries, files_of};
-use crate::tensors::{Dtype, NamedTensor, to_bytes};
+use crate::io::bundles;
+use crate::io::files::io_error;
+use crate::io::outputs::{entries, files_of};
+use crate::io::tensors::{Dtype, NamedTensor, to_bytes};
+use crate::train::entity_inputs::SequenceId;
+use crate::train::loss_scale::Scale;
 use burn::tensor::{Device, Tensor};
 use pel_shared::bundle::FileInfo;
 use pel_shared::digest;

@@ -1,10 +1,10 @@
 //! What a run learns from: annotated mentions, or pairs of names.
 
-use super::catalogue::{Catalogue, SequenceId};
 use super::config::{Config, Task};
 use super::random::{Purpose, stream};
-use crate::candidates::{List, Lists};
-use crate::corpus::Corpus;
+use crate::data::candidate_lists::{List, Lists};
+use crate::data::corpus::Corpus;
+use crate::train::entity_inputs::{Catalogue, SequenceId};
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::kb::ConceptId;
 use pel_shared::kb::import::report::Report;

@@ -1,8 +1,8 @@
 //! What a run says while it goes: a bar on a terminal (now and then a line elsewhere), and `metrics.jsonl`.
 
 use super::best::Kept;
-use super::held_out::Validated;
-use crate::files::{for_each_line, io_error, open_own, write_own};
+use crate::io::files::{for_each_line, io_error, open_own, write_own};
+use crate::train::validation::Validated;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use pel_shared::error::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -114,7 +114,7 @@ impl Log {
                 Event::Kept { .. } => false,
                 _ => event.step() <= step,
             });
-            crate::files::write_jsonl(path, kept)?;
+            crate::io::files::write_jsonl(path, kept)?;
         } else {
             write_own(path, |_| Ok(()))?;
         }

@@ -8,38 +8,41 @@
 //! A run's folder holds `config.toml`, `metrics.jsonl`, `checkpoints/` (with the best weights so far), and at the end `model/` and `plots/`.
 //! The same command goes on where it was stopped.
 
-mod advance;
 mod batch;
 mod best;
-mod catalogue;
 mod checkpoint;
 pub mod config;
+pub mod differentiable;
+pub mod encoded_kb;
+pub mod entity_inputs;
 mod examples;
 pub mod figures;
-mod held_out;
 pub mod log;
+pub mod loss_scale;
 pub mod model;
-mod numbers;
 pub(crate) mod optimiser;
 mod random;
-mod scale;
+pub mod run_lock;
 mod snapshot;
 mod step;
-mod survey;
 #[cfg(test)]
 mod tests;
+pub mod training_loop;
+pub mod validation;
 
+pub use crate::train::validation::{CANDIDATES, HeldOut, Validated};
 pub use best::Kept;
-pub use catalogue::domain_of;
 pub use checkpoint::{write as write_file, write_folder};
-pub use held_out::{CANDIDATES, HeldOut, Validated};
 pub use snapshot::Snapshot;
 
-use crate::device::OpenDevice;
+use crate::io::device::OpenDevice;
+pub use crate::train::encoded_kb::FIRST_PASS;
+use crate::train::encoded_kb::Survey;
+use crate::train::entity_inputs::Catalogue;
+use crate::train::loss_scale::Scale;
 use batch::{HardNegatives, few_negatives};
 use best::Bests;
 use burn::tensor::Device;
-use catalogue::Catalogue;
 use checkpoint::{Checkpoints, Resumed};
 use config::{Config, Keep, Task};
 use examples::{Example, Pair};
@@ -50,12 +53,9 @@ use pel_shared::error::Result;
 use pel_shared::kb::import::report::Report;
 use pel_shared::tokens::View;
 use random::Order;
-use scale::Scale;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use step::Worst;
-pub use survey::FIRST_PASS;
-use survey::Survey;
 
 /// The folder of the model in that of its run.
 pub const MODEL: &str = "model";
@@ -130,7 +130,7 @@ pub struct Trained {
 pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained> {
     config.check_place(&device.device)?;
     // A run that is stopped ends its step and writes a checkpoint.
-    let _held = crate::interrupt::hold();
+    let _held = crate::io::interrupt::hold();
     let _alone = config.keep(out)?;
     let device = device.device.clone().autodiff();
     let device = if config.model.gradient_checkpointing { device.gradient_checkpointing() } else { device };

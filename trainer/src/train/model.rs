@@ -4,124 +4,42 @@ use super::checkpoint::write;
 use super::config::{Config, Task};
 use super::random::{Purpose, stream};
 use super::step::Worst;
-use crate::bundles;
-use crate::tensors::{NamedTensor, to_bytes};
+use crate::io::bundles;
+use crate::io::models::{Files, Fixed, SETTINGS, Settings, TOWERS};
+use crate::io::tensors::{NamedTensor, to_bytes};
 use burn::tensor::Device;
-use bytes::Bytes;
 use pel_shared::bundle::names;
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::model::burn::biencoder::{BiEncoder, Tower};
 use pel_shared::model::config::BertConfig;
-use pel_shared::model::cross_encoder::{Ranker, longest_pair};
+use pel_shared::model::cross_encoder::longest_pair;
 use pel_shared::model::encode::Encoder;
 use pel_shared::model::layer::Precision;
 use pel_shared::model::tower::Reduction;
-use pel_shared::model::tower::{Side, TowerBytes};
+use pel_shared::model::tower::Side;
 use pel_shared::score::Scorer;
 use pel_shared::tokens::Tokens;
 use pel_shared::tokens::ViewOptions;
 use rand::Rng;
-use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// How a trained model wants to be used; beside its weights.
-pub const SETTINGS: &str = "pel.json";
-/// The folders of the two towers, where they are two.
-pub const TOWERS: [&str; 2] = ["mention", "entity"];
-
-/// What `pel.json` says.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Settings {
-    /// How mentions and concepts are written.
-    pub view: ViewOptions,
-    /// How vectors are reduced and compared.
-    pub reduction: Reduction,
-    /// Whether it is a cross-encoder, which scores pairs.
-    #[serde(default)]
-    pub ranker: bool,
-    /// What of two inputs is compared.
-    #[serde(default)]
-    pub scorer: Scorer,
-}
-
-impl Settings {
-    /// Checks that windows and shares are within their bounds.
-    fn check(&self) -> Result<()> {
-        self.view.check_lengths()?;
-        self.view.check_mix()?;
-        self.view.check_spelling(self.reduction.score)
+/// Gives an encoder the linear layer that scores pairs (BLINK, eq. 6), drawn by the seed with the deviation of BERT's layers,
+/// unless it has one.
+///
+/// # Errors
+/// If its configuration cannot be read.
+fn with_head(files: Files, seed: u64) -> Result<Files> {
+    if files.projection.is_some() {
+        return Ok(files);
     }
-
-    /// Reads `pel.json` in the folder of a model, or of its mention tower; nothing if the model was not trained by us.
-    ///
-    /// # Errors
-    /// If it is there and cannot be read.
-    pub fn of(folder: &Path) -> Result<Option<Self>> {
-        let places = [folder.join(SETTINGS), folder.join(TOWERS[0]).join(SETTINGS)];
-        let Some(path) = places.into_iter().find(|path| path.is_file()) else { return Ok(None) };
-        let named = || path.display().to_string();
-        let settings: Self =
-            serde_json::from_slice(&bundles::map(&path)?).map_err(|cause| Error::artifact(named()).caused_by(cause))?;
-        settings.check().context(named)?;
-        Ok(Some(settings))
-    }
-}
-
-/// What does not change in training.
-#[derive(Clone, Debug)]
-struct Fixed {
-    config: Bytes,
-    tokenizer: Bytes,
-}
-
-/// The files of one tower.
-#[derive(Clone, Debug)]
-struct Files {
-    fixed: Fixed,
-    weights: Bytes,
-    projection: Option<Bytes>,
-}
-
-impl Files {
-    fn read(folder: &Path) -> Result<Self> {
-        if !folder.is_dir() {
-            let folder = folder.display();
-            return Err(Error::input(format!(
-                "{folder}: expected a folder with config.json, model.safetensors and tokenizer.json"
-            )));
-        }
-        let map = |name: &str| bundles::map(&folder.join(name));
-        let projection = folder.join(names::PROJECTION);
-        Ok(Self {
-            fixed: Fixed { config: map(names::CONFIG)?, tokenizer: map(names::TOKENIZER)? },
-            weights: map(names::WEIGHTS)?,
-            projection: projection.exists().then(|| bundles::map(&projection)).transpose()?,
-        })
-    }
-
-    /// Gives an encoder the linear layer that scores pairs (BLINK, eq. 6), drawn by the seed with the deviation of BERT's layers,
-    /// unless it has one.
-    ///
-    /// # Errors
-    /// If its configuration cannot be read.
-    fn with_head(self, seed: u64) -> Result<Self> {
-        if self.projection.is_some() {
-            return Ok(self);
-        }
-        let hidden = BertConfig::from_bytes(&self.fixed.config)?.hidden_size;
-        // Uniform values up to d have the deviation d / √3.
-        let most = 0.02 * 3f32.sqrt();
-        let mut random = stream(seed, Purpose::Head, 0);
-        let weight: Vec<f32> = (0..hidden).map(|_| random.random_range(-most..most)).collect();
-        let tensors =
-            [NamedTensor::floats("weight", vec![1, hidden], &weight), NamedTensor::floats("bias", vec![1], &[0.0])];
-        Ok(Self { projection: Some(to_bytes(&tensors)?.into()), ..self })
-    }
-
-    fn tower(&self) -> TowerBytes<'_> {
-        TowerBytes { config: &self.fixed.config, weights: &self.weights, projection: self.projection.as_deref() }
-    }
+    let hidden = BertConfig::from_bytes(&files.fixed.config)?.hidden_size;
+    // Uniform values up to d have the deviation d / √3.
+    let most = 0.02 * 3f32.sqrt();
+    let mut random = stream(seed, Purpose::Head, 0);
+    let weight: Vec<f32> = (0..hidden).map(|_| random.random_range(-most..most)).collect();
+    let tensors =
+        [NamedTensor::floats("weight", vec![1, hidden], &weight), NamedTensor::floats("bias", vec![1], &[0.0])];
+    Ok(Files { projection: Some(to_bytes(&tensors)?.into()), ..files })
 }
 
 /// Two towers under training, or one that reads both sides.
@@ -172,7 +90,7 @@ impl Model {
     fn read(mention: &Path, entity: Option<&Path>, config: &Config, device: &Device) -> Result<Self> {
         let ranks = config.data.task == Task::Rank;
         let mention_files = Files::read(mention)?;
-        let mention_files = if ranks { mention_files.with_head(config.seed)? } else { mention_files };
+        let mention_files = if ranks { with_head(mention_files, config.seed)? } else { mention_files };
         let entity_files = entity.map(Files::read).transpose()?;
         let tokens = Tokens::from_bytes(&mention_files.fixed.tokenizer).context(|| mention.display().to_string())?;
         let tower = |files: &Files, folder: &Path| {
@@ -310,34 +228,4 @@ fn check_window(config: &Config, encoder: &[u8]) -> Result<()> {
         true => Err(Error::input(format!("the encoder reads at most {limit} tokens, a window has {longest}"))),
         false => Ok(()),
     }
-}
-
-/// Stands for the files of a model of one tower.
-///
-/// # Errors
-/// If one cannot be read.
-pub fn model_hash(folder: &Path) -> Result<blake3::Hash> {
-    let Files { fixed: Fixed { config, tokenizer }, weights, projection } = Files::read(folder)?;
-    let settings = folder.join(SETTINGS);
-    let settings = settings.is_file().then(|| bundles::map(&settings)).transpose()?;
-    let mut hash = blake3::Hasher::new();
-    for part in [Some(config), Some(tokenizer), Some(weights), projection, settings] {
-        let part = part.unwrap_or_default();
-        hash.update(&(part.len() as u64).to_le_bytes()).update(&part);
-    }
-    Ok(hash.finalize())
-}
-
-/// Opens the folder of a ranker that `pel train --stage rank` wrote.
-///
-/// # Errors
-/// If a file is missing or does not fit, or it is no ranker.
-pub fn open_ranker(folder: &Path, device: &Device) -> Result<Ranker> {
-    let named = || folder.display().to_string();
-    let settings = Settings::of(folder)?.filter(|settings| settings.ranker);
-    let Some(Settings { view, reduction, .. }) = settings else {
-        return Err(Error::input(format!("{}: expected the model of `pel train --stage rank`", named())));
-    };
-    let files = Files::read(folder)?;
-    Ranker::new(files.tower(), &files.fixed.tokenizer, view, reduction, device).context(named)
 }

@@ -3,9 +3,9 @@
 //! On the processor the moments are plain vectors and a step changes values where they lie; on a GPU they are tensors.
 
 use super::config::{Optimiser as Options, Schedule};
-use super::numbers::{Numbers, differentiable, floats};
-use super::scale::Scale;
-use crate::tensors::{NamedTensor, to_bytes};
+use crate::io::tensors::{NamedTensor, to_bytes};
+use crate::train::differentiable::{Numbers, differentiable, floats};
+use crate::train::loss_scale::Scale;
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::tensor::{Device, Gradients, Tensor, TensorData};
 use bytes::Bytes;

@@ -1,13 +1,15 @@
 //! A model between training and its bundle, as a system under measurement.
 
-use super::catalogue::Catalogue;
 use super::config::{Config, Task};
 use super::examples;
-use super::held_out::HeldOut;
 use super::model::Model;
-use super::survey::{FIRST_PASS, Survey};
-use crate::device::OpenDevice;
-use crate::evaluate::{Compared, Query, Retriever, short_forms};
+use crate::data::split::Query;
+use crate::io::device::OpenDevice;
+use crate::retrieve::lexical::short_forms;
+use crate::retrieve::{Compared, Retriever};
+use crate::train::encoded_kb::{FIRST_PASS, Survey};
+use crate::train::entity_inputs::Catalogue;
+use crate::train::validation::HeldOut;
 use pel_shared::error::{Error, Result};
 use pel_shared::index::Index;
 use pel_shared::kb::{ConceptId, KnowledgeBase};

@@ -2,6 +2,9 @@
 
 use super::super::*;
 use super::{args, fixed, measure};
+use crate::retrieve::Dense;
+use crate::retrieve::lexical::lexical;
+use crate::retrieve::lexical::short_forms;
 use std::fs;
 
 /// Short forms that their text defines; the training split knows the long forms, the test split uses the short ones.
@@ -48,7 +51,7 @@ fn the_training_split_is_read_as_the_mentions_are() {
     let [mention] = &split.mentions[..] else { panic!("one mention") };
     assert_eq!((mention.surface(true), mention.surface(false)), ("bad hayfever", "BH"));
     // In the test split BH is another kind of hayfever, which training does not know; as it stands it is what training knew.
-    let kb = kb_file::read(&folder.path().join("kb.jsonl")).expect("read").kb;
+    let kb = crate::data::concept_table::read(&folder.path().join("kb.jsonl")).expect("read").kb;
     let test = Split::read(folder.path(), "test", 1, &kb, None).expect("read");
     let candidates = |written_out: bool| -> Vec<Vec<u32>> {
         let majority = lexical(System::Majority, &kb, Some(&split), written_out).expect("built");

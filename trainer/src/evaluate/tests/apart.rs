@@ -1,6 +1,12 @@
 //! Figures told apart: kinds of NIL, domains, thresholds.
 
 use super::*;
+use crate::data::split::NilOf;
+use crate::data::split::Query;
+use crate::retrieve::Dense;
+use crate::retrieve::Retriever;
+use crate::retrieve::search;
+use pel_shared::lexical::Ranked;
 
 #[test]
 fn held_out_and_natural_nil_are_told_apart() {
@@ -67,9 +73,9 @@ fn recall_is_told_apart_by_domain_and_averaged_over_them() {
 #[test]
 fn a_threshold_is_chosen_by_f1_or_by_the_precision_of_links() {
     let folder = corpus(&[]);
-    let kb = kb_file::read(&folder.path().join("kb.jsonl")).expect("read").kb;
+    let kb = crate::data::concept_table::read(&folder.path().join("kb.jsonl")).expect("read").kb;
     let split = Split::read(folder.path(), "test", 1, &kb, None).expect("read");
-    let exact = systems::lexical(System::Exact, &kb, None, true).expect("built");
+    let exact = crate::retrieve::lexical::lexical(System::Exact, &kb, None, true).expect("built");
     let choose = |split: &Split, nil, rule| {
         Calibration::choose(&search(&exact, split, 64, "searching").expect("found"), folder.path(), split, nil, rule)
     };

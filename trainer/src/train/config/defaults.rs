@@ -1,6 +1,7 @@
 //! The defaults: those of PEL's table 6 where it has the option.
 
 use super::*;
+use crate::data::domain::DomainOf;
 use pel_shared::losses::objectives::Proxy;
 use pel_shared::losses::transformation::Norm;
 use pel_shared::tokens::View;

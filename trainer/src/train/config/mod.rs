@@ -4,13 +4,13 @@ mod check;
 mod counts;
 mod defaults;
 mod effect;
-mod keep;
 mod methods;
 mod read;
 
 pub use effect::idle;
 pub use methods::{Distillation, Fgsm, Transformation};
 
+use crate::data::domain::DomainOf;
 use clap::ValueEnum;
 use pel_shared::losses::objectives::MultiSimilarity;
 use pel_shared::model::layer::Precision;
@@ -80,17 +80,6 @@ pub struct Data {
     pub domains: DomainOf,
     /// Learn only from mentions whose concept is of one of these domains; of all if there is none.
     pub only_domains: Vec<String>,
-}
-
-/// What the domain of a concept is (T-Biencoder, section 3.4): ZESHEL's worlds are sources.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub enum DomainOf {
-    /// The first of its sources.
-    #[default]
-    Source,
-    /// The first of its semantic types.
-    Type,
 }
 
 /// What a run learns.

@@ -1,7 +1,7 @@
 //! Reading a configuration: a file over the defaults, flags over the file; a key that is not known is an error.
 
 use super::Config;
-use crate::files::read_text;
+use crate::io::files::read_text;
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::score::Score;
 use std::path::Path;

@@ -1,16 +1,16 @@
 //! The loss of a micro-batch, and its gradients.
 
 mod link;
+pub mod perturbation;
 mod rank;
-mod worst;
 
-pub use worst::Worst;
+pub use crate::train::step::perturbation::Worst;
 
 use super::batch::{AlignBatch, Pairing, tokens_of};
-use super::catalogue::Catalogue;
 use super::config::{Config, LossKind};
 use super::model::Model;
 use super::random::{Purpose, stream};
+use crate::train::entity_inputs::Catalogue;
 use burn::tensor::{Device, Gradients, Int, Tensor, TensorData};
 use pel_shared::error::{Error, Result};
 use pel_shared::losses::fgsm::Towards;

@@ -2,15 +2,16 @@
 
 use super::super::METRICS;
 use super::super::batch::{HardNegatives, LinkBatch, Pairing, few_negatives, link_batch, rank_batch};
-use super::super::catalogue::SequenceId;
 use super::super::checkpoint::Checkpoints;
-use super::super::config::{Config, Domain, DomainOf, NegativeKind};
+use super::super::config::{Config, Domain, NegativeKind};
 use super::super::examples::Example;
 use super::super::log::{Event, read};
-use super::super::survey::Survey;
 use super::methods::{lists, ranking};
 use super::steps::Start;
 use super::{run, world};
+use crate::data::domain::DomainOf;
+use crate::train::encoded_kb::Survey;
+use crate::train::entity_inputs::SequenceId;
 use pel_shared::kb::ConceptId;
 use pel_shared::tokens::View;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! Checkpoints that were damaged, and those of earlier versions: what is gone on with, and what is refused.
 
 use super::{outcome, run, world};
-use crate::tensors::{Dtype, NamedTensor, to_bytes};
+use crate::io::tensors::{Dtype, NamedTensor, to_bytes};
 use std::path::{Path, PathBuf};
 
 /// A run that has ended, and the folder of its last checkpoint.

@@ -1,17 +1,17 @@
 //! That options of a run reach what it learns: dropout, weight decay, teachers, alignment.
 
 use super::super::batch::{align_batch, link_batch};
-use super::super::catalogue::Catalogue;
 use super::super::config::{Config, Domain, NegativeKind, Task};
 use super::super::examples;
 use super::super::optimiser::{Optimiser, learning_rate};
 use super::super::random::{Purpose, stream};
 use super::super::step::Step;
-use super::super::survey::Survey;
 use super::methods::lists;
 use super::steps::Start;
 use super::{cpu, run, tiny, world};
 use crate::train::batch::HardNegatives;
+use crate::train::encoded_kb::Survey;
+use crate::train::entity_inputs::Catalogue;
 use burn::tensor::Device;
 use pel_shared::kb::ConceptId;
 use pel_shared::model::tower::Side;
@@ -129,7 +129,7 @@ fn apart(config: &Config, model: &std::path::Path) -> f32 {
         ..config.clone()
     };
     let model = super::super::model::Model::begin(&config, &device).expect("whole");
-    let kb = crate::kb_file::read(&config.data.kb).expect("whole").kb;
+    let kb = crate::data::concept_table::read(&config.data.kb).expect("whole").kb;
     let catalogue =
         Catalogue::new(kb, &model.tokens, &config.view_options(), config.data.domains).expect("names are left");
     let survey = Survey::new(&model, &catalogue, &device).expect("encoded");

@@ -2,13 +2,16 @@
 
 use super::super::config::{Config, Domain, LossKind, Schedule, Task};
 use super::super::log;
-use super::super::model::open_ranker;
 use super::refused::refused;
 use super::{cpu, ended_and_resumed, run, world};
-use crate::candidates::{Found, Teacher};
-use crate::evaluate::{Query, Retriever, Split};
-use crate::interrupt;
-use crate::rerank::Reranker;
+use crate::data::split::Query;
+use crate::data::split::Split;
+use crate::io::interrupt;
+use crate::io::models::open_ranker;
+use crate::retrieve::Retriever;
+use crate::retrieve::candidates::Found;
+use crate::retrieve::rerank::Reranker;
+use crate::retrieve::teacher::Teacher;
 use crate::train::Snapshot;
 use burn::tensor::Device;
 use pel_shared::kb::{ConceptId, KnowledgeBase};
@@ -63,7 +66,7 @@ fn a_ranker_learns_to_put_the_right_concept_first() {
 
     // The model that was written ranks the same way.
     let ranker = open_ranker(&trained.model, &Device::flex()).expect("whole");
-    let kb = crate::kb_file::read(&config.data.kb).expect("whole").kb;
+    let kb = crate::data::concept_table::read(&config.data.kb).expect("whole").kb;
     let mut split = Split::read(root.path(), "train", 1, &kb, None).expect("whole");
     split.mentions.truncate(6);
     let queries: Vec<Query<'_>> = split.queries().collect();

@@ -1,15 +1,16 @@
 //! Single steps of BLINK's and T-Biencoder's methods: by PyTorch, and by what the papers say of them.
 
 use super::super::batch::{HardNegatives, LinkBatch, link_batch, rank_batch};
-use super::super::catalogue::Catalogue;
-use super::super::config::{Config, DomainOf, LossKind, NegativeKind, Task};
+use super::super::config::{Config, LossKind, NegativeKind, Task};
 use super::super::examples::{self, Example};
 use super::super::model::Model;
 use super::super::optimiser::Optimiser;
 use super::super::step::{Step, Worst};
 use super::methods::lists;
 use super::world;
-use crate::tensors::{NamedTensor, to_bytes};
+use crate::data::domain::DomainOf;
+use crate::io::tensors::{NamedTensor, to_bytes};
+use crate::train::entity_inputs::Catalogue;
 use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{DType, Device, Distribution, Gradients, Tensor};
 use pel_shared::error::Kind;
@@ -35,7 +36,7 @@ impl Start {
         let device = Device::flex().autodiff();
         let model = Model::begin(&config, &device).expect("whole");
         let view = config.view_options();
-        let kb = crate::kb_file::read(&config.data.kb).expect("whole").kb;
+        let kb = crate::data::concept_table::read(&config.data.kb).expect("whole").kb;
         let catalogue = Catalogue::new(kb, &model.tokens, &view, config.data.domains).expect("names are left");
         let (examples, _) = examples::mentions(&config, &catalogue, &model.tokens, &view).expect("there are some");
         Self { config, catalogue, model, examples, device }

@@ -1,0 +1,59 @@
+//! Encoding: batches of several sizes.
+
+use crate::bench::{BenchArgs, Random, timed};
+use crate::io::bundles;
+use crate::io::device::OpenDevice;
+use pel_shared::bundle::Bundle;
+use pel_shared::error::{Context, Result};
+use pel_shared::model::tower::Side;
+use pel_shared::tokens::{Cut, Encoded};
+use serde::Serialize;
+use std::path::Path;
+
+/// Batch and tokens of a row.
+const SHAPES: [(usize, usize); 4] = [(1, 32), (1, 128), (16, 64), (32, 128)];
+
+/// The time of one batch.
+#[derive(Serialize)]
+pub(crate) struct EncodeRow {
+    /// How the weights are kept.
+    pub precision: String,
+    pub batch: usize,
+    pub seq: usize,
+    pub median_ms: f64,
+    pub runs: usize,
+}
+
+impl EncodeRow {
+    pub fn tokens_per_s(&self) -> f64 {
+        1000.0 * (self.batch * self.seq) as f64 / self.median_ms
+    }
+}
+
+/// The bundle's encoder, and that of a second bundle if one is given.
+pub(crate) fn encode(args: &BenchArgs, bundle: &Bundle, device: &OpenDevice) -> Result<Vec<EncodeRow>> {
+    let mut rows = one(args, &args.bundle, bundle, device)?;
+    if let Some(path) = &args.int8_bundle {
+        rows.extend(one(args, path, &bundles::open(path)?, device)?);
+    }
+    Ok(rows)
+}
+
+fn one(args: &BenchArgs, path: &Path, bundle: &Bundle, device: &OpenDevice) -> Result<Vec<EncodeRow>> {
+    let encoder = bundle.encoder(&device.device).context(|| path.display().to_string())?;
+    let precision = format!("{:?}", bundle.manifest.encoder.precision).to_lowercase();
+    let mut rows = Vec::new();
+    for (batch, seq) in SHAPES {
+        if seq > encoder.max_positions() {
+            continue;
+        }
+        let mut random = Random(0);
+        let mut id = || (random.next() % bundle.tokens.size() as u64) as u32;
+        let sequence = |_| Encoded::whole((0..seq).map(|_| id()).collect(), Cut::default());
+        let sequences: Vec<Encoded> = (0..batch).map(sequence).collect();
+        let sequences: Vec<&Encoded> = sequences.iter().collect();
+        let (median_ms, runs) = timed(args.seconds, || encoder.encode(Side::Mention, &sequences).map(drop))?;
+        rows.push(EncodeRow { precision: precision.clone(), batch, seq, median_ms, runs });
+    }
+    Ok(rows)
+}

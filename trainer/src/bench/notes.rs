@@ -1,0 +1,117 @@
+//! A folder of notes: the time of `pel link` beside the time that the encoder's figures promise for its mentions.
+
+use super::encode::EncodeRow;
+use super::start;
+use crate::bench::BenchArgs;
+use crate::io::files::{read_text, walk_error};
+use crate::io::interrupt;
+use pel_shared::bundle::Bundle;
+use pel_shared::error::{Error, Result};
+use pel_shared::text::detect::DetectOptions;
+use serde::Serialize;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+/// What a folder of notes cost.
+#[derive(Serialize)]
+pub(crate) struct NotesRow {
+    #[serde(flatten)]
+    pub counts: Counts,
+    /// `pel link` over the folder, from start to exit, once.
+    pub link_ms: f64,
+    /// The most memory that it held.
+    pub link_peak_bytes: Option<u64>,
+    /// The tokens at the best throughput of the encoding rows.
+    pub promised_ms: f64,
+    /// `link_ms / promised_ms - 1`
+    pub overhead: f64,
+}
+
+/// What stands in a folder of notes.
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Counts {
+    pub notes: usize,
+    pub bytes: usize,
+    pub mentions: usize,
+    /// Different token sequences of each note's mentions, summed over the notes: what is encoded.
+    pub sequences: usize,
+    /// Tokens of these, special ones included, without padding.
+    pub tokens: usize,
+}
+
+impl Counts {
+    /// Adds a note, as `pel link` without options reads it.
+    fn add(&mut self, text: &str, bundle: &Bundle) -> Result<()> {
+        let mut sequences = HashSet::new();
+        let detected = bundle.detect(text, &DetectOptions::default());
+        self.notes += 1;
+        self.bytes += text.len();
+        self.mentions += detected.len();
+        let mut reader = bundle.manifest.view.reader();
+        for mention in detected {
+            let mention = reader.mention_in(text, mention.pieces())?;
+            sequences.extend(bundle.manifest.view.mention(&bundle.tokens, &mention)?);
+        }
+        self.sequences += sequences.len();
+        self.tokens += sequences.iter().map(|encoded| encoded.ids.len()).sum::<usize>();
+        Ok(())
+    }
+}
+
+/// Links the folder once.
+///
+/// # Errors
+/// If it has no notes, one cannot be read, or `pel link` fails.
+pub(crate) fn notes(args: &BenchArgs, folder: &Path, bundle: &Bundle, encode: &[EncodeRow]) -> Result<NotesRow> {
+    let mut counts = Counts::default();
+    for path in texts(folder)? {
+        interrupt::check()?;
+        counts.add(&read_text(&path)?, bundle)?;
+    }
+    let out = tempfile::tempdir().map_err(|cause| Error::io("making a folder for linked notes").caused_by(cause))?;
+    let arguments =
+        [folder.as_os_str(), "--format".as_ref(), "jsonl".as_ref(), "--out".as_ref(), out.path().as_os_str()];
+    let (link_ms, link_peak_bytes) = start::link(&args.bundle, &arguments)?;
+    // The rows of a second bundle come after those of this one, in another precision.
+    let own = encode.iter().take_while(|row| row.precision == encode[0].precision);
+    let best = own.map(EncodeRow::tokens_per_s).fold(f64::NAN, f64::max);
+    let promised_ms = 1000.0 * counts.tokens as f64 / best;
+    Ok(NotesRow { counts, link_ms, link_peak_bytes, promised_ms, overhead: link_ms / promised_ms - 1.0 })
+}
+
+/// The .txt files of a folder and the folders in it.
+fn texts(folder: &Path) -> Result<Vec<PathBuf>> {
+    if !folder.is_dir() {
+        return Err(Error::input(format!("{}: expected a folder of notes", folder.display())));
+    }
+    let mut found = Vec::new();
+    for entry in walkdir::WalkDir::new(folder).sort_by_file_name() {
+        let entry = entry.map_err(|cause| walk_error(folder, cause))?;
+        if entry.file_type().is_file() && entry.path().extension().is_some_and(|extension| extension == "txt") {
+            found.push(entry.into_path());
+        }
+    }
+    match found.is_empty() {
+        true => Err(Error::input(format!("{}: expected .txt files, found none", folder.display()))),
+        false => Ok(found),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_are_found_in_folders_too() {
+        let folder = tempfile::tempdir().expect("a folder");
+        assert!(texts(folder.path()).is_err());
+        std::fs::create_dir(folder.path().join("b")).expect("a folder within");
+        for name in ["c.txt", "b/a.txt", "b/a.ann"] {
+            std::fs::write(folder.path().join(name), "text").expect("written");
+        }
+        let found = texts(folder.path()).expect("found");
+        let names: Vec<_> = found.iter().filter_map(|path| path.strip_prefix(folder.path()).ok()).collect();
+        assert_eq!(names, [Path::new("b/a.txt"), Path::new("c.txt")]);
+        assert!(texts(&folder.path().join("c.txt")).is_err());
+    }
+}

@@ -1,0 +1,194 @@
+//! Training on the processor or a GPU: a pass forward and backward alone, and whole steps of pairs, optimiser included.
+
+use crate::bench::{BenchArgs, Random, timed};
+use crate::io::device::OpenDevice;
+use crate::io::memory;
+use crate::train::config;
+use crate::train::optimiser::Optimiser;
+use burn::tensor::{Device, Tensor, TensorData};
+use pel_shared::bundle::{Bundle, names};
+use pel_shared::error::{Context, Error, Result};
+use pel_shared::kernels::{self, Isa, multiply_add};
+use pel_shared::losses::objectives::{Targets, cross_entropy};
+use pel_shared::model::burn::bert::{BertInput, Pass, multiplies_in};
+use pel_shared::model::burn::biencoder::{BiEncoder, Tower, pool};
+use pel_shared::model::config::BertConfig;
+use pel_shared::model::cpu::train::allocated;
+use pel_shared::model::layer::Precision;
+use pel_shared::model::tower::{Pooling, Reduction, Side, TowerBytes};
+use pel_shared::score::Score;
+use pel_shared::tokens::TokenBatch;
+use serde::Serialize;
+
+/// Rows and tokens of the batch.
+const SHAPE: (usize, usize) = (16, 64);
+/// The factor on cosines in the steps.
+const SCALE: f64 = 20.0;
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum TrainKind {
+    /// Forward and backward of one batch through the mention tower, without the optimiser's part.
+    Backward,
+    /// A step: mentions and as many entities, in-batch cross-entropy, gradients, clipping, AdamW.
+    Step,
+}
+
+/// The time and memory of one step.
+#[derive(Serialize)]
+pub(crate) struct TrainRow {
+    pub kind: TrainKind,
+    pub precision: Precision,
+    pub batch: usize,
+    pub seq: usize,
+    pub median_ms: f64,
+    pub runs: usize,
+    /// Mentions with their entities a second; none without the optimiser.
+    pub pairs_per_s: Option<f64>,
+    /// Operations of the products of all passes.
+    pub operations: f64,
+    /// Their share of what the processor does from registers alone, in floats, on all threads; unknown on a GPU.
+    pub peak_share: Option<f64>,
+    /// Buffers of the layers that a step had to allocate after the first ones; the others were used again.
+    pub allocations: f64,
+    /// Most memory of this process so far.
+    pub peak_bytes: Option<u64>,
+}
+
+/// All rows, in floats, and in bfloat16 where the device multiplies in it.
+pub(crate) fn train(args: &BenchArgs, bundle: &Bundle, device: &OpenDevice) -> Result<Vec<TrainRow>> {
+    let config = BertConfig::from_bytes(bundle.parts().get(names::CONFIG)?)?;
+    if SHAPE.1 > config.max_position_embeddings {
+        return Ok(Vec::new());
+    }
+    let peak = if device.device == Device::flex() { Some(peak(args.seconds)?) } else { None };
+    let mut bench = TrainBench { args, bundle, device: &device.device, config, peak, rows: Vec::new() };
+    for precision in [Precision::F32, Precision::Bf16] {
+        if multiplies_in(precision, &device.device) {
+            bench.backward(precision)?;
+            bench.step(precision)?;
+        }
+    }
+    Ok(bench.rows)
+}
+
+/// Operations a second on all threads, from registers alone.
+fn peak(seconds: f64) -> Result<f64> {
+    let rounds = 1 << 20;
+    let threads = vec![(); kernels::threads()];
+    let (median_ms, _) = timed(seconds, || {
+        std::hint::black_box(kernels::for_each_chunk(&threads, 1, |_, _| multiply_add(Isa::best(), rounds)));
+        Ok(())
+    })?;
+    Ok(multiply_add(Isa::best(), 1).0 * rounds as f64 * threads.len() as f64 / (median_ms / 1000.0))
+}
+
+struct TrainBench<'a> {
+    args: &'a BenchArgs,
+    bundle: &'a Bundle,
+    device: &'a Device,
+    config: BertConfig,
+    peak: Option<f64>,
+    rows: Vec<TrainRow>,
+}
+
+impl TrainBench<'_> {
+    fn tower(&self, device: &Device) -> Result<Tower> {
+        let parts = self.bundle.parts();
+        let bytes = TowerBytes {
+            config: parts.get(names::CONFIG)?,
+            weights: parts.get(names::WEIGHTS)?,
+            projection: parts.0.get(names::PROJECTION).map(|bytes| &bytes[..]),
+        };
+        Tower::from_bytes(bytes, &self.bundle.tokens, device).context(|| self.args.bundle.display().to_string())
+    }
+
+    fn tokens(&self, seed: u64) -> TokenBatch {
+        let (batch, seq) = SHAPE;
+        let mut random = Random(seed);
+        let ids = (0..batch * seq).map(|_| (random.next() % self.config.vocab_size as u64) as i32);
+        TokenBatch::full(seq, ids.collect())
+    }
+
+    /// Loss: the sum of squares of the mean-pooled vectors, no dropout, gradients of every weight.
+    fn backward(&mut self, precision: Precision) -> Result<()> {
+        let device = self.device.clone().autodiff();
+        let (tower, tokens) = (self.tower(&device)?, self.tokens(2));
+        let pass = Pass { precision, ..Pass::default() };
+        self.measure(TrainKind::Backward, precision, || {
+            let input = BertInput::new(&tokens, &device);
+            let pooled = pool(tower.bert().forward(&input, &pass), &input, Pooling::Mean);
+            drop(pooled.powi_scalar(2).sum().backward());
+            Ok(())
+        })
+    }
+
+    /// Loss: cross-entropy of the scaled cosines of each mention with all entities of the batch, no dropout.
+    fn step(&mut self, precision: Precision) -> Result<()> {
+        let device = self.device.clone().autodiff();
+        let mut towers = BiEncoder::new(self.tower(&device)?, None)?;
+        let (mentions, entities) = (self.tokens(2), self.tokens(3));
+        let (batch, _) = SHAPE;
+        let one = |wanted: bool| {
+            let places = (0..batch * batch).map(|at| f32::from(u8::from((at / batch == at % batch) == wanted)));
+            Tensor::<2>::from_data(TensorData::new(places.collect::<Vec<_>>(), [batch, batch]), &device)
+        };
+        let targets = Targets { positive: one(true), negative: one(false) };
+        let options = config::Optimiser { schedule: config::Schedule::Constant, warmup: 0.0, ..Default::default() };
+        let mut optimiser = Optimiser::new(&options, &towers, &device);
+        let pass = Pass { precision, ..Pass::default() };
+        let reduction = Reduction { pooling: Pooling::Mean, score: Score::Cosine };
+        let mut steps = 0;
+        self.measure(TrainKind::Step, precision, || {
+            let encode = |side: Side, tokens: &TokenBatch| {
+                towers.tower(side).forward_pass(&BertInput::new(tokens, &device), reduction, &pass)
+            };
+            let scores = encode(Side::Mention, &mentions).matmul(encode(Side::Entity, &entities).transpose());
+            let mut gradients = cross_entropy(scores * SCALE, &targets).sum().backward();
+            optimiser.add(&towers, &mut gradients)?;
+            drop(gradients);
+            let stepped = optimiser.step(&mut towers, steps, usize::MAX, batch)?;
+            steps += 1;
+            if stepped.gradient_norm.is_finite() {
+                Ok(())
+            } else {
+                Err(Error::device("the gradients of a training step are no numbers"))
+            }
+        })
+    }
+
+    fn measure(&mut self, kind: TrainKind, precision: Precision, mut run: impl FnMut() -> Result<()>) -> Result<()> {
+        run()?;
+        run()?;
+        let before = allocated();
+        let (median_ms, runs) = timed(self.args.seconds, run)?;
+        let allocations = (allocated() - before) as f64 / (runs + 1) as f64;
+        let (batch, seq) = SHAPE;
+        let sequences = if kind == TrainKind::Step { 2 * batch } else { batch };
+        let operations = self.operations(sequences, seq);
+        let seconds = median_ms / 1000.0;
+        self.rows.push(TrainRow {
+            kind,
+            precision,
+            batch,
+            seq,
+            median_ms,
+            runs,
+            pairs_per_s: (kind == TrainKind::Step).then_some(batch as f64 / seconds),
+            operations,
+            peak_share: self.peak.map(|peak| operations / seconds / peak),
+            allocations,
+            peak_bytes: memory::peak(),
+        });
+        Ok(())
+    }
+
+    /// Two for a product and its sum: the linear layers and attention, forward, and twice as many backward.
+    fn operations(&self, sequences: usize, seq: usize) -> f64 {
+        let BertConfig { hidden_size, intermediate_size, num_hidden_layers, .. } = self.config;
+        let linear = 4 * hidden_size * hidden_size + 2 * hidden_size * intermediate_size;
+        let attention = 2 * seq * hidden_size;
+        6.0 * (sequences * seq * num_hidden_layers * (linear + attention)) as f64
+    }
+}

@@ -1,0 +1,322 @@
+//! `pel calibrate`: the threshold of NIL, chosen on annotated mentions and put into a bundle.
+
+use crate::cli::score_weights::{MIXES, SPELLINGS, best_mix, tried, widest_spelling};
+use crate::data::split::{NilOf, Split};
+use crate::evaluate::{Calibration, Rule, Settings, TOP, Trial, put};
+use crate::io::bundles;
+use crate::io::device::DeviceArgs;
+use crate::io::files::{io_error, write_whole};
+use crate::io::outputs::{Inputs, Writes};
+use clap::{Args, ValueEnum};
+use pel_shared::bundle::Manifest;
+use pel_shared::error::{Context, Error, Result};
+use pel_shared::lexical::Ranked;
+use pel_shared::metrics::{CurvePoint, Interval};
+use pel_shared::nil::{Lift, Signs};
+use pel_shared::tokens::ViewOptions;
+use std::path::{Path, PathBuf};
+
+/// Choose the score below which a mention is NIL, on annotated mentions, and put it into a bundle
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    pel calibrate bundle --corpus corpus\n  \
+    pel calibrate bundle --corpus corpus --precision 0.9 --dry-run\n  \
+    pel calibrate bundle --corpus corpus --curve nil.csv --out nil.json\n  \
+    pel calibrate local.pel --from bundle\n\n\
+    Choose on another split than the one that results are reported for. Mentions are linked as `pel link` links spans that \
+    it is given.")]
+pub struct CalibrateArgs {
+    /// The bundle
+    bundle: PathBuf,
+    /// The folder of the corpus: documents.jsonl and one mentions.SPLIT.jsonl for each split
+    #[arg(long, value_name = "DIR", required_unless_present = "from")]
+    corpus: Option<PathBuf>,
+    /// Take threshold, curve and the shares of templates and spelling over from another bundle, of the same views and scores, and
+    /// choose nothing
+    #[arg(long, value_name = "BUNDLE",
+        conflicts_with_all = ["corpus", "split", "nil", "every", "precision", "curve", "out", "by", "mix", "spelling", "dry_run"])]
+    from: Option<PathBuf>,
+    /// The split to choose on
+    #[arg(long, default_value = "dev")]
+    split: String,
+    /// Take the threshold with the most links of which at least this share is right, instead of the best F1 of NIL; it has to
+    /// link one in twenty of the mentions that can be linked
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    precision: Option<f64>,
+    /// The NIL mentions to look at, beside those that can be linked
+    #[arg(long, value_enum, default_value = "all")]
+    nil: NilOf,
+    /// Write the precision-recall curve of NIL into this file, as CSV if its name ends in .csv, else as JSON
+    #[arg(long, value_name = "FILE")]
+    curve: Option<PathBuf>,
+    /// Write what was chosen and its figures into this file, as JSON
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// What is compared with the threshold [default: lifted-score if the split has 1,000 mentions of either kind, else score]
+    #[arg(long, value_enum)]
+    by: Option<By>,
+    /// Choose first which share of a concept's score is its template's, by recall@1; for bundles with both views
+    #[arg(long)]
+    mix: bool,
+    /// Choose before the threshold which share of a score is the spelling that the mention has in common with the concept's names: the
+    /// largest that costs at most half a point of recall@1. It helps with concepts that training has not seen, of which a
+    /// calibration split has few; for bundles whose scores are cosines
+    #[arg(long)]
+    spelling: bool,
+    /// Look at every N-th mention only; a text then has fewer mentions that can help each other to candidates
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    every: u32,
+    /// Leave the bundle as it is
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// What is compared with the threshold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum By {
+    /// The best score alone, as in the papers
+    Score,
+    /// The best score and what other signs add to it, weighed on the split: how far it is before the second, whether the mention is
+    /// shorter than five characters, how much of its spelling the best concept's names share, whether it is one of them; and with
+    /// twenty mentions of either kind for each value of a vector, the mention's vector
+    LiftedScore,
+}
+
+/// Fewer mentions of a kind say too little about signs.
+const FEW: usize = 1_000;
+
+fn share(text: &str) -> std::result::Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(share) if share > 0.0 && share <= 1.0 => Ok(share),
+        _ => Err(format!("expected a share above 0 and at most 1, found {text:?}")),
+    }
+}
+
+/// Runs `pel calibrate`.
+///
+/// # Errors
+/// If the bundle or the corpus cannot be read, the split has no NIL mention, no threshold has the precision, or something
+/// cannot be written.
+pub fn run(args: &CalibrateArgs, device: &DeviceArgs, json: bool) -> Result<()> {
+    let corpus = match (&args.from, &args.corpus) {
+        (Some(from), _) => return take_over(from, &args.bundle, json),
+        (None, Some(corpus)) => corpus,
+        (None, None) => return Err(Error::input("expected --corpus or --from")),
+    };
+    let outputs = [&args.out, &args.curve].into_iter().flatten().map(|out| Writes::File(out));
+    Inputs::new().corpora([corpus.as_path()]).artifacts([args.bundle.as_path()]).check(outputs)?;
+    // What the bundle is written over with is itself, but for its manifest.
+    Inputs::new().corpora([corpus.as_path()]).check([bundles::writes(&args.bundle)])?;
+    let mut trial = Trial::open(&args.bundle, device)?;
+    let split = Split::read(corpus, &args.split, args.every as usize, &trial.concepts()?.kb, None)?.not_empty()?;
+    Calibration::check(&split, args.nil)?;
+    let context = || args.bundle.display().to_string();
+    if args.mix {
+        // Said before all mentions are encoded.
+        let expected = "--mix: expected a bundle whose concepts have names and templates (`pel index --view both`)";
+        trial.set_mix(MIXES[1]).map_err(|cause| Error::input(expected).caused_by(cause)).context(context)?;
+    }
+    if args.spelling {
+        trial.set_spelling(SPELLINGS[1]).context(context)?;
+    }
+    trial.encode(&split)?;
+    let mut chosen = [None, None];
+    let spelled = trial.spelling();
+    if args.mix {
+        trial.set_spelling(if args.spelling { 0.0 } else { spelled })?;
+        chosen[0] = Some(choose(&mut trial, &split, "the template", &MIXES, Trial::set_mix, best_mix, json)?);
+    }
+    if args.spelling {
+        chosen[1] =
+            Some(choose(&mut trial, &split, "spelling", &SPELLINGS, Trial::set_spelling, widest_spelling, json)?);
+    }
+    let (mut ranked, signs) = trial.found(TOP)?;
+    let lift = lift(args, &split, &signs)?;
+    if let Some(lift) = &lift {
+        raise(&mut ranked, &signs, lift);
+    }
+    let rule = args.precision.map_or(Rule::BestF1, Rule::LinkPrecision);
+    let found = Calibration::choose(&ranked, corpus, &split, args.nil, rule)?;
+    let found = Calibration { protocol: trial.protocol(lift.as_ref()), lift, ..found };
+    if let Some(path) = &args.curve {
+        write_curve(path, &found.curve)?;
+    }
+    let record = serde_json::to_string_pretty(&found).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
+    if let Some(path) = &args.out {
+        write_whole(path, |file| writeln!(file, "{record}").map_err(|cause| io_error("writing", path, cause)))?;
+    }
+    if !args.dry_run {
+        // The files of the old bundle are still mapped; they are not written into, but replaced.
+        let [mix, spelling] = chosen;
+        put(&args.bundle, Settings { nil: found.policy(), mix, spelling })?;
+    }
+    if found.figures.rejects_all {
+        eprintln!(
+            "warning: the threshold {:.4} rejects every mention of the split {} that a threshold can: expected more mentions of either kind to choose \
+             by; --nil-threshold of `pel index` sets one by hand",
+            found.figures.threshold, found.split
+        );
+    }
+    match json {
+        true => println!("{record}"),
+        false => println!("{}", text(&found, trial.before().threshold, args)),
+    }
+    Ok(())
+}
+
+/// Tries shares by recall@1 and sets the one that is chosen.
+fn choose(
+    trial: &mut Trial,
+    split: &Split,
+    of: &str,
+    shares: &[f32],
+    set: fn(&mut Trial, f32) -> Result<()>,
+    choose: fn(&[f64]) -> usize,
+    json: bool,
+) -> Result<f32> {
+    let mut recalls = Vec::with_capacity(shares.len());
+    for share in shares {
+        set(trial, *share)?;
+        recalls.push(trial.recall(split)?);
+    }
+    let taken = choose(&recalls);
+    if !json {
+        println!("{}", tried(of, shares, &recalls, taken));
+    }
+    set(trial, shares[taken])?;
+    Ok(shares[taken])
+}
+
+/// What the signs of the split add to scores; nothing where scores are to stand alone.
+fn lift(args: &CalibrateArgs, split: &Split, signs: &[Option<Signs>]) -> Result<Option<Lift>> {
+    let known = split.mentions.iter().filter(|gold| gold.concept.is_some()).count();
+    let nil = split.mentions.iter().filter(|gold| gold.concept.is_none() && args.nil.takes(gold)).count();
+    let enough = known.min(nil) >= FEW;
+    if !args.by.map_or(enough, |by| by == By::LiftedScore) || known == 0 || nil == 0 {
+        return Ok(None);
+    }
+    let taken = split.mentions.iter().zip(signs).filter(|(gold, _)| args.nil.takes(gold));
+    let shown: Vec<(Signs, bool)> =
+        taken.filter_map(|(gold, signs)| Some((signs.clone()?, gold.concept.is_some()))).collect();
+    match Lift::fit(&shown) {
+        None if args.by.is_some() => Err(Error::input(format!(
+            "--by lifted-score: on the split {} a higher score does not speak for a concept",
+            split.counts.split
+        ))),
+        lift => Ok(lift),
+    }
+}
+
+/// Adds to the scores of each mention what its signs say.
+fn raise(ranked: &mut [Ranked], signs: &[Option<Signs>], lift: &Lift) {
+    for (ranked, signs) in ranked.iter_mut().zip(signs) {
+        let lift = signs.as_ref().map_or(0.0, |signs| lift.of(signs));
+        ranked.iter_mut().for_each(|(_, score)| *score += lift);
+    }
+}
+
+/// Puts the policy of one bundle, and its shares of templates and spelling, into another.
+fn take_over(from: &Path, into: &Path, json: bool) -> Result<()> {
+    Inputs::new().artifacts([from]).check([bundles::writes(into)])?;
+    let [source, target] = [from, into].map(|path| bundles::open(path).map(|bundle| bundle.manifest));
+    let (source, target) = (source?, target?);
+    let scored = |manifest: &Manifest| {
+        let view = ViewOptions { mix: 0.0, spelling: 0.0, ..manifest.view };
+        (view, manifest.encoder.reduction, manifest.index.score, manifest.token_vectors.is_some())
+    };
+    if !source.has_encoder_of(&target) {
+        let (from, into) = (from.display(), into.display());
+        let [of, other] = [&source, &target].map(|manifest| &manifest.encoder.name);
+        return Err(Error::input(format!(
+            "--from {from}: its encoder ({of}) is not that of {into} ({other}), so that its threshold says nothing about its scores"
+        )));
+    }
+    if scored(&source) != scored(&target) {
+        let (from, into) = (from.display(), into.display());
+        return Err(Error::input(format!(
+            "--from {from}: its views or scores are not those of {into}, so that its threshold says nothing about them"
+        )));
+    }
+    let nil = source.nil;
+    let threshold = nil.threshold;
+    let ViewOptions { mix, spelling, .. } = source.view;
+    put(into, Settings { nil, mix: Some(mix), spelling: Some(spelling) })?;
+    match (json, threshold) {
+        (true, threshold) => println!("{}", serde_json::json!({"threshold": threshold})),
+        (false, Some(threshold)) => println!("Threshold {threshold}, written into the manifest of {}.", into.display()),
+        (false, None) => println!("No threshold; written into the manifest of {}.", into.display()),
+    }
+    Ok(())
+}
+
+fn text(found: &Calibration, before: Option<f32>, args: &CalibrateArgs) -> String {
+    let Calibration { split, figures, blake3, rule, protocol, lift, .. } = found;
+    let kind = if figures.nil == NilOf::All { String::new() } else { format!(" ({} only)", figures.nil.words()) };
+    let nils = figures.counts.found + figures.counts.missed;
+    let rule = match rule {
+        Rule::BestF1 => "the best F1 of NIL".to_owned(),
+        Rule::LinkPrecision(wished) => format!("the most links of which at least {:.1} % are right", 100.0 * wished),
+    };
+    let before = before.map_or("none".to_owned(), |before| before.to_string());
+    let lifted = lift.as_ref().map_or(String::new(), |lift| {
+        let Lift { margin, brief, overlap, named, base, direction } = lift;
+        let along = match direction.len() {
+            0 => String::new(),
+            dim => format!(", what {dim} weights say of its vector"),
+        };
+        format!(
+            "\nof the best score, to which are added {margin:+.4} times its distance to the second, {brief:+.4} for a mention of \
+             fewer than five characters, {overlap:+.4} times the spelling shared with a name of the best, {named:+.4} for a name of \
+             the best{along}, and {base:+.4}: nothing for the average mention"
+        )
+    });
+    let links = figures.links;
+    let end = match args.dry_run {
+        true => "The bundle was left as it was.".to_owned(),
+        false => format!("Written into the manifest of {}.", args.bundle.display()),
+    };
+    let percent = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{:.1}", 100.0 * value));
+    let with = |value, interval: Option<Interval>| {
+        let interval = interval.map_or(String::new(), |i| format!(" [{:.1}..{:.1}]", 100.0 * i.low, 100.0 * i.high));
+        format!("{:>5}{interval}", percent(value))
+    };
+    let all = |at: usize| figures.all_classes.get(at).map_or("-".to_owned(), |at| with(at.recall, at.interval));
+    format!(
+        "Chosen on {} mentions of the split {split}, {nils} of them NIL{kind} (blake3 {blake3})\n{protocol}\n\n\
+         Threshold {} ({rule}; before: {before}){lifted}\n\n\
+         On these mentions, in % [95 % interval, bootstrap over documents, the threshold given]:\n  \
+         NIL precision          {}\n  NIL recall             {}\n  NIL F1                 {}\n  \
+         NIL auPR               {} (without skill {:.1})\n  \
+         links that are right   {:>5} of {}\n  concepts found         {:>5} of {}\n  \
+         all classes recall@1   {}\n  all classes recall@64  {}\n\n{end}",
+        figures.mentions,
+        figures.threshold,
+        with(figures.precision, figures.intervals.precision),
+        with(figures.recall, figures.intervals.recall),
+        with(figures.f1, figures.intervals.f1),
+        with(figures.au_pr, figures.intervals.au_pr),
+        100.0 * figures.base_rate,
+        percent(links.precision()),
+        links.right + links.wrong,
+        percent(links.recall()),
+        links.known,
+        all(0),
+        all(1),
+    )
+}
+
+/// Writes the whole curve, one point for each different score.
+fn write_curve(path: &Path, curve: &[CurvePoint]) -> Result<()> {
+    let failed = |cause| io_error("writing", path, cause);
+    write_whole(path, |file| {
+        if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv")) {
+            writeln!(file, "threshold,precision,recall").map_err(failed)?;
+            for CurvePoint { threshold, precision, recall } in curve {
+                writeln!(file, "{threshold},{precision},{recall}").map_err(failed)?;
+            }
+            return Ok(());
+        }
+        serde_json::to_writer(&mut *file, curve).map_err(|cause| io_error("writing", path, cause.into()))?;
+        writeln!(file).map_err(failed)
+    })
+}

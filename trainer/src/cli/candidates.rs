@@ -1,0 +1,215 @@
+//! `pel candidates`: what a retriever finds for the mentions of a split, for a ranker or a student to learn from.
+
+use crate::data::concept_table;
+use crate::data::domain::OwnDomain;
+use crate::data::split::{Gold, Split, TrainingSplit};
+use crate::io::device::{DeviceArgs, OpenDevice, Work};
+use crate::io::outputs::{Inputs, Writes};
+use crate::io::resume::WorkFolder;
+use crate::retrieve::Retriever;
+use crate::retrieve::bundle;
+use crate::retrieve::candidates::Found;
+use crate::retrieve::lexical::System;
+use crate::retrieve::lexical::lexical;
+use crate::retrieve::rerank::rerank;
+use crate::retrieve::teacher::Teacher;
+use crate::train::config::Config;
+use crate::train::{MODEL, Snapshot};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
+use pel_shared::error::{Context, Error, Result};
+use pel_shared::kb::KnowledgeBase;
+use pel_shared::lexical::Ranked;
+use pel_shared::model::layer::Precision;
+use std::path::PathBuf;
+
+/// List a retriever's candidates for the mentions of a split, and a ranker's scores of them, for training
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    pel candidates --run run --corpus corpus --split train --out train.jsonl\n  \
+    pel train --stage rank --candidates train.jsonl --encoder all-MiniLM-L6-v2 --kb kb.jsonl --corpus corpus --out rank\n  \
+    pel candidates --from train.jsonl --ranker rank/model --kb kb.jsonl --corpus corpus --split train --out taught.jsonl\n  \
+    pel train --distil taught.jsonl --encoder run/model --kb kb.jsonl --corpus corpus --out student\n\n\
+    Mentions whose concept the knowledge base does not have are left out. A ranker that is stopped goes on with the same command.")]
+pub struct CandidatesArgs {
+    /// The retriever: a run of `pel train`
+    #[arg(long, value_name = "RUN", group = "retriever")]
+    run: Option<PathBuf>,
+    /// The retriever: a bundle, as `pel link` uses it
+    #[arg(long, value_name = "BUNDLE", group = "retriever")]
+    bundle: Option<PathBuf>,
+    /// The retriever: a system without a model
+    #[arg(long, value_parser = without_model(), group = "retriever", requires = "kb")]
+    system: Option<System>,
+    /// No retriever: lists that this command wrote before, to add a ranker's scores to
+    #[arg(long, value_name = "FILE", group = "retriever", requires_all = ["kb", "ranker"])]
+    from: Option<PathBuf>,
+    /// The folder of the corpus
+    #[arg(long, value_name = "DIR")]
+    corpus: PathBuf,
+    /// The split
+    #[arg(long, default_value = "train")]
+    split: String,
+    /// The concept table; a bundle brings its own, a run has that of its training unless another is named
+    #[arg(long, value_name = "FILE", conflicts_with = "bundle")]
+    kb: Option<PathBuf>,
+    /// With --system: read the short forms that a text defines as they stand, not written out
+    #[arg(long, requires = "system")]
+    keep_abbreviations: bool,
+    /// A ranker (the model of `pel train --stage rank`), whose scores of the candidates are added
+    #[arg(long, value_name = "MODEL")]
+    ranker: Option<PathBuf>,
+    /// Compute the ranker in bfloat16: much faster on a processor with AMX or AVX-512 BF16
+    #[arg(long, requires = "ranker")]
+    bf16: bool,
+    /// Search each mention among the concepts of its own domain alone (ZESHEL's protocol): that of its document, or, as an oracle, of its right concept [without OF: document]
+    #[arg(long, value_enum, value_name = "OF", num_args = 0..=1, require_equals = true, default_missing_value = "document", conflicts_with = "from")]
+    within_domain: Option<OwnDomain>,
+    /// Candidates of a mention [default: 16, with --from all that it has]
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
+    top: Option<u32>,
+    /// Only every N-th mention
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    every: u32,
+    /// Where the lists go, one JSON object a line
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+}
+
+impl CandidatesArgs {
+    fn top(&self) -> u32 {
+        self.top.unwrap_or(if self.from.is_some() { u32::MAX } else { 16 })
+    }
+}
+
+/// The systems that need no bundle.
+fn without_model() -> impl TypedValueParser<Value = System> {
+    let systems = System::value_variants().iter().filter(|system| !system.needs_bundle());
+    PossibleValuesParser::new(systems.filter_map(ValueEnum::to_possible_value))
+        .try_map(|word| System::from_str(&word, false))
+}
+
+/// Runs `pel candidates`.
+///
+/// # Errors
+/// If an input cannot be read or does not fit the others, the device fails, or the lists cannot be written.
+pub fn run(args: &CandidatesArgs, device: &DeviceArgs, json: bool) -> Result<()> {
+    let mut inputs = Inputs::new()
+        .corpora([args.corpus.as_path()])
+        .files(args.kb.iter().chain(&args.from).map(PathBuf::as_path))
+        .artifacts(args.bundle.iter().chain(&args.ranker).map(PathBuf::as_path));
+    let of_run = match &args.run {
+        Some(run) => {
+            inputs = inputs.artifacts([run.join(MODEL).as_path()]).files([run.join("config.toml").as_path()]);
+            let mut config = Config::default().read(Some(&run.join("config.toml")), &[])?;
+            config.data.kb = args.kb.clone().unwrap_or(config.data.kb);
+            Some((run, config))
+        }
+        None => None,
+    };
+    inputs = inputs.files(of_run.iter().map(|(_, config)| config.data.kb.as_path()));
+    let work = WorkFolder::place(&args.out);
+    inputs.check([Writes::File(&args.out), Writes::Folder(&work)])?;
+    let device = device.open(Work::Long)?;
+    if let Some((run, config)) = of_run {
+        if !config.data.kb.is_file() {
+            let named = || format!("the concept table of {} (--kb names another)", run.join("config.toml").display());
+            return concept_table::read(&config.data.kb).map(drop).context(named);
+        }
+        let snapshot = Snapshot::open(&config, Some(&run.join(MODEL)), "run", &device)?;
+        let found = search(args, &snapshot, snapshot.kb())?;
+        return finish(args, snapshot.kb(), found, &device, json);
+    }
+    if let Some(bundle) = &args.bundle {
+        let opened = bundle::open_on(bundle, device.clone())?;
+        let found = search(args, opened.road.as_ref(), &opened.concepts.kb)?;
+        return finish(args, &opened.concepts.kb, found, &device, json);
+    }
+    let without = || Error::input("expected a retriever: --run, --bundle, --system or --from; the last two with --kb");
+    let kb = concept_table::read(args.kb.as_ref().ok_or_else(without)?)?.kb;
+    if let Some(system) = args.system {
+        let training = (system == System::Majority).then(|| TrainingSplit::read(&args.corpus, "train")).transpose()?;
+        let retriever = lexical(system, &kb, training.as_ref(), !args.keep_abbreviations)?;
+        let found = search(args, &retriever, &kb)?;
+        return finish(args, &kb, found, &device, json);
+    }
+    let found = Found::listed(args.from.as_ref().ok_or_else(without)?, mentions(args, &kb)?, args.top(), &kb)?;
+    finish(args, &kb, found, &device, json)
+}
+
+fn mentions(args: &CandidatesArgs, kb: &KnowledgeBase) -> Result<Split> {
+    Found::mentions(&args.corpus, &args.split, args.every as usize, kb)
+}
+
+fn search(args: &CandidatesArgs, retriever: &dyn Retriever, kb: &KnowledgeBase) -> Result<Found> {
+    Found::search(retriever, mentions(args, kb)?, args.top() as usize, args.within_domain.map(|own| (own, kb)))
+}
+
+fn finish(args: &CandidatesArgs, kb: &KnowledgeBase, found: Found, device: &OpenDevice, json: bool) -> Result<()> {
+    let Found { split, ranked, missing } = &found;
+    let teacher = match &args.ranker {
+        None => {
+            found.write(&args.out, kb, None)?;
+            None
+        }
+        Some(folder) => {
+            let precision = if args.bf16 { Precision::Bf16 } else { Precision::F32 };
+            Some(Teacher::open(folder, precision, device)?.write(&found, kb, args.top() as usize, &args.out)?)
+        }
+    };
+    let share = |right: usize| 100.0 * right as f64 / split.mentions.len() as f64;
+    let first = |(gold, ranked): &(&Gold, &Ranked)| ranked.first().map(|(concept, _)| *concept) == gold.concept;
+    let within = |(gold, ranked): &(&Gold, &Ranked)| ranked.iter().any(|(concept, _)| Some(*concept) == gold.concept);
+    let right = split.mentions.iter().zip(ranked).filter(first).count();
+    let listed = split.mentions.iter().zip(ranked).filter(within).count();
+    let ordered = teacher.map(|teacher| {
+        let best = ranked.iter().zip(&teacher).map(|(ranked, scores)| {
+            let mut ranked = ranked.clone();
+            rerank(&mut ranked, scores);
+            ranked
+        });
+        let best: Vec<Ranked> = best.collect();
+        split.mentions.iter().zip(&best).filter(first).count()
+    });
+    let most = found.ranked.iter().map(Vec::len).max().unwrap_or(0);
+    if json {
+        let said = serde_json::json!({
+            "out": args.out, "mentions": split.mentions.len(), "without_list": missing, "top": most.min(args.top() as usize), "recall_1": share(right) / 100.0,
+            "recall": share(listed) / 100.0, "ranker_accuracy": ordered.map(|ordered| share(ordered) / 100.0),
+            "ranker_normalised_accuracy": ordered.map(|ordered| ordered as f64 / listed.max(1) as f64),
+        });
+        println!("{said}");
+        return Ok(());
+    }
+    let lacking = if *missing > 0 { format!("; {missing} more have no list and were left out") } else { String::new() };
+    println!("{}: {} mentions{lacking}", args.out.display(), split.mentions.len());
+    println!("the right concept is first for {:.1} %, among {most} for {:.1} %", share(right), share(listed));
+    if let Some(ordered) = ordered {
+        let normalised = 100.0 * ordered as f64 / listed.max(1) as f64;
+        println!("first by the ranker for {:.1} % (of those that are among them {normalised:.1} %)", share(ordered));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: CandidatesArgs,
+    }
+
+    #[test]
+    fn lists_that_are_there_keep_their_length() {
+        let top = |line: &str| {
+            let words = line.split_whitespace();
+            Line::try_parse_from(words).unwrap_or_else(|error| panic!("{error}")).args.top()
+        };
+        let from = "pel --from a.jsonl --kb kb.jsonl --ranker rank --corpus corpus --out b.jsonl";
+        assert_eq!((top(from), top(&format!("{from} --top 4"))), (u32::MAX, 4));
+        assert_eq!(top("pel --run run --corpus corpus --out b.jsonl"), 16);
+    }
+}

@@ -1,0 +1,279 @@
+//! `pel explain`: one mention on its way to a decision.
+
+use super::index::ScorerChoice;
+use super::link::{link, linker};
+use crate::io::bundles;
+use crate::io::device::{DeviceArgs, Work};
+use crate::io::outputs::Inputs;
+use crate::io::tables::table;
+use crate::io::text_encoding::{EncodingArgs, read_text_in};
+use crate::link::second_stage::RankerArgs;
+use clap::Args;
+use pel_shared::error::{Error, Result};
+use pel_shared::linker::{Link, LinkOptions, Linker, Met, Prepared};
+use pel_shared::model::tower::Side;
+use pel_shared::nil::Decision;
+use pel_shared::output::Named;
+use pel_shared::text::detect::{Detected, Origin};
+use pel_shared::text::{Span, text_of};
+use pel_shared::tokens::Cut;
+use pel_shared::tokens::cut_words;
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Show one mention's tokens, candidates, scores, and why it was linked or not
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  pel explain --bundle bundle --text 'No chest pain today.' --mention 'chest pain'\n  \
+    pel explain --bundle bundle --file note.txt --span 120:131\n  \
+    pel explain --bundle bundle --file note.txt --mention 'chest pain' --ranker rank/model --rerank 16"
+)]
+pub struct ExplainArgs {
+    /// The bundle
+    #[arg(long)]
+    bundle: PathBuf,
+    /// The text
+    #[arg(long, required_unless_present = "file", conflicts_with = "file")]
+    text: Option<String>,
+    /// A file with the text
+    #[arg(long)]
+    file: Option<PathBuf>,
+    /// Of the file.
+    #[command(flatten)]
+    encoding: EncodingArgs,
+    /// The mention: its first occurrence in the text
+    #[arg(long, required_unless_present = "span", conflicts_with = "span")]
+    mention: Option<String>,
+    /// The mention, as START:END in bytes; one in fragments as START:END;START:END
+    #[arg(long)]
+    span: Option<String>,
+    /// Candidates to show
+    #[arg(short, long, default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    k: u16,
+    /// The lowest score that is linked, instead of the bundle's
+    #[arg(long, value_parser = super::finite)]
+    threshold: Option<f32>,
+    /// How the mention is compared with concepts, as in `pel link` [default: what the bundle holds]
+    #[arg(long, value_enum)]
+    scorer: Option<ScorerChoice>,
+    #[command(flatten)]
+    second: RankerArgs,
+}
+
+/// What the first stage said, where a ranker has put its candidates into another order.
+struct FirstStage {
+    /// Its nearest candidate.
+    nearest: Named,
+    /// The place of each candidate of the link then, from 1.
+    places: Vec<usize>,
+    /// How many candidates the ranker has seen.
+    seen: usize,
+}
+
+/// A candidate, with what a ranker says of it.
+#[derive(Serialize)]
+struct Shown {
+    #[serde(flatten)]
+    met: Met,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ranker_score: Option<f32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first_stage_rank: Option<usize>,
+    /// What spelling has added to the score.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    spelling: Option<f32>,
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Explained<'a> {
+    span: Span,
+    #[serde(skip_serializing_if = "<[Span]>::is_empty")]
+    fragments: &'a [Span],
+    mention: &'a str,
+    tokens: Vec<String>,
+    cut: Cut,
+    decision: Decision,
+    threshold: Option<f32>,
+    lift: f32,
+    candidates: Vec<Shown>,
+}
+
+/// Runs `pel explain`.
+///
+/// # Errors
+/// If the bundle or text cannot be read, or the mention is not in the text.
+pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
+    let models = std::iter::once(args.bundle.as_path()).chain(args.second.model());
+    Inputs::new().files(args.file.as_deref()).artifacts(models).check([])?;
+    let text = match (&args.text, &args.file) {
+        (Some(text), _) => text.clone(),
+        (None, Some(file)) => read_text_in(file, &args.encoding.get())?,
+        (None, None) => return Err(Error::input("expected --text or --file")),
+    };
+    let given = mention(args, &text)?;
+    let opened = device.open(Work::Short)?;
+    let linker = linker(&args.bundle, bundles::open(&args.bundle)?, args.scorer, &opened)?;
+    let second = args.second.open(&opened)?;
+    let k = usize::from(args.k).max(second.as_ref().map_or(0, |second| second.count));
+    let options = LinkOptions { k, threshold: args.threshold, ..LinkOptions::default() };
+    let words = text_of(&text, given.pieces())?;
+    let mut links = link(&linker, &text, vec![given.clone()], &options)?;
+    let before = links.first().cloned();
+    if let Some(second) = &second {
+        second.rerank(&linker, &text, &mut links)?;
+    }
+    let (link, before) = links.first_mut().zip(before).ok_or_else(|| Error::input("no mention"))?;
+    // Before those that are not shown are gone: the ranker has seen them too.
+    let first_stage = first_stage(&linker, link, &before)?;
+    link.truncate(usize::from(args.k));
+    let prepared = linker.prepare(&text, vec![given.clone()])?;
+    let ids = prepared.sequences().first().map_or(Vec::new(), |encoded| encoded.ids.clone());
+    let tokens: Vec<String> = ids.iter().map(|id| linker.bundle().tokens.token(*id)).collect();
+    let met = met(&linker, &prepared, link)?;
+    let spelling: Option<Vec<f32>> =
+        link.candidates.iter().map(|candidate| linker.spelling_part(&prepared, 0, candidate.concept)).collect();
+    let threshold = args.threshold.or(linker.bundle().manifest.nil.threshold);
+    if json {
+        let place = |at: usize| Some(*first_stage.as_ref()?.places.get(at)?);
+        let shown = met.into_iter().enumerate().map(|(at, met)| Shown {
+            met,
+            ranker_score: link.ranker_scores.get(at).copied().filter(|score| score.is_finite()),
+            first_stage_rank: place(at),
+            spelling: spelling.as_ref().and_then(|parts| parts.get(at)).copied(),
+        });
+        let explained = Explained {
+            span: given.span,
+            fragments: &given.fragments,
+            mention: &words,
+            tokens,
+            cut: link.cut,
+            decision: link.decision,
+            threshold,
+            lift: link.lift,
+            candidates: shown.collect(),
+        };
+        let line = serde_json::to_string(&explained);
+        println!("{}", line.map_err(|cause| Error::io("encoding JSON").caused_by(cause))?);
+        return Ok(());
+    }
+    let places: Vec<String> = given.pieces().iter().map(|piece| format!("{}..{}", piece.start, piece.end)).collect();
+    println!("Mention   {words:?}, bytes {}", places.join(" and "));
+    println!("Tokens    {} ({})", tokens.join(" "), tokens.len());
+    if let Some(cut) = cut_words(link.cut) {
+        println!("Cut       {cut}");
+    }
+    print_candidates(&met, link, first_stage.as_ref(), spelling.as_deref());
+    print_tokens(&met);
+    println!("Decision  {}", decision(link, &met, first_stage.as_ref(), threshold));
+    Ok(())
+}
+
+/// What the first stage said of a link that a ranker has put into order; nothing if none has.
+fn first_stage(linker: &Linker, link: &Link, before: &Link) -> Result<Option<FirstStage>> {
+    let Some(nearest) = before.candidates.first().filter(|_| !link.ranker_scores.is_empty()) else { return Ok(None) };
+    let place = |concept| before.candidates.iter().position(|one| one.concept == concept).map_or(0, |at| at + 1);
+    let places = link.candidates.iter().map(|candidate| place(candidate.concept)).collect();
+    Ok(Some(FirstStage { nearest: linker.named(nearest)?, places, seen: link.ranker_scores.len() }))
+}
+
+fn print_candidates(met: &[Met], link: &Link, first_stage: Option<&FirstStage>, spelling: Option<&[f32]>) {
+    let own = ["", "Concept", "Id", "Score", "Through", "Similarity"];
+    let (added, second) = (spelling.map(|_| "Spelling adds"), ["Ranker", "Before"]);
+    let heads = own.into_iter().chain(added);
+    let mut table = table(heads.chain(second.into_iter().filter(|_| first_stage.is_some())));
+    for (rank, met) in met.iter().enumerate() {
+        let (score, exact) = (format!("{:.4}", met.score), format!("{:.4}", met.best_text_score));
+        let own = [(rank + 1).to_string(), met.name.clone(), met.id.clone(), score, met.best_text.clone(), exact];
+        let second = first_stage.map(|before| {
+            let score = link.ranker_scores.get(rank).filter(|score| score.is_finite());
+            let score = score.map_or("-".to_owned(), |score| format!("{score:.4}"));
+            [score, before.places[rank].to_string()]
+        });
+        let added = spelling.map(|parts| parts.get(rank).map_or("-".to_owned(), |part| format!("{part:.4}")));
+        table.add_row(own.into_iter().chain(added).chain(second.into_iter().flatten()));
+    }
+    println!("{table}");
+}
+
+/// The mention that is asked for.
+fn mention(args: &ExplainArgs, text: &str) -> Result<Detected> {
+    if let Some(mention) = &args.mention {
+        let start =
+            text.find(mention).ok_or_else(|| Error::input(format!("{mention:?} does not stand in the text")))?;
+        let span = Span::new(start, start + mention.len());
+        span.of(text)?;
+        return Ok(Detected::new(span, Origin::Given));
+    }
+    let given = args.span.as_deref().unwrap_or_default();
+    let piece = |piece: &str| {
+        let numbers = piece.split_once(':').and_then(|(start, end)| Some((start.parse().ok()?, end.parse().ok()?)));
+        let (start, end) =
+            numbers.ok_or_else(|| Error::input(format!("--span: expected START:END, found {piece:?}")))?;
+        let span = Span::new(start, end);
+        span.of(text)?;
+        Ok(span)
+    };
+    let pieces = given.split(';').map(piece).collect::<Result<Vec<Span>>>()?;
+    Detected::of_pieces(pieces, Origin::Given).ok_or_else(|| Error::input("--span: expected START:END, found nothing"))
+}
+
+/// Encodes the mention and the texts of each candidate again, to say which of them met it.
+fn met(linker: &Linker, prepared: &Prepared, link: &Link) -> Result<Vec<Met>> {
+    let Some(mention) = prepared.sequences().first() else { return Ok(Vec::new()) };
+    let own = linker.encodings(Side::Mention, &[mention])?;
+    let texts = linker.texts(link)?;
+    let vectors = linker.encodings(Side::Entity, &texts.rows())?;
+    Ok(linker.met(&texts, mention, &own, &vectors))
+}
+
+/// Which tokens met, of the best candidate that has any.
+fn print_tokens(met: &[Met]) {
+    let Some(best) = met.iter().find(|met| !met.tokens.is_empty()) else { return };
+    let mut shown = table(["Token", "Met", "Similarity"]);
+    for met in &best.tokens {
+        shown.add_row([met.mention.clone(), met.text.clone(), format!("{:.4}", met.similarity)]);
+    }
+    println!("{shown}");
+    let (name, sum) = (&best.name, best.best_text_score);
+    println!("Sum       {sum:.4}, the tokens of the mention with the nearest of {name} ({})", best.best_text);
+}
+
+fn decision(link: &Link, met: &[Met], first_stage: Option<&FirstStage>, threshold: Option<f32>) -> String {
+    let limit = match (threshold, link.lift) {
+        (None, _) => "there is no threshold".to_owned(),
+        (Some(threshold), 0.0) => format!("the threshold is {threshold}"),
+        (Some(threshold), lift) => {
+            format!("to which margin, length, spelling and meaning add {lift:.4}; the threshold is {threshold}")
+        }
+    };
+    if let (Some(FirstStage { nearest, seen, .. }), Some(first)) = (first_stage, met.first()) {
+        let Named { name, score, .. } = nearest;
+        let nearest = format!("{name} was nearest with {score:.4}, {limit}");
+        return match link.decision {
+            Decision::Linked { .. } => {
+                format!(
+                    "linked to {} ({}), which the ranker put first of {seen}; before it {nearest}",
+                    first.name, first.id
+                )
+            }
+            Decision::Nil { reason, .. } => {
+                format!("NIL, {}: {nearest}; the ranker then put {} first of {seen}", reason.words(), first.name)
+            }
+        };
+    }
+    let margin = match met {
+        [first, second, ..] => format!("; {:.4} before the runner-up", first.score - second.score),
+        _ => String::new(),
+    };
+    match (link.decision, met.first()) {
+        (Decision::Linked { best }, Some(first)) => {
+            format!("linked to {} ({}): score {:.4}, {limit}{margin}", first.name, first.id, best.score)
+        }
+        (Decision::Nil { reason, best: Some(best) }, Some(first)) => {
+            format!("NIL, {}: the nearest is {} with {:.4}, {limit}", reason.words(), first.name, best.score)
+        }
+        (Decision::Nil { reason, .. }, _) => format!("NIL: {}", reason.words()),
+        (Decision::Linked { .. }, None) => "linked".to_owned(),
+    }
+}

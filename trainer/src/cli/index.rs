@@ -1,0 +1,380 @@
+//! `pel index`: embeds every concept and writes the bundle.
+
+use crate::data::concept_table;
+use crate::indexing::recall::{Floor, K, QUERIES};
+use crate::indexing::source::Source;
+use crate::indexing::{Built, Recipe, build};
+use crate::io::bundles;
+use crate::io::device::{DeviceArgs, Work};
+use crate::io::outputs::{Inputs, Writes};
+use crate::io::resume::WorkFolder;
+use crate::io::text_encoding::EncodingArgs;
+use clap::{Args, ValueEnum};
+use pel_shared::bundle::{Bundle, EncoderInfo, KbInfo, Manifest, Parts, names};
+use pel_shared::error::{Context, Result};
+use pel_shared::index::{HnswOptions, Precision};
+use pel_shared::model::tower::{Pooling, Reduction};
+use pel_shared::nil::NilPolicy;
+use pel_shared::score::{Score, Scorer};
+use pel_shared::tokens::{EntityTemplate, MentionTemplate};
+use pel_shared::tokens::{View, ViewOptions};
+use std::path::{Path, PathBuf};
+
+/// Embed every concept of a knowledge base and write a bundle that `pel link` uses
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  pel index --kb kb.jsonl --encoder all-MiniLM-L6-v2 --out bundle\n\n\
+    Stopped half-way, the same command goes on where it was.")]
+pub struct IndexArgs {
+    /// The concept table that `pel import` writes (JSONL; may be gz, bz2, xz or zst)
+    #[arg(long)]
+    kb: PathBuf,
+    /// Of the concept table.
+    #[command(flatten)]
+    encoding: EncodingArgs,
+    /// The encoder: a folder with config.json, model.safetensors and tokenizer.json, or a bundle, whose encoder, views and NIL
+    /// threshold are taken
+    #[arg(long)]
+    encoder: PathBuf,
+    /// A separate encoder for entities (same tokenizer); without it one encoder reads both sides
+    #[arg(long)]
+    entity_encoder: Option<PathBuf>,
+    /// Where the bundle goes: a folder, or one file if the name ends in .pel
+    #[arg(long)]
+    out: PathBuf,
+    /// What stands for a concept: each of its names, its template (title, types, description), or both
+    /// [default: what the encoder was trained for, else names]
+    #[arg(long, value_enum)]
+    view: Option<ViewChoice>,
+    /// How mentions are written [default: as in training, else bare for the view of names and in context for others]
+    #[arg(long, value_enum)]
+    mention: Option<MentionChoice>,
+    /// The form of an entity's template [default: as in training, else types]
+    #[arg(long, value_enum)]
+    template: Option<TemplateChoice>,
+    /// List synonyms in the template
+    #[arg(long)]
+    synonyms: bool,
+    /// The longest mention in tokens, its context included [default: as in training, else 32 for bare mentions, 128 for
+    /// others]
+    #[arg(long)]
+    mention_tokens: Option<usize>,
+    /// Read mentions as they stand, without writing out short forms that the text defines
+    #[arg(long)]
+    keep_abbreviations: bool,
+    /// Where concepts have both views: the share of the template in a concept's score, the rest being its best row's
+    /// (`pel calibrate --mix` chooses it)
+    #[arg(long, value_name = "SHARE")]
+    mix: Option<f32>,
+    /// The share of a score that is the spelling which the mention has in common with the concept's names, for cosines
+    /// (`pel calibrate --spelling` chooses it) [default: as in the encoder's bundle, else 0]
+    #[arg(long, value_name = "SHARE")]
+    spelling: Option<f32>,
+    /// The longest template in tokens [default: as in training, else 128]
+    #[arg(long)]
+    entity_tokens: Option<usize>,
+    /// The longest name in tokens [default: as in training, else 32]
+    #[arg(long)]
+    name_tokens: Option<usize>,
+    /// How token vectors become one vector [default: as in training, else mean]
+    #[arg(long, value_enum)]
+    pooling: Option<PoolingChoice>,
+    /// How vectors are compared: cosine, or the dot product of raw vectors [default: as in training, else cosine]
+    #[arg(long, value_enum)]
+    score: Option<ScoreChoice>,
+    /// What of a mention and a text is compared: one vector of each, or by Sum-of-Max the vectors of all tokens, which the
+    /// bundle then holds too, a byte a value [default: as in training, else dual]
+    #[arg(long, value_enum)]
+    scorer: Option<ScorerChoice>,
+    /// How the values of vectors are kept: half a byte each, one byte, or four
+    #[arg(long, value_enum, default_value = "int8")]
+    precision: PrecisionChoice,
+    /// How the encoder's weights are kept: four bytes each, or one: smaller, and faster on a processor, for slightly other
+    /// scores; concepts are encoded before, with what the encoder has [default: as in the encoder's bundle, else f32]
+    #[arg(long, value_enum)]
+    encoder_precision: Option<WeightsChoice>,
+    /// Build an HNSW graph for approximate search
+    #[arg(long)]
+    hnsw: bool,
+    /// HNSW: nodes kept while searching, frozen into the graph [default: 100, or twice as many and so on until --recall-floor is reached]
+    #[arg(long, requires = "hnsw", value_parser = clap::value_parser!(u32).range(1..))]
+    ef_search: Option<u32>,
+    /// HNSW: the least share of the exact search's best 64 concepts that the graph must find, over 256 of its own vectors as queries;
+    /// one that finds less is an error, and nothing is written
+    #[arg(long, value_name = "SHARE", default_value_t = Floor::LEAST, requires = "hnsw", value_parser = share)]
+    recall_floor: f64,
+    /// HNSW: nodes kept while inserting
+    #[arg(long, default_value_t = 100, requires = "hnsw", value_parser = clap::value_parser!(u32).range(1..))]
+    ef_construction: u32,
+    /// HNSW: seed
+    #[arg(long, default_value_t = 0, requires = "hnsw")]
+    seed: u64,
+    /// The lowest score that is linked [default: that of the encoder's bundle where views and scores are the same, else none: every
+    /// mention gets its best concept]
+    #[arg(long, value_parser = super::finite)]
+    nil_threshold: Option<f32>,
+    /// What the threshold was chosen on, for the manifest
+    #[arg(long, requires = "nil_threshold")]
+    nil_calibrated_on: Option<String>,
+    /// The encoder's name for the manifest [default: the name of its folder]
+    #[arg(long)]
+    encoder_name: Option<String>,
+    /// The encoder's licence for the manifest [default: as in the encoder's bundle, else "not stated"]
+    #[arg(long)]
+    encoder_licence: Option<String>,
+    /// The knowledge base's name for the manifest [default: the name of its file]
+    #[arg(long)]
+    kb_name: Option<String>,
+    /// Tokens of one encoder batch, padding included
+    #[arg(long, default_value_t = 2048)]
+    batch_tokens: usize,
+    /// Encode concepts in bfloat16: much faster on a processor with AMX or AVX-512 BF16; vectors differ in the third digit
+    #[arg(long)]
+    bf16: bool,
+}
+
+fn share(text: &str) -> std::result::Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
+        _ => Err(format!("expected a share from 0 to 1, found {text:?}")),
+    }
+}
+
+/// Makes a command-line choice out of a type of `pel-shared`, which knows no command line.
+macro_rules! choice {
+    ($public:vis $name:ident => $target:ty { $($variant:ident = $text:literal),+ }) => {
+        #[derive(Clone, Copy, Debug, ValueEnum)]
+        $public enum $name { $(#[value(name = $text)] $variant),+ }
+        impl From<$name> for $target {
+            fn from(choice: $name) -> Self {
+                match choice { $($name::$variant => Self::$variant),+ }
+            }
+        }
+    };
+}
+
+choice!(ViewChoice => View { Names = "names", Template = "template", Both = "both" });
+choice!(MentionChoice => MentionTemplate { Bare = "bare", Context = "context" });
+choice!(TemplateChoice => EntityTemplate { Description = "description", Types = "types" });
+choice!(PoolingChoice => Pooling { Mean = "mean", Cls = "cls", Mention = "mention" });
+choice!(ScoreChoice => Score { Cosine = "cosine", Dot = "dot" });
+choice!(pub(super) ScorerChoice => Scorer { Dual = "dual", SumOfMax = "sum-of-max" });
+choice!(PrecisionChoice => Precision { Int4 = "int4", Int8 = "int8", F32 = "f32" });
+choice!(WeightsChoice => Precision { Int8 = "int8", F32 = "f32" });
+
+impl IndexArgs {
+    fn view(&self, trained: Option<ViewOptions>) -> ViewOptions {
+        let concepts = self.view.map_or(trained.map_or(View::Names, |view| view.concepts), View::from);
+        let by_view = if concepts == View::Names { MentionTemplate::Bare } else { MentionTemplate::Context };
+        let mention_template =
+            self.mention.map_or(trained.map_or(by_view, |view| view.mention_template), MentionTemplate::from);
+        let untrained =
+            if mention_template == MentionTemplate::Bare { ViewOptions::names() } else { ViewOptions::template() };
+        let defaults = trained.unwrap_or(untrained);
+        ViewOptions {
+            concepts,
+            mention_template,
+            entity_template: self.template.map_or(defaults.entity_template, Into::into),
+            synonyms: self.synonyms || defaults.synonyms,
+            entity_tokens: self.entity_tokens.unwrap_or(defaults.entity_tokens),
+            name_tokens: self.name_tokens.unwrap_or(defaults.name_tokens),
+            mention_tokens: self.mention_tokens.unwrap_or(defaults.mention_tokens),
+            abbreviations: !self.keep_abbreviations && defaults.abbreviations,
+            mix: self.mix.unwrap_or(if concepts == View::Both { defaults.mix } else { 0.0 }),
+            spelling: self.spelling.unwrap_or(defaults.spelling),
+        }
+    }
+}
+
+/// Runs `pel index`.
+///
+/// # Errors
+/// If an input cannot be read or does not fit, the device fails, or the bundle cannot be written.
+pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
+    let encoders = std::iter::once(&args.encoder).chain(&args.entity_encoder).map(PathBuf::as_path);
+    let (licences, work) = (concept_table::licence_file(&args.kb), WorkFolder::place(&args.out));
+    Inputs::new()
+        .files([args.kb.as_path(), licences.as_path()])
+        .artifacts(encoders)
+        .check([bundles::writes(&args.out), Writes::Folder(&work)])?;
+    bundles::check_place(&args.out)?;
+    let Source { files, tied, settings, bundle } = Source::read(&args.encoder, args.entity_encoder.as_deref())?;
+    let kb_file = concept_table::read_in(&args.kb, &args.encoding.get())?;
+    let (licences, licence_text) = concept_table::licences(&args.kb)?.unzip();
+    let untrained = Reduction { pooling: Pooling::Mean, score: Score::Cosine };
+    let reduction = settings.map_or(untrained, |settings| settings.reduction);
+    let before = bundle.as_ref().map(|manifest| &manifest.encoder);
+    let reduction = Reduction {
+        pooling: args.pooling.map_or(reduction.pooling, Into::into),
+        score: args.score.map_or(reduction.score, Into::into),
+    };
+    let view = args.view(settings.map(|settings| settings.view));
+    let trained = settings.map_or(Scorer::Dual, |settings| settings.scorer);
+    let scorer = args.scorer.map_or(trained, Into::into);
+    let nil = match (args.nil_threshold, &bundle) {
+        // A threshold says nothing about other views and scores than those that it was chosen for.
+        (None, Some(manifest))
+            if view == manifest.view && reduction == manifest.encoder.reduction && scorer == trained =>
+        {
+            manifest.nil.clone()
+        }
+        (threshold, _) => {
+            NilPolicy { threshold, calibrated_on: args.nil_calibrated_on.clone(), ..NilPolicy::default() }
+        }
+    };
+    let recipe = Recipe {
+        encoder: EncoderInfo {
+            name: args
+                .encoder_name
+                .clone()
+                .or(before.map(|info| info.name.clone()))
+                .unwrap_or_else(|| stem(&args.encoder)),
+            licence: args
+                .encoder_licence
+                .clone()
+                .or(before.map(|info| info.licence.clone()))
+                .unwrap_or_else(|| "not stated".into()),
+            tied,
+            reduction,
+            // What has one byte already stays so; indexing refuses floats of it.
+            precision: match (args.encoder_precision, before.map(|info| info.precision)) {
+                (Some(asked), _) => asked.into(),
+                (None, Some(Precision::Int8)) => Precision::Int8,
+                (None, _) => Precision::F32,
+            },
+        },
+        kb_info: KbInfo {
+            name: args.kb_name.clone().unwrap_or_else(|| stem(&args.kb)),
+            concepts: kb_file.kb.len(),
+            names: kb_file.kb.iter().map(|(_, concept)| concept.names().count()).sum(),
+            blake3: kb_file.blake3,
+            licences: licences.unwrap_or_default(),
+        },
+        kb: kb_file.kb,
+        licence_text,
+        files,
+        view,
+        precision: args.precision.into(),
+        scorer,
+        hnsw: args.hnsw.then_some(HnswOptions {
+            ef_construction: args.ef_construction as usize,
+            ef_search: args.ef_search.map_or(HnswOptions::default().ef_search, |ef| ef as usize),
+            seed: args.seed,
+        }),
+        floor: Floor { least: args.recall_floor, raise: args.ef_search.is_none() },
+        nil,
+        batch_tokens: args.batch_tokens,
+        bf16: args.bf16,
+    };
+    let device = device.open(Work::Long)?;
+    let work = WorkFolder::beside(&args.out);
+    let built = build(recipe, &device, &work).context(|| format!("with the encoder {}", args.encoder.display()))?;
+    bundles::save(&args.out, &built.parts)?;
+    work.remove()?;
+    report(args, &built, json)
+}
+
+fn stem(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    match path.is_dir() {
+        true => name,
+        false => name.split('.').next().unwrap_or_default().to_owned(),
+    }
+}
+
+fn report(args: &IndexArgs, built: &Built, json: bool) -> Result<()> {
+    let Built { manifest, without_rows, cut, found, .. } = built;
+    let bytes: u64 = manifest.files.values().map(|file| file.bytes).sum();
+    if json {
+        let said = serde_json::json!({
+            "out": args.out, "concepts": manifest.kb.concepts, "names": manifest.kb.names, "rows": manifest.index.rows,
+            "dim": manifest.index.dim, "bytes": bytes, "hnsw": manifest.index.hnsw, "recall_at_64": found.map(|found| found.recall),
+            "recall_at_64_against_f32": found.map(|found| found.before_rounding.unwrap_or(found.recall)),
+            "concepts_without_rows": without_rows.len(), "texts_cut": cut.templates_cut + cut.names_cut,
+            "templates": cut.templates, "templates_cut": cut.templates_cut, "names_cut": cut.names_cut,
+            "token_vectors": manifest.token_vectors,
+        });
+        println!("{said}");
+        return Ok(());
+    }
+    let (concepts, all, megabytes) = (manifest.kb.concepts, manifest.index.rows, bytes as f64 / 1e6);
+    println!("{}: {concepts} concepts, {all} vectors, {megabytes:.1} MB", args.out.display());
+    if let (Some(info), Some(file)) = (&manifest.token_vectors, manifest.files.get(names::TOKEN_VECTORS)) {
+        println!("{} token vectors for Sum-of-Max: {:.1} MB of these", info.tokens, file.bytes as f64 / 1e6);
+    }
+    if let Some(found) = found {
+        let queries = all.min(QUERIES);
+        println!(
+            "recall@{K} against exact search over the vectors that the index keeps: {:.4} ({queries} of them as queries; `pel bench` says it too)",
+            found.recall
+        );
+        if let Some(before) = found.before_rounding {
+            println!(
+                "recall@{K} against exact search over the vectors before rounding: {before:.4} (the same as queries)"
+            );
+        }
+    }
+    if !without_rows.is_empty() {
+        println!("{} concepts cannot be found: nothing is left of their names after normalising", without_rows.len());
+    }
+    let ViewOptions { entity_tokens, name_tokens, .. } = manifest.view;
+    for (cut, of, what, tokens, option) in [
+        (cut.templates_cut, cut.templates, "templates", entity_tokens, "--entity-tokens"),
+        (cut.names_cut, cut.names, "names", name_tokens, "--name-tokens"),
+    ] {
+        if cut > 0 {
+            let share = 100.0 * cut as f64 / of as f64;
+            println!(
+                "{cut} of {of} {what} ({share:.1} %) are longer than {tokens} tokens, and only their beginnings were read; {option} sets another length"
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Copy a bundle into the other form: a folder into one file, or back
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  pel pack bundle bundle.pel\n  pel pack bundle.pel bundle\n  pel pack --edited bundle new"
+)]
+pub struct PackArgs {
+    /// The bundle
+    bundle: PathBuf,
+    /// Where it goes: one file if the name ends in .pel, else a folder
+    out: PathBuf,
+    /// Take a manifest.json that was edited by hand, in the folder of a bundle: what is written has a digest of it as it is now
+    #[arg(long)]
+    edited: bool,
+}
+
+/// Runs `pel pack`. What is written has the digest of its manifest, whichever version wrote the bundle.
+///
+/// # Errors
+/// If the bundle cannot be read or written.
+pub fn pack(args: &PackArgs, json: bool) -> Result<()> {
+    Inputs::new().artifacts([args.bundle.as_path()]).check([bundles::writes(&args.out)])?;
+    bundles::check_place(&args.out)?;
+    let bundle = match args.edited {
+        true => edited(&args.bundle).context(|| args.bundle.display().to_string())?,
+        false => bundles::open(&args.bundle)?,
+    };
+    let mut parts = bundle.parts().clone();
+    let (_, manifest) = bundle.manifest.sealed()?;
+    parts.0.insert(names::MANIFEST.into(), manifest.into());
+    bundles::save(&args.out, &parts)?;
+    match json {
+        true => println!("{}", serde_json::json!({ "out": args.out })),
+        false => println!("{}", args.out.display()),
+    }
+    Ok(())
+}
+
+/// A bundle whose manifest was edited, with a new digest; all else is checked.
+fn edited(folder: &Path) -> Result<Bundle> {
+    let (manifest, json) = Manifest::edited(&bundles::map(&folder.join(names::MANIFEST))?)?.sealed()?;
+    let mut parts = Parts::default();
+    for name in manifest.files.keys() {
+        parts.0.insert(name.clone(), bundles::map(&folder.join(name))?);
+    }
+    parts.0.insert(names::MANIFEST.into(), json.into());
+    Bundle::read(parts)
+}

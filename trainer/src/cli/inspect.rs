@@ -1,0 +1,158 @@
+//! `pel inspect`: what a bundle is.
+
+use crate::io::bundles;
+use crate::io::outputs::Inputs;
+use crate::io::tables;
+use burn::tensor::Device;
+use clap::Args;
+use comfy_table::{ContentArrangement, Table, presets};
+use pel_shared::bundle::{Bundle, Manifest};
+use pel_shared::error::{Context, Error, Result};
+use pel_shared::index::FIRST_PASS;
+use pel_shared::kb::Concept;
+use std::path::PathBuf;
+
+/// Show what a bundle holds, after checking every file of it and the numbers in its encoder
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  pel inspect bundle\n  pel inspect bundle --concept MONDO:0005148\n  pel inspect bundle --name 'heart attack'"
+)]
+pub struct InspectArgs {
+    /// The bundle
+    bundle: PathBuf,
+    /// Show the concept with this identifier
+    #[arg(long, value_name = "ID")]
+    concept: Option<String>,
+    /// Show the concepts that have this name
+    #[arg(long, value_name = "NAME", conflicts_with = "concept")]
+    name: Option<String>,
+}
+
+/// Runs `pel inspect`.
+///
+/// # Errors
+/// If the bundle is damaged, or has no such concept.
+pub fn run(args: &InspectArgs, json: bool) -> Result<()> {
+    Inputs::new().artifacts([args.bundle.as_path()]).check([])?;
+    let bundle = bundles::open(&args.bundle)?;
+    // What `pel link` would refuse is refused here too: weights of other sizes, or that are not finite.
+    bundle.encoder(&Device::flex()).context(|| args.bundle.display().to_string())?;
+    let concepts = match (&args.concept, &args.name) {
+        (Some(id), _) => match bundle.concepts.find(id)? {
+            Some(at) => vec![bundle.concepts.get(at)?],
+            None => return Err(Error::input(format!("the bundle has no concept {id}"))),
+        },
+        (None, Some(name)) => {
+            let found = bundle.dictionary.lookup(name);
+            if found.is_empty() {
+                return Err(Error::input(format!("no concept of the bundle is called {name:?}")));
+            }
+            found.into_iter().map(|at| bundle.concepts.get(at)).collect::<Result<_>>()?
+        }
+        (None, None) => {
+            if json {
+                return print_json(&bundle.manifest);
+            }
+            print_manifest(&bundle);
+            return Ok(());
+        }
+    };
+    if json {
+        return print_json(&concepts);
+    }
+    concepts.iter().for_each(print_concept);
+    Ok(())
+}
+
+fn print_json(value: &impl serde::Serialize) -> Result<()> {
+    let said = serde_json::to_string_pretty(value).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
+    println!("{said}");
+    Ok(())
+}
+
+fn print_manifest(bundle: &Bundle) {
+    let Manifest { written_by, encoder, kb, view, index, token_vectors, nil, files, format, digest } = &bundle.manifest;
+    let towers = if encoder.tied { "one tower for both sides" } else { "two towers" };
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    let mut row = |name: &str, value: String| {
+        table.add_row([name.to_owned(), value]);
+    };
+    row("Written by", format!("{written_by}, bundle format {format}"));
+    row("Encoder", format!("{} ({towers}, {:?}; licence: {})", encoder.name, encoder.precision, encoder.licence));
+    row(
+        "Vectors",
+        format!(
+            "{} of {} values, {:?}, {:?} pooling, {:?} score",
+            index.rows, index.dim, index.precision, encoder.reduction.pooling, encoder.reduction.score
+        ),
+    );
+    row(
+        "Search",
+        index.hnsw.map_or("exact".into(), |hnsw| {
+            format!("HNSW, ef {} (built with {}, seed {})", hnsw.ef_search, hnsw.ef_construction, hnsw.seed)
+        }),
+    );
+    if let Some(info) = token_vectors {
+        row(
+            "Token vectors",
+            format!("{} of {} values, Int8: Sum-of-Max on the best {FIRST_PASS}", info.tokens, info.dim),
+        );
+    }
+    row("Knowledge base", format!("{}: {} concepts, {} names", kb.name, kb.concepts, kb.names));
+    row("Dictionary", format!("{} names to be found in text", bundle.dictionary.len()));
+    let mix = if view.mix > 0.0 { format!(", {} of a score", view.mix) } else { String::new() };
+    let spelling =
+        if view.spelling > 0.0 { format!("; spelling is {} of a score", view.spelling) } else { String::new() };
+    row(
+        "Concepts by",
+        format!(
+            "{:?} (template {:?}, at most {} tokens{mix}){spelling}",
+            view.concepts, view.entity_template, view.entity_tokens
+        ),
+    );
+    let forms = if view.abbreviations { ", short forms written out" } else { "" };
+    row("Mentions", format!("{:?}, at most {} tokens{forms}", view.mention_template, view.mention_tokens));
+    row(
+        "NIL",
+        match nil.threshold {
+            Some(threshold) => format!(
+                "below {threshold}{}",
+                nil.calibrated_on.as_ref().map_or(String::new(), |on| format!(", chosen on {on}"))
+            ),
+            None => "never: the policy has no threshold".into(),
+        },
+    );
+    row(
+        "Manifest",
+        match digest {
+            Some(digest) => format!("blake3 {digest} (checked)"),
+            None => "has no digest, as those of earlier versions; damage to it is not noticed (`pel pack` writes one)"
+                .into(),
+        },
+    );
+    row("Licences", if kb.licences.is_empty() { "not stated".into() } else { kb.licences.join("\n") });
+    println!("{table}\n");
+    let mut table = tables::table(["File", "Bytes", "blake3 (checked)"]);
+    for (name, info) in files {
+        table.add_row([name.clone(), info.bytes.to_string(), info.blake3.clone()]);
+    }
+    println!("{table}");
+}
+
+fn print_concept(concept: &Concept) {
+    println!("{}  {}", concept.id, concept.name);
+    for (name, values) in [
+        ("synonyms", &concept.synonyms),
+        ("types", &concept.types),
+        ("also", &concept.xrefs),
+        ("sources", &concept.sources),
+    ] {
+        if !values.is_empty() {
+            println!("  {name}: {}", values.join("; "));
+        }
+    }
+    if let Some(definition) = &concept.definition {
+        println!("  {definition}");
+    }
+}

@@ -1,0 +1,264 @@
+//! PubTator corpora: titles, abstracts and mentions become documents and mentions with checked offsets.
+
+use super::counter::Counter;
+use super::pubtator_lines::{Annotation, Gold, Line, is_respelled, types_and_ids};
+use super::splits::Splits;
+use crate::data::corpus::{
+    CorpusMention, DUPLICATE_DOCUMENT, Document, MISPLACED, UNKNOWN_DOCUMENT, span_of, without_doubles,
+};
+use crate::io::files::for_each_line_in;
+use crate::io::limits::Bound;
+use crate::io::output_folder::{Output, write_line};
+use crate::io::text_encoding::TextEncoding;
+use pel_shared::clean::breaks_line;
+use pel_shared::error::Result;
+use pel_shared::kb::import::report::Report;
+use pel_shared::text::Offsets;
+use std::collections::{BTreeMap, HashSet};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// The kind under which a report counts documents.
+pub const DOCUMENTS: &str = "documents";
+/// The reason under which a mention is noted that stood one code point too far to the left or right.
+pub const MOVED: &str = "mention moved by one code point to where its text stands";
+/// The reason under which a mention is noted whose text is written in other letters than in its document.
+pub const RESPELLED: &str = "mention in other letters than its document (those of the document are taken)";
+/// The reason under which a mention with several concepts is noted.
+pub const SEVERAL: &str = "mention with several concepts (each of them is right)";
+/// The reason under which a mention is noted whose identifier has something behind it.
+pub const ANNEX: &str = "what stands behind an identifier (RSID, HGVS, species) left out";
+/// The reason for skipping a document or mention whose identifier has a control character.
+pub const CONTROL_IN_ID: &str = "identifier with a control character";
+/// The reason for skipping a mention without text.
+pub const NO_TEXT: &str = "mention without text";
+/// The reason for skipping a document that no list names.
+pub const NO_SPLIT: &str = "document in none of the split files";
+/// The reason for skipping the mentions of such a document.
+pub const MENTION_NO_SPLIT: &str = "mention of a document in none of the split files";
+/// The reason for skipping the mentions of a document that stands twice.
+pub const MENTION_DUPLICATE: &str = "mention of a document that stands twice";
+/// The reason for skipping a relation.
+pub const RELATION: &str = "relation (not used by an entity linker)";
+/// The reason for skipping a line of no known form.
+pub const BAD_LINE: &str = "line that is no title, abstract, mention or relation";
+/// The reason under which a listed document is noted that the corpus does not have.
+pub const NOT_THERE: &str = "document of a split file that is not in the corpus";
+
+/// A document while its lines come in.
+#[derive(Default)]
+struct Block {
+    id: String,
+    title: Option<String>,
+    body: Option<String>,
+    /// With the line number of each.
+    mentions: Vec<(usize, CorpusMention)>,
+}
+
+impl Block {
+    /// Whether a title or abstract with this id belongs to another document.
+    fn is_other(&self, id: &str, part: &Option<String>) -> bool {
+        (self.title.is_some() || self.body.is_some()) && (self.id != id || part.is_some())
+    }
+}
+
+/// A reader of PubTator files.
+struct Reader<'a> {
+    encoding: &'a TextEncoding,
+    splits: &'a Splits,
+    prefix: &'a str,
+    out: &'a mut dyn Write,
+    report: &'a mut Report,
+    seen: HashSet<String>,
+    mentions: BTreeMap<&'static str, Vec<CorpusMention>>,
+}
+
+/// Reads all files and writes `documents.jsonl` and one `mentions.{split}.jsonl` for each split.
+///
+/// # Errors
+/// If a file cannot be read or is not in its encoding, or the output cannot be written.
+pub fn read(
+    files: &[PathBuf],
+    encoding: &TextEncoding,
+    splits: &Splits,
+    prefix: &str,
+    output: &mut Output,
+    report: &mut Report,
+    counter: &mut Counter,
+) -> Result<()> {
+    let (mut mentions, mut seen) = (BTreeMap::new(), HashSet::new());
+    output.write("documents.jsonl", |out| {
+        let mut reader =
+            Reader { encoding, splits, prefix, out, report, seen: HashSet::new(), mentions: BTreeMap::new() };
+        for file in files {
+            reader.file(file, counter)?;
+        }
+        (mentions, seen) = (reader.mentions, reader.seen);
+        Ok(())
+    })?;
+    for (id, split) in splits.listed().filter(|(id, _)| !seen.contains(*id)) {
+        report.note(NOT_THERE, || format!("{id} of {split}"));
+    }
+    if let Some(train) = mentions.get("train") {
+        let trained: HashSet<String> = train.iter().flat_map(CorpusMention::ids).map(str::to_owned).collect();
+        for mention in mentions.values_mut().flatten() {
+            mention.seen_in_train = mention.id.is_some().then(|| mention.ids().any(|id| trained.contains(id)));
+        }
+    }
+    for split in splits.names() {
+        let of_split = mentions.get(split).map_or(&[][..], Vec::as_slice);
+        report.keep(&format!("mentions ({split})"), of_split.len());
+        output.write(&format!("mentions.{split}.jsonl"), |out| {
+            of_split.iter().try_for_each(|mention| write_line(out, mention))
+        })?;
+    }
+    Ok(())
+}
+
+impl Reader<'_> {
+    fn file(&mut self, path: &Path, counter: &mut Counter) -> Result<()> {
+        let mut block = Block::default();
+        for_each_line_in(path, self.encoding, Bound::Stream, |number, line| {
+            counter.step();
+            let place = || format!("{}:{number}", path.display());
+            match Line::read(line) {
+                Line::Title(id, _) | Line::Abstract(id, _) if id.contains(breaks_line) => {
+                    self.report.skip(CONTROL_IN_ID, || format!("{}: {id:?}", place()));
+                }
+                Line::Blank => return self.finish(path, &mut block),
+                Line::Title(id, text) => {
+                    if block.is_other(id, &block.title) {
+                        self.finish(path, &mut block)?;
+                    }
+                    (block.id, block.title) = (id.to_owned(), Some(text.to_owned()));
+                }
+                Line::Abstract(id, text) => {
+                    if block.is_other(id, &block.body) {
+                        self.finish(path, &mut block)?;
+                    }
+                    (block.id, block.body) = (id.to_owned(), Some(text.to_owned()));
+                }
+                Line::Mention(annotation) => {
+                    if let Some(mention) = self.mention(annotation, place) {
+                        block.mentions.push((number, mention));
+                        Bound::Record.check_count(place, block.mentions.len())?;
+                    }
+                }
+                Line::Relation => self.report.skip(RELATION, || format!("{}: {line}", place())),
+                Line::Other => self.report.skip(BAD_LINE, || format!("{}: {line}", place())),
+            }
+            Ok(())
+        })?;
+        self.finish(path, &mut block)
+    }
+
+    /// Turns a mention line into a mention whose offsets are not checked yet.
+    fn mention(&mut self, annotation: Annotation<'_>, place: impl Fn() -> String) -> Option<CorpusMention> {
+        let Annotation { doc_id, start, end, text, types, concept } = annotation;
+        let example = || format!("{} {text:?} {concept}", place());
+        if text.is_empty() {
+            return skipped(self.report, NO_TEXT, example);
+        }
+        let Gold { ids, annex } = Gold::read(concept, types, self.prefix);
+        if ids.iter().any(|id| id.contains(breaks_line)) {
+            return skipped(self.report, CONTROL_IN_ID, || format!("{} {text:?} {concept:?}", place()));
+        }
+        if annex.is_some() {
+            self.report.note(ANNEX, example);
+        }
+        if ids.len() > 1 {
+            self.report.note(SEVERAL, example);
+        }
+        let mut ids = ids.into_iter().map(str::to_owned);
+        let (id, other_ids) = (ids.next(), ids.collect());
+        let (types, type_ids) = types_and_ids(types);
+        let (doc_id, text) = (doc_id.to_owned(), text.to_owned());
+        Some(CorpusMention { doc_id, start, end, text, id, other_ids, types, type_ids, seen_in_train: None })
+    }
+
+    /// Writes the document that has come to its end, with the mentions that fit it.
+    fn finish(&mut self, path: &Path, block: &mut Block) -> Result<()> {
+        let Block { id, title, body, mentions } = std::mem::take(block);
+        let place = |number: usize| format!("{}:{number}", path.display());
+        let mut skip_all = |reason| {
+            for (number, mention) in &mentions {
+                self.report.skip(reason, || format!("{} document {}", place(*number), mention.doc_id));
+            }
+        };
+        // The separator stands there even if one of the two is empty: offsets count it.
+        let text = match (title, body) {
+            (None, None) => {
+                skip_all(UNKNOWN_DOCUMENT);
+                return Ok(());
+            }
+            (title, None) => title.unwrap_or_default(),
+            (title, Some(body)) => format!("{} {body}", title.unwrap_or_default()),
+        };
+        let Some(split) = self.splits.of(&id) else {
+            skip_all(MENTION_NO_SPLIT);
+            self.report.skip(NO_SPLIT, || id);
+            return Ok(());
+        };
+        if !self.seen.insert(id.clone()) {
+            skip_all(MENTION_DUPLICATE);
+            self.report.skip(DUPLICATE_DOCUMENT, || format!("{id} in {}", path.display()));
+            return Ok(());
+        }
+        let offsets = Offsets::new(&text);
+        let kept = self.mentions.entry(split).or_default();
+        let mut fitting = Vec::with_capacity(mentions.len());
+        for (number, mut mention) in mentions {
+            if mention.doc_id != id {
+                self.report.skip(UNKNOWN_DOCUMENT, || format!("{} document {}", place(number), mention.doc_id));
+                continue;
+            }
+            match shift(&text, &offsets, &mention) {
+                Some(0) => {}
+                Some(by) => {
+                    let (start, end) = (mention.start, mention.end);
+                    self.report.note(MOVED, || format!("{} {:?} {start}..{end} by {by}", place(number), mention.text));
+                    (mention.start, mention.end) = (start.saturating_add_signed(by), end.saturating_add_signed(by));
+                }
+                None => {
+                    let found = span_of(&text, &offsets, mention.start, mention.end).map(|(_, found)| found);
+                    let CorpusMention { start, end, text: written, .. } = &mention;
+                    let shown = found.map_or("nothing".to_owned(), |found| format!("{found:?}"));
+                    let why = || format!("{} {start}..{end}: expected {written:?}, found {shown}", place(number));
+                    match found.filter(|found| is_respelled(written, found)) {
+                        Some(found) => {
+                            self.report.note(RESPELLED, why);
+                            mention.text = found.to_owned();
+                        }
+                        None => {
+                            self.report.skip(MISPLACED, why);
+                            continue;
+                        }
+                    }
+                }
+            }
+            fitting.push((number, mention));
+        }
+        let single = without_doubles(fitting, |(_, mention)| (0, mention), self.report, |(number, _)| place(*number));
+        kept.extend(single.into_iter().map(|(_, mention)| mention));
+        self.report.keep(DOCUMENTS, 1);
+        write_line(self.out, &Document { doc_id: id, text, split: Some(split.to_owned()), domain: None })
+    }
+}
+
+/// How far the text of a mention stands from its offsets: 0, or -1 or 1 if it stands at only one of the two.
+fn shift(text: &str, offsets: &Offsets<'_>, mention: &CorpusMention) -> Option<isize> {
+    let stands = |by: isize| {
+        let (start, end) = (mention.start.checked_add_signed(by)?, mention.end.checked_add_signed(by)?);
+        span_of(text, offsets, start, end).filter(|(_, found)| *found == mention.text).map(|_| by)
+    };
+    match (stands(0), stands(-1), stands(1)) {
+        (Some(here), _, _) => Some(here),
+        (None, Some(by), None) | (None, None, Some(by)) => Some(by),
+        _ => None,
+    }
+}
+
+fn skipped<T>(report: &mut Report, reason: &str, example: impl FnOnce() -> String) -> Option<T> {
+    report.skip(reason, example);
+    None
+}

@@ -1,0 +1,13 @@
+//! What is read before anything is encoded: concept tables, corpora and their splits, spans, candidate lists; their imports,
+//! exports, and what is derived from them.
+
+pub mod candidate_lists;
+pub mod concept_table;
+pub mod corpus;
+pub mod derive;
+pub mod domain;
+pub mod domain_files;
+pub mod export;
+pub mod import;
+pub mod spans;
+pub mod split;

@@ -1,0 +1,89 @@
+//! Where `pel index` takes its encoder from: a Hugging Face folder, a model of `pel train`, or another bundle.
+
+use crate::io::bundles;
+use crate::io::models::{Settings, TOWERS};
+use pel_shared::bundle::{Manifest, Parts, names};
+use pel_shared::error::{Error, Result};
+use std::path::Path;
+
+const MENTION: [&str; 3] = [names::CONFIG, names::WEIGHTS, names::PROJECTION];
+const ENTITY: [&str; 3] = [names::ENTITY_CONFIG, names::ENTITY_WEIGHTS, names::ENTITY_PROJECTION];
+
+/// An encoder with what is known of it.
+pub(crate) struct Source {
+    /// Its files, by their names in a bundle.
+    pub files: Parts,
+    /// Whether one tower reads both sides.
+    pub tied: bool,
+    /// What it was trained for, if we trained it.
+    pub settings: Option<Settings>,
+    /// The bundle that it comes from.
+    pub bundle: Option<Manifest>,
+}
+
+impl Source {
+    /// Maps the files of an encoder, and of another one for entities if there is one.
+    ///
+    /// # Errors
+    /// If a file is missing, or the bundle is damaged.
+    pub fn read(encoder: &Path, entity_encoder: Option<&Path>) -> Result<Self> {
+        if encoder.is_file() || encoder.join(names::MANIFEST).is_file() {
+            return Self::of_bundle(encoder, entity_encoder);
+        }
+        let mut files = Parts::default();
+        // A model of two towers has a folder for each.
+        let both = encoder.join(TOWERS[0]).is_dir();
+        let mention = if both { encoder.join(TOWERS[0]) } else { encoder.to_owned() };
+        let entity = entity_encoder.map(Path::to_owned).or_else(|| both.then(|| encoder.join(TOWERS[1])));
+        take(&mut files, &mention, MENTION)?;
+        files.0.insert(names::TOKENIZER.into(), bundles::map(&mention.join(names::TOKENIZER))?);
+        if let Some(entity) = &entity {
+            take(&mut files, entity, ENTITY)?;
+            if bundles::map(&entity.join(names::TOKENIZER))? != files.0[names::TOKENIZER] {
+                let [entity, mention] = [entity, &mention].map(|folder| folder.display());
+                return Err(Error::input(format!(
+                    "{entity}: expected the tokenizer.json of {mention}, found another one"
+                )));
+            }
+        }
+        let settings = Settings::of(encoder)?;
+        if settings.is_some_and(|settings| settings.ranker) {
+            let encoder = encoder.display();
+            return Err(Error::input(format!(
+                "{encoder}: expected an encoder, found a ranker, which scores pairs alone"
+            )));
+        }
+        Ok(Self { files, tied: entity.is_none(), settings, bundle: None })
+    }
+
+    fn of_bundle(path: &Path, entity_encoder: Option<&Path>) -> Result<Self> {
+        if entity_encoder.is_some() {
+            return Err(Error::input("--entity-encoder: a bundle brings its own"));
+        }
+        let bundle = bundles::open(path)?;
+        let wanted = |name: &str| name == names::TOKENIZER || MENTION.contains(&name) || ENTITY.contains(&name);
+        let files = bundle.parts().0.iter().filter(|(name, _)| wanted(name));
+        let files = Parts(files.map(|(name, bytes)| (name.clone(), bytes.clone())).collect());
+        let scorer = bundle.scorer();
+        let manifest = bundle.manifest;
+        let settings = Settings { view: manifest.view, reduction: manifest.encoder.reduction, ranker: false, scorer };
+        Ok(Self { files, tied: manifest.encoder.tied, settings: Some(settings), bundle: Some(manifest) })
+    }
+}
+
+/// Maps the files of a tower, under the names that they have in a bundle.
+fn take(parts: &mut Parts, folder: &Path, [config, weights, projection]: [&str; 3]) -> Result<()> {
+    if !folder.is_dir() {
+        let folder = folder.display();
+        return Err(Error::input(format!(
+            "{folder}: expected a folder with config.json, model.safetensors and tokenizer.json, or a bundle"
+        )));
+    }
+    for (from, to) in [(names::CONFIG, config), (names::WEIGHTS, weights), (names::PROJECTION, projection)] {
+        let path = folder.join(from);
+        if from != names::PROJECTION || path.exists() {
+            parts.0.insert(to.into(), bundles::map(&path)?);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,124 @@
+//! The folder of a model: a Hugging Face encoder, and beside it how a trained one wants to be used.
+
+use crate::io::bundles;
+use burn::tensor::Device;
+use bytes::Bytes;
+use pel_shared::bundle::names;
+use pel_shared::error::{Context, Error, Result};
+use pel_shared::model::cross_encoder::Ranker;
+use pel_shared::model::tower::{Reduction, TowerBytes};
+use pel_shared::score::Scorer;
+use pel_shared::tokens::ViewOptions;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// How a trained model wants to be used; beside its weights.
+pub const SETTINGS: &str = "pel.json";
+/// The folders of the two towers, where they are two.
+pub const TOWERS: [&str; 2] = ["mention", "entity"];
+
+/// What `pel.json` says.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// How mentions and concepts are written.
+    pub view: ViewOptions,
+    /// How vectors are reduced and compared.
+    pub reduction: Reduction,
+    /// Whether it is a cross-encoder, which scores pairs.
+    #[serde(default)]
+    pub ranker: bool,
+    /// What of two inputs is compared.
+    #[serde(default)]
+    pub scorer: Scorer,
+}
+
+impl Settings {
+    /// Checks that windows and shares are within their bounds.
+    fn check(&self) -> Result<()> {
+        self.view.check_lengths()?;
+        self.view.check_mix()?;
+        self.view.check_spelling(self.reduction.score)
+    }
+
+    /// Reads `pel.json` in the folder of a model, or of its mention tower; nothing if the model was not trained by us.
+    ///
+    /// # Errors
+    /// If it is there and cannot be read.
+    pub fn of(folder: &Path) -> Result<Option<Self>> {
+        let places = [folder.join(SETTINGS), folder.join(TOWERS[0]).join(SETTINGS)];
+        let Some(path) = places.into_iter().find(|path| path.is_file()) else { return Ok(None) };
+        let named = || path.display().to_string();
+        let settings: Self =
+            serde_json::from_slice(&bundles::map(&path)?).map_err(|cause| Error::artifact(named()).caused_by(cause))?;
+        settings.check().context(named)?;
+        Ok(Some(settings))
+    }
+}
+
+/// What does not change in training.
+#[derive(Clone, Debug)]
+pub(crate) struct Fixed {
+    pub(crate) config: Bytes,
+    pub(crate) tokenizer: Bytes,
+}
+
+/// The files of one tower.
+#[derive(Clone, Debug)]
+pub(crate) struct Files {
+    pub(crate) fixed: Fixed,
+    pub(crate) weights: Bytes,
+    pub(crate) projection: Option<Bytes>,
+}
+
+impl Files {
+    pub(crate) fn read(folder: &Path) -> Result<Self> {
+        if !folder.is_dir() {
+            let folder = folder.display();
+            return Err(Error::input(format!(
+                "{folder}: expected a folder with config.json, model.safetensors and tokenizer.json"
+            )));
+        }
+        let map = |name: &str| bundles::map(&folder.join(name));
+        let projection = folder.join(names::PROJECTION);
+        Ok(Self {
+            fixed: Fixed { config: map(names::CONFIG)?, tokenizer: map(names::TOKENIZER)? },
+            weights: map(names::WEIGHTS)?,
+            projection: projection.exists().then(|| bundles::map(&projection)).transpose()?,
+        })
+    }
+
+    pub(crate) fn tower(&self) -> TowerBytes<'_> {
+        TowerBytes { config: &self.fixed.config, weights: &self.weights, projection: self.projection.as_deref() }
+    }
+}
+
+/// Stands for the files of a model of one tower.
+///
+/// # Errors
+/// If one cannot be read.
+pub fn model_hash(folder: &Path) -> Result<blake3::Hash> {
+    let Files { fixed: Fixed { config, tokenizer }, weights, projection } = Files::read(folder)?;
+    let settings = folder.join(SETTINGS);
+    let settings = settings.is_file().then(|| bundles::map(&settings)).transpose()?;
+    let mut hash = blake3::Hasher::new();
+    for part in [Some(config), Some(tokenizer), Some(weights), projection, settings] {
+        let part = part.unwrap_or_default();
+        hash.update(&(part.len() as u64).to_le_bytes()).update(&part);
+    }
+    Ok(hash.finalize())
+}
+
+/// Opens the folder of a ranker that `pel train --stage rank` wrote.
+///
+/// # Errors
+/// If a file is missing or does not fit, or it is no ranker.
+pub fn open_ranker(folder: &Path, device: &Device) -> Result<Ranker> {
+    let named = || folder.display().to_string();
+    let settings = Settings::of(folder)?.filter(|settings| settings.ranker);
+    let Some(Settings { view, reduction, .. }) = settings else {
+        return Err(Error::input(format!("{}: expected the model of `pel train --stage rank`", named())));
+    };
+    let files = Files::read(folder)?;
+    Ranker::new(files.tower(), &files.fixed.tokenizer, view, reduction, device).context(named)
+}

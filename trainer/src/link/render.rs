@@ -1,0 +1,117 @@
+//! Links for a reader's terminal, and for other tools ([`pel_shared::output`]).
+
+use clap::ValueEnum;
+use pel_shared::error::Result;
+use pel_shared::linker::Linker;
+use pel_shared::output;
+use pel_shared::output::{Form, Note, Record};
+
+/// The forms that links are written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// A table for reading
+    Table,
+    /// One mention a line, as JSON, with offsets in bytes, code points and UTF-16 units
+    Jsonl,
+    /// A note with its mentions as one JSON object
+    Json,
+    /// One mention a row, for spreadsheets; offsets in code points
+    Csv,
+    /// BRAT standoff
+    Brat,
+    /// PubTator: title (the first line), abstract, mentions
+    Pubtator,
+    /// A page of its own, with the mentions coloured
+    Html,
+}
+
+impl Format {
+    /// The usual ending of such a file.
+    pub fn extension(self) -> &'static str {
+        match self {
+            Self::Table => "links.txt",
+            Self::Jsonl => "jsonl",
+            Self::Json => "json",
+            Self::Csv => "csv",
+            Self::Brat => "ann",
+            Self::Pubtator => "pubtator",
+            Self::Html => "html",
+        }
+    }
+}
+
+/// Writes the links of a note in a form, part by part: [`Parts::head`], [`Parts::part`] as often as there are links, [`Parts::tail`].
+pub struct Parts<'a> {
+    name: &'a str,
+    text: &'a str,
+    linker: &'a Linker,
+    form: Written<'a>,
+}
+
+enum Written<'a> {
+    Table(crate::link::table::Parts),
+    /// A page needs all of its records at once.
+    Page(Vec<Record>),
+    Form(Box<output::Parts<'a>>),
+}
+
+impl<'a> Parts<'a> {
+    /// None yet.
+    pub fn new(format: Format, name: &'a str, text: &'a str, linker: &'a Linker) -> Self {
+        let form = match format {
+            Format::Table => None,
+            Format::Jsonl => Some(Form::Jsonl),
+            Format::Json => Some(Form::Json),
+            Format::Csv => Some(Form::Csv),
+            Format::Brat => Some(Form::Brat),
+            Format::Pubtator => Some(Form::Pubtator),
+            Format::Html => Some(Form::Html),
+        };
+        let form = match form {
+            None => Written::Table(crate::link::table::Parts::default()),
+            Some(Form::Html) => Written::Page(Vec::new()),
+            Some(form) => Written::Form(Box::new(output::Parts::new(form, name, text, linker))),
+        };
+        Self { name, text, linker, form }
+    }
+
+    /// What stands before the first link.
+    ///
+    /// # Errors
+    /// If it cannot be encoded.
+    pub fn head(&self) -> Result<String> {
+        match &self.form {
+            Written::Form(form) => form.head(),
+            Written::Table(_) | Written::Page(_) => Ok(String::new()),
+        }
+    }
+
+    /// The next links, in the order of the text.
+    ///
+    /// # Errors
+    /// If one cannot be encoded.
+    pub fn part(&mut self, records: Vec<Record>) -> Result<String> {
+        let note = Note { name: self.name, text: self.text, records: &records, linker: self.linker };
+        match &mut self.form {
+            Written::Table(table) => Ok(table.part(&note)),
+            Written::Form(form) => form.part(&records),
+            Written::Page(all) => {
+                all.extend(records);
+                Ok(String::new())
+            }
+        }
+    }
+
+    /// What stands after the last link.
+    ///
+    /// # Errors
+    /// If a concept of the bundle is damaged.
+    pub fn tail(&self) -> Result<String> {
+        let note = |records| Note { name: self.name, text: self.text, records, linker: self.linker };
+        match &self.form {
+            Written::Table(table) => Ok(table.tail(&note(&[]))),
+            Written::Form(form) => Ok(form.tail()),
+            Written::Page(records) => note(records).write(Form::Html),
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! A table for reading in a terminal.
+
+use crate::io::tables;
+use comfy_table::{Attribute, Cell, CellAlignment, Color, Table};
+use pel_shared::clean::escaped;
+use pel_shared::output::{Note, origin_words};
+use pel_shared::tokens::Cut;
+use pel_shared::tokens::cut_words;
+
+/// How far the tables of a note have come; each part of it is a table of its own, whose columns are as wide as it needs.
+#[derive(Debug, Default)]
+pub struct Parts {
+    total: usize,
+    nil: usize,
+    /// Line ends before [`Parts::seen`].
+    lines: usize,
+    /// The byte up to which lines have been counted.
+    seen: usize,
+}
+
+impl Parts {
+    /// A table of the next records.
+    pub fn part(&mut self, note: &Note<'_>) -> String {
+        self.total += note.records.len();
+        format!("{}\n", self.table(note))
+    }
+
+    /// The sum of all tables; the table itself, if there was none.
+    pub fn tail(&self, note: &Note<'_>) -> String {
+        let Self { total, nil, .. } = self;
+        let empty = if *total == 0 { format!("{}\n", Self::default().table(note)) } else { String::new() };
+        let bundle = &note.linker.bundle().manifest;
+        let kb = format!("{} ({} concepts)", bundle.kb.name, bundle.kb.concepts);
+        let few = match note.linker.bundle().dictionary.knows_enough_words() {
+            true => "",
+            false => "; it knows too few words for unknown ones to be looked for",
+        };
+        let (name, linked) = (note.name, total - nil);
+        let sum = format!("{name}: {total} mentions, {linked} linked, {nil} NIL; knowledge base {kb}{few}");
+        format!("{empty}{}\n", escaped(&sum))
+    }
+
+    fn table(&mut self, note: &Note<'_>) -> Table {
+        let mut table = tables::coloured(["Line", "Mention", "Concept", "Id", "Type", "Score", "How"]);
+        let cell = |text: &str| Cell::new(escaped(text));
+        for record in note.records {
+            self.lines += note.text.get(self.seen..record.span.start).unwrap_or_default().matches('\n').count();
+            self.seen = self.seen.max(record.span.start);
+            let mention = note.mention(record).split_whitespace().collect::<Vec<_>>().join(" ");
+            let mut how = origin_words(record.origin).to_owned();
+            if let Some(read_as) = &record.read_as {
+                how = format!("{how}; read as {read_as}");
+            }
+            // A context is nearly always longer than its window; a mention should not be.
+            if let Some(cut) = cut_words(Cut { context: false, ..record.cut }) {
+                how = format!("{how}; {cut}");
+            }
+            let score = |score: f32| Cell::new(format!("{score:.3}")).set_alignment(CellAlignment::Right);
+            let row = match &record.decision {
+                Ok(best) => {
+                    // The score beside it is still the search's.
+                    if best.ranker_score.is_some() {
+                        how.push_str("; chosen by the ranker");
+                    }
+                    let kind = cell(best.kind()).fg(colour(best.kind()));
+                    vec![cell(&best.name), cell(&best.id), kind, score(best.score), cell(&how)]
+                }
+                Err(reason) => {
+                    self.nil += 1;
+                    let best = record.candidates.first();
+                    let nearest = best.map_or("NIL".to_owned(), |best| format!("NIL (nearest: {})", best.name));
+                    let value = best.map_or(Cell::new(""), |best| score(best.score));
+                    let how = cell(&format!("{how}; {}", reason.words()));
+                    vec![cell(&nearest).fg(Color::Yellow), Cell::new(""), Cell::new(""), value, how]
+                }
+            };
+            let mut cells = vec![
+                Cell::new(self.lines + 1).set_alignment(CellAlignment::Right),
+                cell(&mention).add_attribute(Attribute::Bold),
+            ];
+            cells.extend(row);
+            table.add_row(cells);
+        }
+        table
+    }
+}
+
+/// One colour a type; the same type always has the same.
+fn colour(kind: &str) -> Color {
+    let colours = [Color::Cyan, Color::Green, Color::Magenta, Color::Blue, Color::Red, Color::White];
+    let sum: usize = kind.bytes().map(usize::from).sum();
+    colours[sum % colours.len()]
+}

@@ -1,0 +1,129 @@
+//! What a retriever finds for the mentions of a split, written as lists.
+
+use crate::data::candidate_lists::{Line, Lists};
+use crate::data::domain::OwnDomain;
+use crate::data::split::Split;
+use crate::io::files::{io_error, write_whole};
+use crate::retrieve::Retriever;
+use crate::retrieve::domain_filter::Within;
+use crate::retrieve::rerank::rerank;
+use pel_shared::error::{Error, Result};
+use pel_shared::kb::{ConceptId, KnowledgeBase};
+use pel_shared::lexical::Ranked;
+use std::path::Path;
+
+/// Candidates of the mentions of a split whose concept the knowledge base has.
+pub struct Found {
+    /// The mentions.
+    pub split: Split,
+    /// One list for each of them.
+    pub ranked: Vec<Ranked>,
+    /// Mentions that a file of lists does not have, and that were dropped.
+    pub missing: usize,
+}
+
+impl Found {
+    /// Every `every`-th mention of a split, as far as the knowledge base has its concept.
+    ///
+    /// # Errors
+    /// If the split cannot be read, or none is left.
+    pub fn mentions(corpus: &Path, split: &str, every: usize, kb: &KnowledgeBase) -> Result<Split> {
+        let mut read = Split::read(corpus, split, every, kb, None)?;
+        read.mentions.retain(|gold| gold.concept.is_some());
+        if read.mentions.is_empty() {
+            let among = if every > 1 { format!(" (one of {every} was looked at)") } else { String::new() };
+            return Err(Error::input(format!(
+                "{}: the split {split} has no mention whose concept is in the knowledge base{among}",
+                corpus.display()
+            )));
+        }
+        Ok(read)
+    }
+
+    /// Searches for mentions; given the concepts, among those of each mention's own domain ([`Within`]).
+    ///
+    /// # Errors
+    /// If a mention cannot be encoded, no document says its domain or one has no concept, or the user stops the work.
+    pub fn search(
+        retriever: &dyn Retriever,
+        split: Split,
+        top: usize,
+        within: Option<(OwnDomain, &KnowledgeBase)>,
+    ) -> Result<Self> {
+        let split = match within {
+            Some((own, kb)) => own.given(split, kb)?,
+            None => split,
+        };
+        let within = within.map(|(own, kb)| Within::new(retriever, kb, own));
+        let retriever = within.as_ref().map_or(retriever, |within| within);
+        let ranked = crate::retrieve::search(retriever, &split, top, "searching")?;
+        Ok(Self { split, ranked, missing: 0 })
+    }
+
+    /// What a file has for the mentions of the split; others are dropped and counted.
+    ///
+    /// # Errors
+    /// If the file cannot be read, has none of the mentions, or says for most that others are right: it is of another corpus.
+    pub fn listed(from: &Path, mut split: Split, top: u32, kb: &KnowledgeBase) -> Result<Self> {
+        let lists = Lists::read(from, kb)?;
+        let all = lists.of_split(&split, kb)?.into_iter().map(|list| Some(list?.ranked(top)));
+        let all: Vec<Option<Ranked>> = all.collect();
+        let (mut ranked, mut kept) = (Vec::new(), Vec::new());
+        for (gold, list) in split.mentions.iter().zip(all) {
+            if let Some(list) = list {
+                kept.push(*gold);
+                ranked.push(list);
+            }
+        }
+        if kept.is_empty() {
+            let (from, split) = (from.display(), &split.counts.split);
+            return Err(Error::input(format!(
+                "{from}: expected candidates for mentions of the split {split}, found none"
+            )));
+        }
+        let missing = split.mentions.len() - kept.len();
+        split.mentions = kept;
+        Ok(Self { split, ranked, missing })
+    }
+
+    /// The lists with their first `k` candidates in the order of a ranker's scores.
+    pub fn reranked(&self, scores: &[Vec<f32>], k: usize) -> Vec<Ranked> {
+        let ranked = self.ranked.iter().zip(scores).map(|(ranked, scores)| {
+            let mut ranked = ranked.clone();
+            rerank(&mut ranked, &scores[..scores.len().min(k)]);
+            ranked
+        });
+        ranked.collect()
+    }
+
+    /// Writes the lists, with the ranker's scores if there is one.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn write(&self, out: &Path, kb: &KnowledgeBase, teacher: Option<&[Vec<f32>]>) -> Result<()> {
+        let id = |concept: ConceptId| kb.get(concept).map(|concept| concept.id.clone());
+        let Self { split, ranked, .. } = self;
+        write_whole(out, |file| {
+            let places = split.code_points();
+            for (at, (gold, ranked)) in split.mentions.iter().zip(ranked).enumerate() {
+                let [start, end] = places[at];
+                // A mention of which nothing is left has no scores; a concept without a readable name has none in JSON.
+                let teacher = teacher.map_or(&[][..], |teacher| &teacher[at]);
+                let readable = |at: &usize| teacher.get(*at).is_none_or(|score| score.is_finite());
+                let kept: Vec<usize> = (0..ranked.len()).filter(readable).collect();
+                let line = Line {
+                    doc_id: split.documents[gold.document].doc_id.clone(),
+                    start,
+                    end,
+                    id: gold.concept.and_then(id),
+                    candidates: kept.iter().filter_map(|at| id(ranked[*at].0)).collect(),
+                    scores: kept.iter().map(|at| ranked[*at].1).collect(),
+                    teacher: kept.iter().filter_map(|at| teacher.get(*at).copied()).collect(),
+                };
+                serde_json::to_writer(&mut *file, &line).map_err(|cause| io_error("writing", out, cause.into()))?;
+                file.write_all(b"\n").map_err(|cause| io_error("writing", out, cause))?;
+            }
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,189 @@
+//! The systems that can be measured. All but `dense` and `link` look at the mention's text alone and need no model; they read it as the model
+//! beside them does.
+
+use crate::data::split::Query;
+use crate::data::split::TrainingSplit;
+use crate::retrieve::Retriever;
+use clap::ValueEnum;
+use pel_shared::error::{Error, Result};
+use pel_shared::kb::KnowledgeBase;
+use pel_shared::lexical::{Bm25, Bm25Config, CharTfidf, ExactNames, MajoritySurface, Normal, Ranked, Scratch};
+use pel_shared::text::abbreviations::Reader;
+use rayon::prelude::*;
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+/// What can be measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum System {
+    /// Exact name, lower-cased
+    Exact,
+    /// Exact name, lower-cased, words parted by punctuation
+    ExactWords,
+    /// Character 3-grams, TF-IDF, cosine; the best name of a concept
+    Tfidf,
+    /// Words of a concept's names, BM25
+    Bm25,
+    /// Words of a concept's names and definition, BM25
+    Bm25Definitions,
+    /// What the surface meant most often in training, else exact name
+    Majority,
+    /// The encoder and index of --bundle
+    Dense,
+    /// The bundle as `pel link` uses it: also the concepts whose name it recognises in the mention
+    Link,
+}
+
+/// The systems to measure, each once, in the order asked for.
+pub(crate) fn chosen(asked: Option<&[System]>, has_training: bool, has_bundle: bool) -> Result<Vec<System>> {
+    let mut chosen = Vec::new();
+    match asked {
+        Some(asked) => asked.iter().for_each(|system| {
+            if !chosen.contains(system) {
+                chosen.push(*system);
+            }
+        }),
+        None => {
+            chosen.extend([System::Exact, System::Tfidf, System::Bm25]);
+            chosen.extend(has_training.then_some(System::Majority));
+            chosen.extend(has_bundle.then_some(System::Dense));
+        }
+    }
+    if let Some(system) = chosen.iter().find(|system| system.needs_bundle() && !has_bundle) {
+        return Err(needs_bundle(*system));
+    }
+    Ok(chosen)
+}
+
+impl System {
+    /// Whether it is a bundle that is measured.
+    pub fn needs_bundle(self) -> bool {
+        matches!(self, Self::Dense | Self::Link)
+    }
+}
+
+pub(crate) fn needs_bundle(system: System) -> Error {
+    let name = system.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned());
+    Error::input(format!("the system `{name}` needs an encoder and an index: give --bundle"))
+}
+
+/// A system that knows a mention by its text alone: equal texts are searched once, on all processors.
+pub struct BySurface {
+    name: &'static str,
+    protocol: String,
+    written_out: bool,
+    search: Box<Search>,
+}
+
+type Search = dyn Fn(&str, usize, &mut Scratch) -> Ranked + Sync + Send;
+
+/// Surfaces between two signs of life.
+const AT_ONCE: usize = 1024;
+
+impl Retriever for BySurface {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn protocol(&self) -> String {
+        format!("{}; short forms {}", self.protocol, short_forms(self.written_out))
+    }
+
+    fn search(
+        &self,
+        queries: &[Query<'_>],
+        k: usize,
+        done: &mut dyn FnMut(usize) -> Result<()>,
+    ) -> Result<Vec<Ranked>> {
+        let mut places: HashMap<Cow<'_, str>, usize> = HashMap::new();
+        let mut surfaces: Vec<(Cow<'_, str>, usize)> = Vec::new();
+        let mut of_query = Vec::with_capacity(queries.len());
+        let mut reader = Reader::new(self.written_out);
+        for query in queries {
+            let surface = reader.mention(query.text, query.span)?.text;
+            let at = *places.entry(surface).or_insert_with_key(|surface| {
+                surfaces.push((surface.clone(), 0));
+                surfaces.len() - 1
+            });
+            if let Some((_, mentions)) = surfaces.get_mut(at) {
+                *mentions += 1;
+            }
+            of_query.push(at);
+        }
+        let mut answers: Vec<Ranked> = Vec::with_capacity(surfaces.len());
+        for some in surfaces.chunks(AT_ONCE) {
+            let one = |scratch: &mut Scratch, (surface, _): &(Cow<'_, str>, usize)| (self.search)(surface, k, scratch);
+            answers.par_extend(some.par_iter().map_init(Scratch::new, one));
+            done(some.iter().map(|(_, mentions)| mentions).sum())?;
+        }
+        Ok(of_query.into_iter().map(|at| answers.get(at).cloned().unwrap_or_default()).collect())
+    }
+}
+
+/// How short forms that a text defines are read, in words.
+pub fn short_forms(written_out: bool) -> &'static str {
+    if written_out { "written out" } else { "as they stand" }
+}
+
+/// Builds one of the systems without a model. It reads mentions as a model of the view with these `abbreviations` does: with the short
+/// forms that their text defines written out, or as they stand.
+///
+/// # Errors
+/// If it needs what is not there.
+pub fn lexical(
+    system: System,
+    kb: &KnowledgeBase,
+    training: Option<&TrainingSplit>,
+    abbreviations: bool,
+) -> Result<BySurface> {
+    let written_out = abbreviations;
+    let exact = |name, normal, how: &str| {
+        let names = ExactNames::new(kb, normal);
+        let protocol =
+            format!("mention text equal to a name or synonym, {how}; every bearer of the name is a candidate");
+        let search: Box<Search> = Box::new(move |surface, k, _| names.search(surface, k));
+        BySurface { name, protocol, written_out, search }
+    };
+    let bm25 = |name, definitions| -> Result<BySurface> {
+        let config = Bm25Config { definitions, ..Bm25Config::default() };
+        let index = Bm25::new(kb, config)?;
+        let and = if definitions { " and definition" } else { "" };
+        let (k1, b) = (config.k1, config.b);
+        let protocol = format!(
+            "words of the mention text, lower-cased, against one document per concept of all names{and}; BM25 as Lucene \
+             has it, k1 {k1}, b {b}"
+        );
+        let search: Box<Search> = Box::new(move |surface, k, scratch| index.search(surface, k, scratch));
+        Ok(BySurface { name, protocol, written_out, search })
+    };
+    match system {
+        System::Exact => Ok(exact("exact", Normal::LowerCase, "lower-cased")),
+        System::ExactWords => Ok(exact("exact-words", Normal::Words, "lower-cased, punctuation read as a space")),
+        System::Tfidf => {
+            let index = CharTfidf::new(kb);
+            let protocol = "mention text against every name and synonym, lower-cased; character 3-grams within words, \
+                TF-IDF as scikit-learn's char_wb (3,3), cosine, the best name of a concept"
+                .to_owned();
+            let search: Box<Search> = Box::new(move |surface, k, scratch| index.search(surface, k, scratch));
+            Ok(BySurface { name: "tfidf", protocol, written_out, search })
+        }
+        System::Bm25 => bm25("bm25", false),
+        System::Bm25Definitions => bm25("bm25-definitions", true),
+        System::Majority => {
+            let training = training.ok_or_else(|| Error::input("the system `majority` needs a training split"))?;
+            let split = &training.counts.split;
+            let seen = training
+                .mentions
+                .iter()
+                .map(|mention| (mention.surface(written_out), mention.id.as_deref().and_then(|id| kb.find(id))));
+            let majority = MajoritySurface::new(ExactNames::new(kb, Normal::LowerCase), seen);
+            let protocol = format!(
+                "the concepts that the mention text, lower-cased, stood for in the split {split}, most frequent first, \
+                 then those of that name"
+            );
+            let search: Box<Search> = Box::new(move |surface, k, _| majority.search(surface, k));
+            Ok(BySurface { name: "majority", protocol, written_out, search })
+        }
+        System::Dense | System::Link => Err(needs_bundle(system)),
+    }
+}

@@ -1,0 +1,95 @@
+//! The configuration beside what was trained by it.
+
+use crate::io::files::{io_error, open_own, read_text, write_own};
+use crate::io::outputs::entries;
+use crate::io::staging::is_staged;
+use crate::train::config::Config;
+use crate::train::{CHECKPOINTS, METRICS};
+use pel_shared::error::{Error, Result};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::path::Path;
+
+impl Config {
+    /// Keeps the configuration in the run's folder, or checks that the run there has the same. One of ours with which no run has
+    /// begun is replaced. The folder is this process's alone until what is returned is dropped.
+    ///
+    /// # Errors
+    /// If it has another one (the first line that differs is named), the folder holds something that is no run, another process
+    /// trains there, or the file cannot be read or written.
+    pub fn keep(&self, out: &Path) -> Result<File> {
+        let path = out.join("config.toml");
+        let text = self.to_toml()?;
+        let written = || std::fs::metadata(out.join(METRICS)).is_ok_and(|metrics| metrics.len() > 0);
+        let begun = || path.exists() && (written() || out.join(CHECKPOINTS).exists());
+        if !begun() {
+            self.check_folder(out)?;
+        }
+        let lock = lock(out)?;
+        if !begun() {
+            write_own(&path, |file| {
+                file.write_all(text.as_bytes()).map_err(|cause| io_error("writing", &path, cause))
+            })?;
+            return Ok(lock);
+        }
+        // Keys that an earlier version did not have are what that version did.
+        let before = read_text(&path)?;
+        let before = toml::from_str::<Self>(&before).ok().map_or(Ok(before), |before| before.to_toml())?;
+        match first_difference(&before, &text) {
+            Some((was, is)) => Err(Error::input(format!(
+                "{}: the run there was begun with `{was}`, this one has `{is}`; choose another --out, or the same configuration",
+                out.display()
+            ))),
+            None => Ok(lock),
+        }
+    }
+
+    /// Refuses a folder without a run that holds more than a configuration as this method's caller writes it.
+    fn check_folder(&self, out: &Path) -> Result<()> {
+        let ours = |name: &str| match name {
+            "config.toml" => {
+                let text = read_text(&out.join(name)).unwrap_or_default();
+                toml::from_str::<Self>(&text).is_ok_and(|config| config.to_toml().is_ok_and(|again| again == text))
+            }
+            // Of a run that ended before its first step.
+            METRICS | LOCK => true,
+            // What a killed run has left unfinished is swept.
+            name => is_staged(name),
+        };
+        match entries(out)?.into_iter().find(|name| !ours(name)) {
+            Some(found) => Err(Error::input(format!(
+                "{}: expected a new or empty folder, or a run to go on with, found {found} in it",
+                out.display()
+            ))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Held by the process that trains in a folder.
+const LOCK: &str = ".lock";
+
+/// Takes a run's folder, which is made, for this process alone, until what is returned is dropped. Where the file system has no locks, the
+/// folder is anybody's.
+///
+/// # Errors
+/// If another process trains there.
+fn lock(out: &Path) -> Result<File> {
+    std::fs::create_dir_all(out).map_err(|cause| io_error("making the folder", out, cause))?;
+    let path = out.join(LOCK);
+    let file = open_own(&path, OpenOptions::new().write(true).create(true))?;
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => Err(Error::input(format!(
+            "{}: another process is training there; wait for it, or choose another --out",
+            out.display()
+        ))),
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
+    }
+}
+
+fn first_difference<'a>(before: &'a str, now: &'a str) -> Option<(&'a str, &'a str)> {
+    let lines = before.lines().map(Some).chain(std::iter::repeat(None));
+    let others = now.lines().map(Some).chain(std::iter::repeat(None));
+    let count = before.lines().count().max(now.lines().count());
+    let pair = lines.zip(others).take(count).find(|(was, is)| was != is)?;
+    Some((pair.0.unwrap_or(""), pair.1.unwrap_or("")))
+}

@@ -1,0 +1,132 @@
+//! The inner maximum of T-Biencoder (section 3.3, eq. 10): matrices that climb L' within their ball.
+
+use super::super::config::Transformation;
+use super::Step;
+use crate::train::differentiable::differentiable;
+use burn::tensor::{Device, Gradients, Tensor};
+use pel_shared::error::Result;
+use pel_shared::losses::transformation::{Ball, none, norm, transform};
+use pel_shared::model::burn::bert::BertInput;
+use pel_shared::model::burn::biencoder::BiEncoder;
+use pel_shared::model::burn::sum_of_max::TokenVectors;
+use pel_shared::model::tower::Side;
+
+/// A_m and A_e, kept from step to step.
+#[derive(Clone, Debug)]
+pub struct Worst {
+    ball: Ball,
+    /// That of the inputs, with gradients.
+    device: Device,
+    /// Without gradients.
+    matrices: [Tensor<2>; 2],
+    /// The gradients of the step's micro-batches so far.
+    gradients: [Option<Tensor<2>>; 2],
+    overflowed: bool,
+}
+
+impl Worst {
+    /// No transformation yet; `hidden` are the widths of both encoders.
+    ///
+    /// # Shapes
+    /// matrices `[hidden, hidden]`
+    pub fn new(options: &Transformation, hidden: [usize; 2], device: &Device) -> Self {
+        let inner = device.clone().inner();
+        Self::from_matrices(options, hidden.map(|hidden| none(hidden, &inner)), device)
+    }
+
+    /// Goes on with the matrices of a checkpoint.
+    pub fn from_matrices(options: &Transformation, matrices: [Tensor<2>; 2], device: &Device) -> Self {
+        let Transformation { norm, epsilon, rate, .. } = *options;
+        let ball = Ball { norm, epsilon, rate };
+        Self { ball, device: device.clone(), matrices, gradients: [None, None], overflowed: false }
+    }
+
+    /// A_m and A_e.
+    pub fn matrices(&self) -> &[Tensor<2>; 2] {
+        &self.matrices
+    }
+
+    /// The norms of A_m and A_e, of the kind that bounds them.
+    ///
+    /// # Errors
+    /// If the device does not give its numbers back.
+    pub fn norms(&self) -> Result<[f64; 2]> {
+        let [mention, entity] = self.matrices.each_ref().map(|matrix| norm(matrix, self.ball.norm));
+        Ok([mention?, entity?])
+    }
+
+    /// Whether a gradient since the start of the step had values that are not finite: the matrices did not climb along it, so the step is
+    /// to be undone.
+    pub fn overflowed(&self) -> bool {
+        self.overflowed
+    }
+
+    /// Both as leaves, whose gradients come with those of the loss.
+    pub fn tracked(&self) -> [Tensor<2>; 2] {
+        let strategy = self.device.gradient_checkpointing_strategy();
+        self.matrices.clone().map(|matrix| differentiable(matrix, strategy).require_grad())
+    }
+
+    /// Climbs a few steps on `loss`, a function of both matrices.
+    ///
+    /// # Errors
+    /// As [`Worst::climb`].
+    pub fn ascend(&mut self, steps: usize, loss: impl Fn([Tensor<2>; 2]) -> Tensor<1>) -> Result<()> {
+        for _ in 0..steps {
+            let tracked = self.tracked();
+            let mut gradients = loss(tracked.clone()).backward();
+            self.add(&tracked, &mut gradients);
+            self.climb()?;
+        }
+        Ok(())
+    }
+
+    /// Adds the gradients of these leaves.
+    pub fn add(&mut self, tracked: &[Tensor<2>; 2], gradients: &mut Gradients) {
+        for (sum, tracked) in self.gradients.iter_mut().zip(tracked) {
+            if let Some(gradient) = tracked.grad_remove(gradients) {
+                *sum = Some(sum.take().map_or(gradient.clone(), |sum| sum + gradient));
+            }
+        }
+    }
+
+    /// Climbs one step along what was added up, and forgets it: once for a step of the weights, however many micro-batches it has.
+    ///
+    /// # Errors
+    /// If the device does not give its numbers back.
+    pub fn climb(&mut self) -> Result<()> {
+        for (matrix, gradient) in self.matrices.iter_mut().zip(&mut self.gradients) {
+            if let Some(gradient) = gradient.take() {
+                match self.ball.climb(matrix.clone(), gradient)? {
+                    Some(higher) => *matrix = higher,
+                    None => self.overflowed = true,
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Step<'_> {
+    /// Goes on from layer K to the vectors of both sides, transformed if there are matrices (eq. 8 and 9).
+    ///
+    /// # Shapes
+    /// z `[batch, seq, hidden]`
+    pub(super) fn above(
+        &self,
+        towers: &BiEncoder,
+        z: [Tensor<3>; 2],
+        inputs: &[BertInput; 2],
+        matrices: Option<[Tensor<2>; 2]>,
+    ) -> [TokenVectors; 2] {
+        let layer = self.config.transformation.layer;
+        let [z_m, z_e] = z;
+        let (a_m, a_e) = matrices.map_or((None, None), |[a_m, a_e]| (Some(a_m), Some(a_e)));
+        [(Side::Mention, z_m, a_m), (Side::Entity, z_e, a_e)].map(|(side, z, a)| {
+            let (tower, input) = (towers.tower(side), &inputs[side as usize]);
+            let z = a.map_or(z.clone(), |a| transform(z, a));
+            let hidden = tower.bert().forward_from_layer(z, &input.mask, layer, &self.pass(side as u64));
+            self.read(tower, hidden, input)
+        })
+    }
+}

@@ -1,0 +1,167 @@
+//! One step of a run: its batch, in parts; their gradients; the optimiser.
+
+use super::batch::{align_batch, link_batch, rank_batch};
+use super::config::Task;
+use super::examples::Example;
+use super::log::Event;
+use super::optimiser::Stepped;
+use super::step::{Step, Worst};
+use super::{Examples, Run};
+use crate::io::{interrupt, memory};
+use crate::train::loss_scale::Scale;
+use crate::train::survey;
+use pel_shared::error::{Error, Result};
+use std::time::Instant;
+
+/// Seconds of one step.
+pub(super) struct Times {
+    pub step: f64,
+    pub mining: f64,
+}
+
+/// What a step learned from.
+struct Learned {
+    /// The sum over its examples.
+    loss: f64,
+    /// What went through an encoder with gradients.
+    tokens: usize,
+    /// Examples that met no negative.
+    without_negatives: usize,
+    stepped: Stepped,
+    /// Where its examples stand.
+    named: Vec<String>,
+}
+
+impl Run<'_> {
+    /// One step of the optimiser, with mining before it where it is due.
+    pub(super) fn advance(&mut self, step: usize) -> Result<Times> {
+        interrupt::check()?;
+        let mut mining = 0.0;
+        if self.config.mines() && step.is_multiple_of(self.mine_every()) {
+            mining = self.mine(step)?;
+        }
+        let began = Instant::now();
+        let batch = self.config.optimiser.batch as f64;
+        // The transformation climbs within a step; a step that is not finished leaves it where it was.
+        let before = self.worst.clone();
+        let learned = loop {
+            let named = match self.learn(step) {
+                Ok(learned) if learned.stepped.gradient_norm.is_finite() => break learned,
+                Ok(learned) => Ok(learned.named),
+                Err(error) => Err(error),
+            };
+            self.worst.clone_from(&before);
+            let named = named?;
+            // Nothing was changed: the same batch again, with a smaller scale.
+            if !self.optimiser.scale.as_mut().is_some_and(Scale::lower) {
+                return Err(not_a_number("gradient", step, &named));
+            }
+        };
+        let seconds = began.elapsed().as_secs_f64();
+        self.log.say(&Event::Step {
+            step: step + 1,
+            epoch: (step + 1) as f64 * batch / self.examples.len() as f64,
+            loss: learned.loss / batch,
+            gradient_norm: learned.stepped.gradient_norm,
+            learning_rate: learned.stepped.learning_rate,
+            pairs_per_s: batch / seconds,
+            tokens_per_s: learned.tokens as f64 / seconds,
+            without_negatives: learned.without_negatives,
+            peak_bytes: memory::peak(),
+            device_bytes: memory::of_device(&self.device),
+            transformation: self.worst.as_ref().map(Worst::norms).transpose()?,
+        })?;
+        Ok(Times { step: seconds, mining })
+    }
+
+    /// Gradients of the whole batch, and a change of the parameters by them unless they overflowed.
+    fn learn(&mut self, step: usize) -> Result<Learned> {
+        let (batch, micro) = (self.config.optimiser.batch, self.config.optimiser.micro());
+        let scale = self.optimiser.scale.map_or(1.0, |scale| scale.factor());
+        let (mut loss, mut tokens, mut without_negatives, mut all_named) = (0.0, 0, 0, Vec::new());
+        for part in 0..batch / micro {
+            interrupt::check()?;
+            let positions = step * batch + part * micro..step * batch + (part + 1) * micro;
+            let places: Vec<(usize, usize)> = positions.map(|position| (position, self.order.at(position))).collect();
+            let stepper = Step {
+                config: self.config,
+                catalogue: &self.catalogue,
+                model: &self.model,
+                device: &self.device,
+                number: (step * (batch / micro) + part) as u64,
+                scale,
+            };
+            let (mut outcome, alone, named) = match &self.examples {
+                Examples::Mentions(all) if self.config.data.task == Task::Rank => {
+                    let examples: Vec<&Example> = places.iter().map(|(_, at)| &all[*at]).collect();
+                    let batch = rank_batch(&self.catalogue, &examples)?;
+                    let named = batch.mentions.iter().map(|example| example.place.clone()).collect::<Vec<_>>();
+                    (stepper.rank(&batch)?, batch.without_negatives(), named)
+                }
+                Examples::Mentions(all) => {
+                    let examples: Vec<_> = places.iter().map(|(position, at)| (*position, *at, &all[*at])).collect();
+                    let batch = link_batch(self.config, &self.catalogue, &examples, &self.hard);
+                    let named = batch.mentions.iter().map(|example| example.place.clone()).collect::<Vec<_>>();
+                    (stepper.link(&batch, self.worst.as_mut())?, batch.without_negatives(), named)
+                }
+                Examples::Pairs(all) => {
+                    let pairs: Vec<_> = places.iter().map(|(position, at)| (*position, all[*at])).collect();
+                    let batch = align_batch(self.config, &self.catalogue, &pairs);
+                    let names = pairs.iter().filter_map(|(_, pair)| self.catalogue.kb.get(pair.concept));
+                    (stepper.align(&batch)?, 0, names.map(|concept| concept.id.clone()).collect())
+                }
+            };
+            if !outcome.loss.is_finite() {
+                return Err(not_a_number("loss", step, &named));
+            }
+            self.optimiser.add(&self.model.towers, &mut outcome.gradients)?;
+            loss += outcome.loss;
+            tokens += outcome.tokens;
+            without_negatives += alone;
+            all_named.extend(named);
+        }
+        let mut overflowed = false;
+        if let Some(worst) = &mut self.worst {
+            worst.climb()?;
+            overflowed = worst.overflowed();
+        }
+        let stepped = match overflowed {
+            true => self.optimiser.skip(step, self.steps),
+            false => self.optimiser.step(&mut self.model.towers, step, self.steps, batch)?,
+        };
+        Ok(Learned { loss, tokens, without_negatives, stepped, named: all_named })
+    }
+
+    /// Steps from one mining pass to the next.
+    fn mine_every(&self) -> usize {
+        match self.config.negatives.mine_every {
+            0 => self.examples.len().div_ceil(self.config.optimiser.batch).max(1),
+            steps => steps,
+        }
+    }
+
+    /// Mines for the examples until the next mining pass; returns the seconds.
+    fn mine(&mut self, step: usize) -> Result<f64> {
+        let began = Instant::now();
+        let Examples::Mentions(mentions) = &self.examples else { return Ok(0.0) };
+        let batch = self.config.optimiser.batch;
+        let until = (step + self.mine_every()).min(self.steps);
+        let mut numbers: Vec<usize> = (step * batch..until * batch).map(|position| self.order.at(position)).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let examples: Vec<(usize, &Example)> = numbers.into_iter().map(|number| (number, &mentions[number])).collect();
+        let survey = survey(&mut self.survey, step, &self.model, &self.catalogue, &self.device)?;
+        self.hard = survey.mine(self.config, &self.model, &self.catalogue, &examples)?;
+        let seconds = began.elapsed().as_secs_f64();
+        self.log.say(&Event::Mining { step, seconds, examples: examples.len() })?;
+        Ok(seconds)
+    }
+}
+
+fn not_a_number(what: &str, step: usize, batch: &[String]) -> Error {
+    let batch = if batch.is_empty() { String::new() } else { format!("; its batch: {}", batch.join(", ")) };
+    Error::input(format!(
+        "step {}: the {what} is no finite number any more; lower the learning rate, or look at the batch{batch}",
+        step + 1
+    ))
+}
