@@ -44,9 +44,22 @@ sha256() {
 # Size, time of change and name of each file: whether it is the one seen before, without reading it.
 fingerprint() { stat -L -c '%s %Y %n' "$@" 2>/dev/null || stat -L -f '%z %m %N' "$@"; }
 
-# The version that Cargo.lock holds of a crate.
-locked_version() {
-    awk -v crate="name = \"$1\"" '$0 == crate { getline; gsub(/version = |"/, ""); print; exit }' "$root/Cargo.lock"
+# Prints the path of a program from crates.io: the one on the path, else one of the given version, built once and kept in the
+# cache folder. install_tool NAME VERSION
+install_tool() {
+    if have "$1"; then
+        command -v "$1"
+        return
+    fi
+    local folder=$cache/tools/$1-$2
+    if [ ! -x "$folder/bin/$1" ]; then
+        say "building $1 $2, once"
+        # The version is pinned: the newest may need packages that a mirror of crates.io does not have yet. A target folder of
+        # its own: the flags of the workspace's are not for this.
+        CARGO_TARGET_DIR=$folder/target cargo install --quiet --locked --root "$folder" --version "=$2" "$1" >&2 || return
+        rm -rf "$folder/target"
+    fi
+    printf '%s\n' "$folder/bin/$1"
 }
 
 # Sees to it that `cargo` is Rust 1.95 or newer: the one on the path, else one that rustup can bring. If there is no rustup
