@@ -36,7 +36,7 @@ export async function tinyBundle(t, { concepts: others } = {}) {
   await writeFile(kb, concepts.map((concept) => `${JSON.stringify(concept)}\n`).join(""));
   const bundle = join(folder, "bundle");
   await run(built().pel, [
-    ...["index", "--device", "cpu", "--kb", kb, "--encoder", here("../fixtures/tiny"), "--out", bundle],
+    ...["index", "--device", "cpu", "--kb", kb, "--encoder", here("../../shared/tests/fixtures/tiny"), "--out", bundle],
     ...["--nil-threshold", String(threshold)],
   ]);
   return { folder, bundle };

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What sentence-transformers makes of the folders that `pel export` writes, as a golden. Needs requirements.txt.
 
-    exported.py PEL    fixtures/tiny -> goldens/exported.json; PEL is the program
+    exported.py PEL    ../shared/tests/fixtures/tiny -> goldens/exported.json; PEL is the program
 
 The tiny model is bundled and exported in each of the ways below: with and without a linear layer over its vectors, by cosine
 and by the dot product, in one tower and in two. `vectors` holds a list for each exported folder. transformers reads every
@@ -21,7 +21,7 @@ import sentence_transformers
 import transformers
 
 HERE = pathlib.Path(__file__).resolve().parent
-GOLDENS, TINY = HERE.parent / "goldens", HERE.parent / "fixtures" / "tiny"
+GOLDENS, TINY = HERE.parent / "goldens", HERE.parents[1] / "shared" / "tests" / "fixtures" / "tiny"
 
 # The linear layers of the mention and the entity tower, as sizes (0: none), and the options of `pel index`.
 WAYS = [

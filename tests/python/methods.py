@@ -23,7 +23,7 @@ from torch.nn import functional
 from transformers import BertModel
 
 HERE = pathlib.Path(__file__).resolve().parent
-FIXTURE = HERE.parent / "fixtures" / "tiny"
+FIXTURE = HERE.parents[1] / "shared" / "tests" / "fixtures" / "tiny"
 NAMES = ["fever", "chest pain", "diabetes mellitus", "heart failure"]
 MENTIONS = [("pyrexia", 0), ("pain in the chest", 1), ("diabetes", 2)]
 # Candidates of each mention, by their place in NAMES.

@@ -1,4 +1,4 @@
-"""Writes tests/goldens/nil.json: precision-recall curves of NIL by scikit-learn, which `pel_shared::metrics` equals, and weights of
+"""Writes shared/tests/goldens/nil.json: precision-recall curves of NIL by scikit-learn, which `pel_shared::metrics` equals, and weights of
 logistic regressions, which `pel_shared::nil::Lift` equals.
 
 NIL is the positive class, its score is the top score negated. Scikit-learn lists a curve from the largest threshold on
@@ -53,5 +53,5 @@ for seed, size, dim in [(5, 30, 0), (6, 400, 2)]:
     average = -float((rows[:, 1:] @ lift).mean())
     lifts.append({"signs": signs, "known": known, "lift": [float(worth) for worth in lift] + [average]})
 
-out = Path(__file__).parent.parent / "goldens" / "nil.json"
+out = Path(__file__).resolve().parents[2] / "shared" / "tests" / "goldens" / "nil.json"
 out.write_text(json.dumps({"cases": cases, "lift": lifts}, separators=(",", ":")).replace('},{', '},\n{') + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Writes tests/goldens/tfidf.json: character 3-gram TF-IDF by scikit-learn, which `pel_shared::lexical::CharTfidf` equals.
+"""Writes shared/tests/goldens/tfidf.json: character 3-gram TF-IDF by scikit-learn, which `pel_shared::lexical::CharTfidf` equals.
 
 Python 3.11, scikit-learn 1.9.1, numpy 2.4.6, scipy 1.17.1. Run: python tests/python/tfidf.py
 """
@@ -64,5 +64,5 @@ golden = {
     "idf": {gram: float(vectorizer.idf_[at]) for gram, at in sorted(vectorizer.vocabulary_.items())},
     "cosine": [[round(float(cosine), 10) for cosine in row] for row in (queries @ names.T).toarray()],
 }
-out = Path(__file__).parent.parent / "goldens" / "tfidf.json"
+out = Path(__file__).resolve().parents[2] / "shared" / "tests" / "goldens" / "tfidf.json"
 out.write_text(json.dumps(golden, ensure_ascii=False, separators=(",", ":")).replace('],[', '],\n[') + "\n", encoding="utf-8")

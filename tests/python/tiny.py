@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the two tiny BERT checkpoints under tests/fixtures, in Hugging Face layout.
+"""Writes the two tiny BERT checkpoints under shared/tests/fixtures, in Hugging Face layout.
 
 Needs Python 3.9 or later and nothing else: no library's random generator or file writer is used, so that the same
 bytes come out everywhere. Run it from anywhere; `--check` compares with the files that stand there instead of writing.
@@ -199,7 +199,7 @@ def checkpoint(cased):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="compare with the committed files, write nothing")
-    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parents[1] / "fixtures")
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parents[2] / "shared" / "tests" / "fixtures")
     options = parser.parse_args()
     differing = []
     for name, cased in (("tiny", False), ("tiny-cased", True)):

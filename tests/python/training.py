@@ -24,7 +24,7 @@ from torch.nn import functional
 from transformers import BertModel
 
 HERE = pathlib.Path(__file__).resolve().parent
-FIXTURE = HERE.parent / "fixtures" / "tiny"
+FIXTURE = HERE.parents[1] / "shared" / "tests" / "fixtures" / "tiny"
 NAMES = ["fever", "chest pain", "diabetes mellitus", "heart failure", "cough", "renal failure"]
 # Mentions with the place of their concept in NAMES; each step takes four.
 MENTIONS = [

@@ -23,7 +23,7 @@ import transformers
 from transformers import BertModel
 
 HERE = pathlib.Path(__file__).resolve().parent
-GOLDENS, FIXTURES = HERE.parent / "goldens", HERE.parent / "fixtures"
+GOLDENS, FIXTURES = HERE.parent / "goldens", HERE.parents[1] / "shared" / "tests" / "fixtures"
 
 
 def number(value):

@@ -42,7 +42,7 @@ pub fn sealed(mut manifest: serde_json::Value) -> Vec<u8> {
 /// If MiniLM is not there.
 pub fn model(name: &str) -> PathBuf {
     if name != "minilm" && name != "all-MiniLM-L6-v2" {
-        return path(&format!("fixtures/{name}"));
+        return path(&format!("../shared/tests/fixtures/{name}"));
     }
     let folder = std::env::var_os("PEL_MINILM").map(PathBuf::from).unwrap_or_default();
     assert!(
@@ -50,6 +50,15 @@ pub fn model(name: &str) -> PathBuf {
         "PEL_MINILM: expected the folder of all-MiniLM-L6-v2, found {folder:?}; `./check test` fetches it"
     );
     folder
+}
+
+/// The bytes of a file of a model.
+///
+/// # Panics
+/// If it cannot be read.
+pub fn model_bytes(name: &str, file: &str) -> Vec<u8> {
+    let path = model(name).join(file);
+    std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 /// The processor, and a GPU or software Vulkan; opened once, for a GPU runtime can be started only once.

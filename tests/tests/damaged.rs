@@ -16,7 +16,7 @@ use pel_shared::text::detect::{DetectOptions, Detected, Origin, join};
 use pel_shared::tokens::MentionTemplate;
 use pel_shared::tokens::{View, ViewOptions};
 use pel_tests::table::{Table, recipe};
-use pel_tests::{bytes, sealed};
+use pel_tests::{model_bytes, sealed};
 use pel_trainer::cli::link::link;
 use pel_trainer::indexing::{Recipe, build};
 use pel_trainer::io::device::OpenDevice;
@@ -446,7 +446,7 @@ fn numbers_of_a_manifest_are_held_to_their_bounds() {
         parts.0.insert(names::MANIFEST.into(), sealed(json).into());
         Bundle::read(parts).map(drop).expect_err("refused").to_string()
     };
-    let limit: Value = serde_json::from_slice(&bytes("fixtures/tiny/config.json")).expect("JSON");
+    let limit: Value = serde_json::from_slice(&model_bytes("tiny", "config.json")).expect("JSON");
     let limit = limit["max_position_embeddings"].as_u64().expect("a number");
     for field in ["mention_tokens", "entity_tokens", "name_tokens"] {
         let found = said(&whole, &|json| json["view"][field] = 43_200.into());

@@ -6,13 +6,13 @@ use pel_shared::model::config::BertConfig;
 use pel_shared::model::cpu::train::{allocated, release};
 use pel_shared::model::layer::Dropout;
 use pel_shared::tokens::TokenBatch;
-use pel_tests::bytes;
+use pel_tests::model_bytes;
 
 #[test]
 fn recomputing_layers_needs_fewer_buffers_for_the_same_gradients() {
     let device = Device::flex().autodiff();
-    let config = BertConfig::from_bytes(&bytes("fixtures/tiny/config.json")).expect("whole");
-    let bert = Bert::from_bytes(&config, &bytes("fixtures/tiny/model.safetensors"), &device).expect("whole");
+    let config = BertConfig::from_bytes(&model_bytes("tiny", "config.json")).expect("whole");
+    let bert = Bert::from_bytes(&config, &model_bytes("tiny", "model.safetensors"), &device).expect("whole");
     let ids = (0..8 * 64).map(|at| (at * 7 % config.vocab_size) as i32).collect();
     let rows = TokenBatch::full(64, ids);
     let run = |recompute: bool| {

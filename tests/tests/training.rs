@@ -14,7 +14,7 @@ use pel_shared::model::tower::{Pooling, Reduction, TowerBytes};
 use pel_shared::score::Score;
 use pel_shared::tokens::Tokens;
 use pel_shared::tokens::View;
-use pel_tests::{bytes, devices, golden, model};
+use pel_tests::{devices, golden, model, model_bytes};
 use pel_trainer::io::device::OpenDevice;
 use pel_trainer::train::config::{Config, LossKind, NegativeKind};
 use pel_trainer::train::log::{Event, read};
@@ -169,8 +169,8 @@ fn losses_and_their_gradients_are_those_of_pytorch() {
 
 #[test]
 fn along_a_perturbation_positives_go_away_and_negatives_come_nearer() {
-    let tokens = Tokens::from_bytes(&bytes("fixtures/tiny/tokenizer.json")).expect("whole");
-    let (config, weights) = (bytes("fixtures/tiny/config.json"), Bytes::from(bytes("fixtures/tiny/model.safetensors")));
+    let tokens = Tokens::from_bytes(&model_bytes("tiny", "tokenizer.json")).expect("whole");
+    let (config, weights) = (model_bytes("tiny", "config.json"), Bytes::from(model_bytes("tiny", "model.safetensors")));
     for (name, device) in devices() {
         let device = device.autodiff();
         for score in [Score::Cosine, Score::Dot] {

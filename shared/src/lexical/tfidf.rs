@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn the_numbers_are_scikit_learns() {
         let golden: Golden =
-            serde_json::from_str(include_str!("../../../tests/goldens/tfidf.json")).expect("the golden file");
+            serde_json::from_str(include_str!("../../tests/goldens/tfidf.json")).expect("the golden file");
         let index = CharTfidf::new(&one_concept_a_name(&golden.names));
         assert_eq!(index.grams(), golden.idf.len());
         for (gram, idf) in &golden.idf {

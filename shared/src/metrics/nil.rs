@@ -288,7 +288,7 @@ mod tests {
     #[test]
     fn curve_and_area_are_scikit_learns() {
         let golden: Golden =
-            serde_json::from_str(include_str!("../../../tests/goldens/nil.json")).expect("the golden file");
+            serde_json::from_str(include_str!("../../tests/goldens/nil.json")).expect("the golden file");
         for case in golden.cases {
             let tops: Vec<Top> =
                 case.scores.iter().zip(&case.nil).map(|(score, nil)| Top { score: Some(*score), nil: *nil }).collect();

@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn the_lift_is_scikit_learns() {
         let golden: Golden =
-            serde_json::from_str(include_str!("../../../tests/goldens/nil.json")).expect("the golden file");
+            serde_json::from_str(include_str!("../../tests/goldens/nil.json")).expect("the golden file");
         let mut dims = Vec::new();
         for case in golden.lift {
             let mentions: Vec<(Signs, bool)> = case.signs.into_iter().map(signs).zip(case.known).collect();

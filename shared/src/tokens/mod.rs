@@ -247,13 +247,13 @@ pub(crate) mod tests {
 
     /// The committed tiny model's tokenizer.
     pub(crate) fn tiny() -> Tokens {
-        let json = include_bytes!("../../../tests/fixtures/tiny/tokenizer.json");
+        let json = include_bytes!("../../tests/fixtures/tiny/tokenizer.json");
         Tokens::from_bytes(json).expect("the fixture is whole")
     }
 
     #[test]
     fn a_tokenizer_that_is_no_json_is_an_error() {
-        let whole = include_bytes!("../../../tests/fixtures/tiny/tokenizer.json");
+        let whole = include_bytes!("../../tests/fixtures/tiny/tokenizer.json");
         let decoder = whole.windows(9).position(|window| window == b"\"decoder\"").expect("it has one");
         let refused = |json: &[u8]| {
             let said = Tokens::from_bytes(json).err().expect("no JSON").to_string();
@@ -293,7 +293,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_tokenizer_that_fails_at_unknown_words_is_refused() {
-        let json = include_str!("../../../tests/fixtures/tiny/tokenizer.json");
+        let json = include_str!("../../tests/fixtures/tiny/tokenizer.json");
         let without = json.replace("\"unk_token\": \"[UNK]\"", "\"unk_token\": \"[UNKNOWN]\"");
         assert_ne!(json, without);
         let error = Tokens::from_bytes(without.as_bytes()).err().expect("there is no such token");
@@ -303,7 +303,7 @@ pub(crate) mod tests {
 
     #[test]
     fn templates_of_the_file_are_not_used() {
-        let json = include_str!("../../../tests/fixtures/tiny/tokenizer.json");
+        let json = include_str!("../../tests/fixtures/tiny/tokenizer.json");
         let mut value: serde_json::Value = serde_json::from_str(json).expect("JSON");
         // It wants a second text.
         value["post_processor"] = serde_json::json!({

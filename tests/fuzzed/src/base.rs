@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use std::sync::OnceLock;
 
 /// The form of a tokenizer; its words are replaced.
-const TOKENIZER: &[u8] = include_bytes!("../../fixtures/tiny/tokenizer.json");
+const TOKENIZER: &[u8] = include_bytes!("../../../shared/tests/fixtures/tiny/tokenizer.json");
 
 /// The concepts of the bundles.
 pub fn concepts() -> Vec<Concept> {

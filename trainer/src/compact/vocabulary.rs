@@ -96,7 +96,7 @@ mod tests {
     use super::*;
     use pel_shared::tokens::Tokens;
 
-    const TINY: &[u8] = include_bytes!("../../../tests/fixtures/tiny/tokenizer.json");
+    const TINY: &[u8] = include_bytes!("../../../shared/tests/fixtures/tiny/tokenizer.json");
 
     #[test]
     fn used_words_keep_their_pieces_and_others_fall_into_smaller_ones() {

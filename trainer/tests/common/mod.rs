@@ -13,7 +13,7 @@ pub const KB: &str = r#"{"id": "D1", "name": "fever", "synonyms": ["pyrexia"], "
 
 /// The committed tiny model.
 pub fn tiny() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/tiny")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/tests/fixtures/tiny")
 }
 
 /// `pel` with arguments.

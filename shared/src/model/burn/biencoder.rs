@@ -223,8 +223,8 @@ mod tests {
         use safetensors::tensor::{Dtype, TensorView};
         let device = Device::flex();
         let (tokens, reduction) = (tiny(), Reduction { pooling: Pooling::Mean, score: Score::Dot });
-        let config = include_bytes!("../../../../tests/fixtures/tiny/config.json");
-        let weights = Bytes::from_static(include_bytes!("../../../../tests/fixtures/tiny/model.safetensors"));
+        let config = include_bytes!("../../../tests/fixtures/tiny/config.json");
+        let weights = Bytes::from_static(include_bytes!("../../../tests/fixtures/tiny/model.safetensors"));
         let encoded = tokens.name("fever", 32).expect("long enough").expect("letters are left");
         let batch = tokens.batch(&[&encoded]);
         let vector = |projection: Option<&[u8]>| {

@@ -220,9 +220,9 @@ mod tests {
     fn the_fused_layer_is_the_composed_one_forward_and_backward() {
         let device = Device::flex().autodiff();
         device.seed(3);
-        let config = include_bytes!("../../../../tests/fixtures/tiny/config.json");
+        let config = include_bytes!("../../../tests/fixtures/tiny/config.json");
         let config = BertConfig::from_bytes(config).expect("it is whole");
-        let weights = include_bytes!("../../../../tests/fixtures/tiny/model.safetensors");
+        let weights = include_bytes!("../../../tests/fixtures/tiny/model.safetensors");
         let bert = Bert::from_bytes(&config, weights, &device).expect("it is whole");
         let layer = bert.layers[0].clone();
         let (batch, seq, width) = (3, 7, config.hidden_size);

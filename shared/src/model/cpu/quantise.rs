@@ -134,8 +134,8 @@ mod tests {
     use burn::tensor::Device;
     use safetensors::SafeTensors;
 
-    const CONFIG: &[u8] = include_bytes!("../../../../tests/fixtures/tiny/config.json");
-    const FLOATS: &[u8] = include_bytes!("../../../../tests/fixtures/tiny/model.safetensors");
+    const CONFIG: &[u8] = include_bytes!("../../../tests/fixtures/tiny/config.json");
+    const FLOATS: &[u8] = include_bytes!("../../../tests/fixtures/tiny/model.safetensors");
 
     fn config() -> BertConfig {
         BertConfig::from_bytes(CONFIG).expect("whole")

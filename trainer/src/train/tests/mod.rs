@@ -29,7 +29,7 @@ use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
 fn tiny() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/tiny")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/tests/fixtures/tiny")
 }
 
 fn cpu() -> OpenDevice {
