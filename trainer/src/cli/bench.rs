@@ -10,12 +10,8 @@ use crate::io::{bundles, memory};
 use pel_shared::error::{Error, Result};
 use std::path::PathBuf;
 
-/// Which Burn this was built with.
-fn burn_version() -> &'static str {
-    let lock = include_str!("../../../Cargo.lock");
-    let version = lock.split_once("name = \"burn\"\nversion = \"").and_then(|(_, rest)| rest.split('"').next());
-    version.unwrap_or("unknown")
-}
+/// The version of Burn, which `Cargo.toml` pins.
+const BURN_VERSION: &str = "0.22.1";
 
 /// Runs `pel bench`.
 ///
@@ -40,7 +36,7 @@ pub fn run(args: &BenchArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let search = search::search(args, &bundle)?;
     let sum_of_max = sum_of_max::sum_of_max(args, &opened)?;
     let report = Report {
-        versions: serde_json::json!({"pel": env!("CARGO_PKG_VERSION"), "burn": burn_version()}),
+        versions: serde_json::json!({"pel": env!("CARGO_PKG_VERSION"), "burn": BURN_VERSION}),
         device: opened.name.clone(),
         threads: rayon::current_num_threads(),
         bundle_bytes: bundle.manifest.files.values().map(|file| file.bytes).sum(),
@@ -80,4 +76,15 @@ fn check_outputs(args: &BenchArgs) -> Result<()> {
     // Graphs may be kept beside what is found.
     folders.into_iter().try_for_each(|folder| inputs.check([folder]))?;
     inputs.check(outputs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn burn_version_is_the_locked_one() {
+        let lock = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.lock")).expect("committed");
+        assert!(lock.contains(&format!("name = \"burn\"\nversion = \"{BURN_VERSION}\"\n")));
+    }
 }
