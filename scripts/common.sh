@@ -44,6 +44,23 @@ sha256() {
 # Size, time of change and name of each file: whether it is the one seen before, without reading it.
 fingerprint() { stat -L -c '%s %Y %n' "$@" 2>/dev/null || stat -L -f '%z %m %N' "$@"; }
 
+# The version of all crates.
+workspace_version() { sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' "$root/Cargo.toml"; }
+
+# unpack_files FROM TO: the files of a folder, those that xz packed unpacked.
+unpack_files() {
+    local file
+    for file in "$1"/*; do
+        case $file in
+            *.xz)
+                have xz || fail "unpacking $file needs xz (Debian: xz-utils)"
+                xz -dc "$file" >"$2/$(basename "$file" .xz)"
+                ;;
+            *) cp "$file" "$2/" ;;
+        esac
+    done
+}
+
 # Prints the path of a program from crates.io: the one on the path, else one of the given version, built once and kept in the
 # cache folder. install_tool NAME VERSION
 install_tool() {
