@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Hidden states and sentence vectors by PyTorch's BertModel, as goldens. Needs requirements.txt.
 
-    vectors.py                    goldens/ids.json + fixtures/tiny* -> goldens/{tiny,tiny-cased}.json
+    vectors.py                    goldens/ids.json + ../shared/tests/fixtures/tiny* -> goldens/{tiny,tiny-cased}.json
     vectors.py --minilm FOLDER    also goldens/minilm.json
 
 All is computed in float64 with eager attention and rounded to float32 once, printed with nine significant digits: the
