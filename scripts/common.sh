@@ -61,22 +61,24 @@ unpack_files() {
     done
 }
 
-# Prints the path of a program from crates.io: the one on the path, else one of the given version, built once and kept in the
-# cache folder. install_tool NAME VERSION
+# install_tool NAME VERSION [cargo options]: prints the path of a program from crates.io of this version: the one on the path, else
+# one that is built once and kept in the cache folder.
 install_tool() {
-    if have "$1"; then
-        command -v "$1"
+    local name=$1 version=$2 folder=$cache/tools/$1-$2
+    shift 2
+    if have "$name" && "$name" --version 2>/dev/null | grep -qF "$version"; then
+        command -v "$name"
         return
     fi
-    local folder=$cache/tools/$1-$2
-    if [ ! -x "$folder/bin/$1" ]; then
-        say "building $1 $2, once"
+    if [ ! -x "$folder/bin/$name" ]; then
+        say "building $name $version, once (a few minutes)"
         # The version is pinned: the newest may need packages that a mirror of crates.io does not have yet. A target folder of
         # its own: the flags of the workspace's are not for this.
-        CARGO_TARGET_DIR=$folder/target cargo install --quiet --locked --root "$folder" --version "=$2" "$1" >&2 || return
+        CARGO_TARGET_DIR=$folder/target cargo install --quiet --locked --root "$folder" --version "=$version" "$name" "$@" >&2 ||
+            return
         rm -rf "$folder/target"
     fi
-    printf '%s\n' "$folder/bin/$1"
+    printf '%s\n' "$folder/bin/$name"
 }
 
 # Sees to it that `cargo` is Rust 1.95 or newer: the one on the path, else one that rustup can bring. If there is no rustup
