@@ -1,15 +1,15 @@
-//! The file form of everything that PEL writes in binary: a JSON header and aligned, checksummed sections.
+//! The binary file format of all artifacts: a JSON header and aligned sections with checksums.
 //!
 //! ```text
 //! 0   magic, 8 bytes            "PELINDEX", "PELCNCPT", ...
-//! 8   format version, u32       all numbers little-endian
+//! 8   format version, u32       all numbers are little-endian
 //! 12  header length n, u32
-//! 16  blake3 of the header, 32 bytes
-//! 48  header, n bytes of JSON: the owner's fields, and each section's name, place, length and blake3
-//! ..  sections, one after the other, each at a multiple of 64 bytes, zeros between and at the end
+//! 16  BLAKE3 hash of the header, 32 bytes
+//! 48  header, n bytes of JSON: the format's fields; each section's name, offset, length and BLAKE3
+//! ..  sections in order, each at a multiple of 64 bytes, zero padding between them and at the end
 //! ```
 //!
-//! Every byte is covered: the header by its checksum, the sections by theirs, and what is between them has to be zero.
+//! Every byte is checked: the header and the sections by checksums, the padding by being zero.
 
 use crate::error::{Error, Result};
 use bytes::Bytes;
@@ -17,17 +17,19 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// The alignment of sections in bytes.
 const ALIGN: usize = 64;
-const FIXED: usize = 48;
+/// The offset of the JSON header in bytes.
+const HEADER_START: usize = 48;
 
-/// What a kind of file is called, and the version that this build reads and writes.
+/// A file format: its magic number, version and name.
 #[derive(Clone, Copy, Debug)]
 pub struct Format {
     /// The first eight bytes.
     pub magic: &'static [u8; 8],
-    /// The format version.
+    /// The only format version that this build reads and writes.
     pub version: u32,
-    /// What a user calls such a file.
+    /// The format's name in messages.
     pub name: &'static str,
 }
 
@@ -44,25 +46,27 @@ struct Section {
     blake3: String,
 }
 
-/// Whether the sections' checksums are compared.
+/// Whether a read compares the sections' checksums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Check {
-    /// Compare them.
+    /// Compare the checksum of every section.
     Checksums,
-    /// Trust them: a manifest's checksum of the whole file has been compared.
+    /// Skip the comparison: the caller compared a checksum of the whole file.
     Trusted,
 }
 
-/// A file that was read: the owner's fields and the sections, which lie where the bytes lie.
-#[derive(Debug)]
+/// A file that was read: its fields and its sections, which share the file's bytes.
 pub struct Container<T> {
-    /// The owner's fields.
+    /// The fields of this format, from the JSON header.
     pub fields: T,
     sections: BTreeMap<String, (Bytes, String)>,
     name: &'static str,
 }
 
-/// The bytes of a file with these fields and sections.
+/// Encodes a file from its fields and its sections (name, bytes).
+///
+/// # Errors
+/// If the fields cannot be written as JSON, or the header exceeds 4 GiB.
 pub fn write<T: Serialize>(format: Format, fields: &T, sections: &[(&str, &[u8])]) -> Result<Vec<u8>> {
     let hashes: Vec<String> = sections.iter().map(|(_, body)| blake3::hash(body).to_hex().to_string()).collect();
     let table = |start: usize| {
@@ -78,11 +82,13 @@ pub fn write<T: Serialize>(format: Format, fields: &T, sections: &[(&str, &[u8])
         serde_json::to_vec(&Header { fields, sections: table(start) })
             .map_err(|cause| Error::artifact(format!("writing the header of the {}", format.name)).caused_by(cause))
     };
-    // The places stand in the header and depend on its length: reserve room for longer numbers, then fill with blanks.
-    let start = (FIXED + encode(0)?.len() + 20 * sections.len()).next_multiple_of(ALIGN);
+    // The header contains the sections' offsets, which depend on the header's length. Encoding with
+    // offset 0 and reserving 20 more digits a section bounds that length; blanks fill the rest.
+    let start = (HEADER_START + encode(0)?.len() + 20 * sections.len()).next_multiple_of(ALIGN);
     let mut header = encode(start)?;
-    header.resize(start - FIXED, b' ');
-    let length = u32::try_from(header.len()).map_err(|_| Error::artifact("the header is too long"))?;
+    header.resize(start - HEADER_START, b' ');
+    let length = u32::try_from(header.len())
+        .map_err(|_| Error::artifact(format!("expected a header below 4 GiB, found {} bytes", header.len())))?;
     let total = sections.iter().fold(start, |at, (_, body)| (at + body.len()).next_multiple_of(ALIGN));
     let mut file = Vec::with_capacity(total);
     file.extend_from_slice(format.magic);
@@ -98,18 +104,19 @@ pub fn write<T: Serialize>(format: Format, fields: &T, sections: &[(&str, &[u8])
 }
 
 impl<T: DeserializeOwned> Container<T> {
-    /// Reads a file.
+    /// Reads a file without copying its sections.
     ///
     /// # Errors
-    /// If it is another kind of file, of another version, cut short or altered.
+    /// If its magic number or version differs, it is truncated, or a byte was altered.
     pub fn read(format: Format, bytes: &Bytes, check: Check) -> Result<Self> {
         let name = format.name;
-        let short = || Error::artifact(format!("the {name} is cut short: it has only {} bytes", bytes.len()));
+        let short = || truncated(name, bytes);
         let array = |at: usize| -> Result<[u8; 4]> {
             bytes.get(at..at + 4).and_then(|slice| slice.try_into().ok()).ok_or_else(short)
         };
         if bytes.get(..8).ok_or_else(short)? != format.magic {
-            return Err(Error::artifact(format!("this is no {name}: it does not begin with {:?}", text(format.magic))));
+            let magic = text(format.magic);
+            return Err(Error::artifact(format!("this is no {name}: it does not begin with {magic:?}")));
         }
         let version = u32::from_le_bytes(array(8)?);
         if version != format.version {
@@ -119,9 +126,9 @@ impl<T: DeserializeOwned> Container<T> {
             )));
         }
         let length = u32::from_le_bytes(array(12)?) as usize;
-        let end = FIXED.checked_add(length).ok_or_else(short)?;
-        let header = bytes.get(FIXED..end).ok_or_else(short)?;
-        if bytes.get(16..FIXED).ok_or_else(short)? != blake3::hash(header).as_bytes() {
+        let end = HEADER_START.checked_add(length).ok_or_else(short)?;
+        let header = bytes.get(HEADER_START..end).ok_or_else(short)?;
+        if bytes.get(16..HEADER_START).ok_or_else(short)? != blake3::hash(header).as_bytes() {
             return Err(Error::artifact(format!("the header of the {name} has been altered: its checksum differs")));
         }
         let header: Header<T> = serde_json::from_slice(header)
@@ -139,24 +146,22 @@ impl<T: DeserializeOwned> Container<T> {
         Ok(container)
     }
 
-    /// The names of the sections.
+    /// The names of the sections, in ascending order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.sections.keys().map(String::as_str)
     }
 
-    /// Compares the checksum of one section, where the file was read with [`Check::Trusted`].
+    /// Compares the checksum of one section, for a file that was read with [`Check::Trusted`].
     ///
     /// # Errors
-    /// If it differs, or there is none of that name.
+    /// If the checksum differs, or there is no such section.
     pub fn verify(&self, name: &str) -> Result<()> {
         let (body, blake3) = self.found(name)?;
-        match blake3::hash(body).to_hex().as_str() == blake3 {
-            true => Ok(()),
-            false => {
-                let kind = self.name;
-                Err(Error::artifact(format!("the {kind} has been altered: the checksum of `{name}` differs")))
-            }
+        if blake3::hash(body).to_hex().as_str() == blake3 {
+            return Ok(());
         }
+        let kind = self.name;
+        Err(Error::artifact(format!("the {kind} has been altered: the checksum of `{name}` differs")))
     }
 
     fn found(&self, name: &str) -> Result<&(Bytes, String)> {
@@ -164,7 +169,7 @@ impl<T: DeserializeOwned> Container<T> {
         found.ok_or_else(|| Error::artifact(format!("the {} has no section `{name}`", self.name)))
     }
 
-    /// All sections with their names, in the order of these.
+    /// All sections with their names, in ascending order of names.
     pub fn sections(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.sections.iter().map(|(name, (body, _))| (name.as_str(), &body[..]))
     }
@@ -172,35 +177,38 @@ impl<T: DeserializeOwned> Container<T> {
     /// The bytes of a section.
     ///
     /// # Errors
-    /// If there is none of that name.
+    /// If there is no such section.
     pub fn section(&self, name: &str) -> Result<Bytes> {
         Ok(self.found(name)?.0.clone())
     }
 
-    /// The bytes of a section that must have a certain length.
+    /// The bytes of a section whose length must be `expected` bytes.
     ///
     /// # Errors
-    /// If there is none of that name, or its length differs.
+    /// If there is no such section, or its length differs.
     pub fn section_of(&self, name: &str, expected: usize) -> Result<Bytes> {
         let found = self.section(name)?;
         if found.len() != expected {
+            let kind = self.name;
             let found = found.len();
-            return Err(Error::artifact(format!("the {}: `{name}` needs {expected} bytes, found {found}", self.name)));
+            return Err(Error::artifact(format!(
+                "the {kind}: expected {expected} bytes in the section `{name}`, found {found}"
+            )));
         }
         Ok(found)
     }
 }
 
-/// Checks that the sections follow the header and each other, that nothing but zeros is between them, and that the file ends after
-/// the last one: no byte of it is without a meaning.
-fn check_layout(name: &str, bytes: &Bytes, header: usize, sections: &BTreeMap<String, Section>) -> Result<()> {
+/// Checks that the sections follow the header and each other, that the padding is zero, and that the
+/// file ends after the last section. `header_end` is the offset after the header.
+fn check_layout(name: &str, bytes: &Bytes, header_end: usize, sections: &BTreeMap<String, Section>) -> Result<()> {
     let mut ordered: Vec<(&String, &Section)> = sections.iter().collect();
-    // An empty section lies where the next one begins.
+    // An empty section has the same offset as its successor.
     ordered.sort_by_key(|(_, section)| (section.at, section.bytes));
-    let short = || Error::artifact(format!("the {name} is cut short: it has only {} bytes", bytes.len()));
-    let mut end = header;
+    let short = || truncated(name, bytes);
+    let mut end = header_end;
     for (section_name, section) in ordered {
-        let start = next_line(end).ok_or_else(short)?;
+        let start = align_up(end).ok_or_else(short)?;
         if section.at != start {
             let found = section.at;
             return Err(Error::artifact(format!(
@@ -210,7 +218,7 @@ fn check_layout(name: &str, bytes: &Bytes, header: usize, sections: &BTreeMap<St
         check_zeros(name, bytes, end, start)?;
         end = section.at.checked_add(section.bytes).filter(|end| *end <= bytes.len()).ok_or_else(short)?;
     }
-    let last = next_line(end).ok_or_else(short)?;
+    let last = align_up(end).ok_or_else(short)?;
     check_zeros(name, bytes, end, last)?;
     match bytes.len() - last {
         0 => Ok(()),
@@ -218,20 +226,22 @@ fn check_layout(name: &str, bytes: &Bytes, header: usize, sections: &BTreeMap<St
     }
 }
 
-fn next_line(at: usize) -> Option<usize> {
+fn align_up(at: usize) -> Option<usize> {
     at.checked_next_multiple_of(ALIGN)
 }
 
+fn truncated(name: &str, bytes: &Bytes) -> Error {
+    Error::artifact(format!("the {name} is cut short: it has only {} bytes", bytes.len()))
+}
+
 fn check_zeros(name: &str, bytes: &Bytes, from: usize, to: usize) -> Result<()> {
-    let Some(between) = bytes.get(from..to) else {
-        return Err(Error::artifact(format!("the {name} is cut short: it has only {} bytes", bytes.len())));
-    };
-    match between.iter().position(|byte| *byte != 0) {
+    let padding = bytes.get(from..to).ok_or_else(|| truncated(name, bytes))?;
+    match padding.iter().position(|byte| *byte != 0) {
         None => Ok(()),
         Some(at) => {
             let at = from + at;
             Err(Error::artifact(format!(
-                "the {name} has been altered: expected a zero between its sections, at byte {at}"
+                "the {name} has been altered: expected zero padding between its sections, found another value at byte {at}"
             )))
         }
     }
@@ -256,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_and_sections_are_aligned() {
+    fn written_file_is_read_and_sections_are_aligned() {
         let container = read(file()).expect("whole");
         assert_eq!(container.fields, [1, 2]);
         assert_eq!(&container.section("a").expect("there")[..], b"hello");
@@ -267,19 +277,19 @@ mod tests {
     }
 
     #[test]
-    fn every_cut_and_extension_is_noticed() {
+    fn truncation_and_extension_are_errors() {
         let whole = file();
         for length in 0..whole.len() {
             assert!(read(whole[..length].to_vec()).is_err(), "cut at {length}");
         }
         for more in [vec![0], vec![0; ALIGN], b"more".to_vec()] {
-            let said = read([whole.clone(), more].concat()).expect_err("extended").to_string();
-            assert!(said.contains("has been extended"), "{said}");
+            let message = read([whole.clone(), more].concat()).expect_err("extended").to_string();
+            assert!(message.contains("has been extended"), "{message}");
         }
     }
 
     #[test]
-    fn every_altered_byte_is_noticed() {
+    fn every_flipped_bit_is_an_error() {
         let whole = file();
         for at in 0..whole.len() {
             for bit in 0..8 {
@@ -290,45 +300,47 @@ mod tests {
         }
     }
 
-    /// A file with another table of sections, whose checksums are right.
+    /// A file with a changed section table and correct checksums.
     fn with_table(change: impl Fn(&mut BTreeMap<String, Section>)) -> Vec<u8> {
         let whole = file();
         let length = u32::from_le_bytes(whole[12..16].try_into().expect("four")) as usize;
-        let mut header: Header<Vec<u32>> = serde_json::from_slice(&whole[FIXED..FIXED + length]).expect("JSON");
+        let json = &whole[HEADER_START..HEADER_START + length];
+        let mut header: Header<Vec<u32>> = serde_json::from_slice(json).expect("JSON");
         change(&mut header.sections);
         let mut json = serde_json::to_vec(&header).expect("it can be written");
         assert!(json.len() <= length);
         json.resize(length, b' ');
         let checksum = *blake3::hash(&json).as_bytes();
-        [&whole[..16], &checksum, &json, &whole[FIXED + length..]].concat()
+        [&whole[..16], &checksum, &json, &whole[HEADER_START + length..]].concat()
     }
 
     #[test]
-    fn sections_that_overlap_or_leave_gaps_are_refused() {
+    fn overlapping_sections_and_gaps_are_errors() {
         read(with_table(|_| {})).expect("whole");
         let start = |table: &BTreeMap<String, Section>| table["a"].at;
-        let refused = |change: &dyn Fn(&mut BTreeMap<String, Section>)| {
-            read(with_table(change)).expect_err("refused").to_string()
+        let read_error = |change: &dyn Fn(&mut BTreeMap<String, Section>)| {
+            read(with_table(change)).expect_err("the table is wrong").to_string()
         };
         let set = |table: &mut BTreeMap<String, Section>, name: &str, at: usize, bytes: usize| {
             let section = table.get_mut(name).expect("there");
-            (section.at, section.bytes) = (at, bytes);
+            section.at = at;
+            section.bytes = bytes;
             section.blake3 = blake3::hash(&[]).to_hex().to_string();
         };
-        let said = refused(&|table| set(table, "b", start(table), 100));
-        assert!(said.contains("expected the section"), "{said}");
-        let said = refused(&|table| set(table, "empty", usize::MAX, 1));
-        assert!(said.contains("expected the section"), "{said}");
-        let said = refused(&|table| set(table, "b", start(table) + ALIGN, usize::MAX));
-        assert!(said.contains("cut short"), "{said}");
-        let said = refused(&|table| drop(table.remove("b")));
-        assert!(said.contains("has been extended"), "{said}");
-        let said = refused(&|table| set(table, "a", start(table), 3));
-        assert!(said.contains("expected a zero"), "{said}");
+        let message = read_error(&|table| set(table, "b", start(table), 100));
+        assert!(message.contains("expected the section"), "{message}");
+        let message = read_error(&|table| set(table, "empty", usize::MAX, 1));
+        assert!(message.contains("expected the section"), "{message}");
+        let message = read_error(&|table| set(table, "b", start(table) + ALIGN, usize::MAX));
+        assert!(message.contains("cut short"), "{message}");
+        let message = read_error(&|table| drop(table.remove("b")));
+        assert!(message.contains("has been extended"), "{message}");
+        let message = read_error(&|table| set(table, "a", start(table), 3));
+        assert!(message.contains("expected zero padding"), "{message}");
     }
 
     #[test]
-    fn another_version_and_another_kind_are_named() {
+    fn version_and_magic_mismatch_are_named() {
         let mut bytes = file();
         bytes[8] = 9;
         assert!(read(bytes).expect_err("version").to_string().contains("format version 9, this build reads 3"));

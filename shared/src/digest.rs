@@ -1,44 +1,52 @@
-//! The digest of a JSON document that the document itself carries, in its field `digest`.
+//! The digest of a JSON document, which the document carries in its own field `digest`.
 //!
-//! It is the blake3 of the document without blanks between its values and without the digest's own value: whoever lays the text out
-//! anew changes nothing, any other changed byte is found. Nothing is parsed into numbers, so no reader's rounding can matter.
+//! It is the BLAKE3 hash of the document without insignificant whitespace and without the value of
+//! `digest` itself. Reformatting keeps it; every other change alters it. Numbers are not parsed, so
+//! rounding by a reader has no effect.
 
 use blake3::Hash;
 
-/// The name of the field.
+/// The name of the top-level field that holds the digest.
 pub const FIELD: &str = "digest";
 
-/// The digest of a document. `json` has to be a JSON object; other bytes have a digest too, which means nothing.
+/// Computes the digest of a JSON object.
+///
+/// `json` must be a valid JSON object. Other bytes are hashed too, without a meaning.
 pub fn of(json: &[u8]) -> Hash {
     let key = format!("\"{FIELD}\"");
-    let mut kept = Vec::with_capacity(json.len());
-    let (mut rest, mut depth, mut before, mut own) = (json, 0usize, 0u8, false);
+    let mut hashed = Vec::with_capacity(json.len());
+    let mut rest = json;
+    let mut depth = 0usize;
+    // The last token's first byte, and whether the last key is the field itself.
+    let mut previous = 0u8;
+    let mut in_digest = false;
     while let Some(first) = rest.first().copied() {
-        let length = if first == b'"' { string(rest) } else { 1 };
-        let (token, others) = rest.split_at(length);
-        rest = others;
+        let length = if first == b'"' { string_length(rest) } else { 1 };
+        let (token, remainder) = rest.split_at(length);
+        rest = remainder;
         match first {
             b' ' | b'\t' | b'\n' | b'\r' => continue,
             b'"' => {
-                // The value of the field itself.
-                if own && before == b':' {
+                // Skips the value of the field itself.
+                if in_digest && previous == b':' {
                     continue;
                 }
-                own = depth == 1 && matches!(before, b'{' | b',') && token == key.as_bytes();
+                let is_key = depth == 1 && matches!(previous, b'{' | b',');
+                in_digest = is_key && token == key.as_bytes();
             }
             b'{' | b'[' => depth += 1,
             b'}' | b']' => depth = depth.saturating_sub(1),
-            b',' => own = false,
+            b',' => in_digest = false,
             _ => {}
         }
-        before = first;
-        kept.extend_from_slice(token);
+        previous = first;
+        hashed.extend_from_slice(token);
     }
-    blake3::hash(&kept)
+    blake3::hash(&hashed)
 }
 
-/// The length of the string that text begins with, both quotation marks included.
-fn string(text: &[u8]) -> usize {
+/// The length in bytes of the string literal at the start of `text`, both quotation marks included.
+fn string_length(text: &[u8]) -> usize {
     let mut at = 1;
     while let Some(byte) = text.get(at) {
         match byte {
@@ -59,7 +67,7 @@ mod tests {
     const JSON: &str = r#"{"a": [1, {"digest": "inner"}], "digest": "0123", "b \"c": "digest", "n": -1.50e3}"#;
 
     #[test]
-    fn layout_and_the_digest_itself_do_not_matter() {
+    fn whitespace_and_the_digest_value_do_not_change_the_digest() {
         let same = [
             JSON.replace(": ", ":").replace(", ", ",\n\t"),
             JSON.replace("0123", ""),
@@ -71,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn every_value_and_key_matters() {
+    fn every_value_and_key_changes_the_digest() {
         let others = [
             ("1,", "2,"),
             ("inner", "outer"),
@@ -89,14 +97,16 @@ mod tests {
     }
 
     #[test]
-    fn the_digest_of_an_empty_object_is_that_of_its_brackets() {
+    fn digest_of_an_empty_object_is_the_hash_of_its_braces() {
         assert_eq!(of(b" { }\n"), blake3::hash(b"{}"));
         assert_eq!(of(br#"{"digest": "x"}"#), blake3::hash(br#"{"digest":}"#));
     }
 
     proptest! {
         #[test]
-        fn a_changed_byte_is_found_or_means_nothing(at in 0..JSON.len(), byte in any::<u8>()) {
+        fn a_changed_byte_changes_the_digest_or_only_the_formatting(
+            at in 0..JSON.len(), byte in any::<u8>()
+        ) {
             let mut bytes = JSON.as_bytes().to_vec();
             bytes[at] = byte;
             let value = |json: &[u8]| serde_json::from_slice::<Value>(json).ok();
@@ -111,7 +121,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_have_one(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+        fn any_bytes_have_a_digest(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
             of(&bytes);
         }
     }

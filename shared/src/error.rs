@@ -1,4 +1,4 @@
-//! The one error type of the workspace: what went wrong, why, and whose side it is on.
+//! The error type of the workspace: what failed, why, and which [`Kind`] of problem it is.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -6,60 +6,68 @@ use std::fmt;
 /// A result whose error is [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What failed, with its chain of causes.
+/// An error with its chain of causes.
 ///
-/// Printed with `{}` it is one line, outermost first: `outer: inner: innermost`. Messages are lower-case, without a full
-/// stop, and say what was expected and what was found.
+/// `{}` prints one line, outermost cause first: `outer: inner: innermost`. Messages are lower-case,
+/// have no full stop, and state what was expected and what was found.
+///
+/// # Example
+/// ```
+/// use pel_shared::error::Error;
+///
+/// let error = Error::input("expected 3 fields, found 2").context("reading kb.csv");
+/// assert_eq!(error.to_string(), "reading kb.csv: expected 3 fields, found 2");
+/// ```
 pub struct Error {
     kind: Kind,
     message: String,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
-/// Whose side an error is on; the command line turns it into an exit code.
+/// The source of an error. The command line maps it to an exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Options that do not go together, such as an output that is also an input.
+    /// Options that contradict each other, such as an output path that is also an input.
     Usage,
-    /// Text, spans, tables or corpora that the user gave.
+    /// Invalid user input: text, spans, tables or corpora.
     Input,
-    /// A model, tokenizer, index or bundle that is damaged, of another version, or does not fit.
+    /// A damaged or incompatible model, tokenizer, index or bundle.
     Artifact,
-    /// A compute device that is missing or failed.
+    /// A compute device is missing or failed.
     Device,
-    /// A file or folder that cannot be read or written.
+    /// A file or folder cannot be read or written.
     Io,
-    /// The user stopped the work.
+    /// The user interrupted the command.
     Interrupted,
 }
 
 impl Error {
-    /// An error about options that do not go together.
+    /// An error of kind [`Kind::Usage`].
     pub fn usage(message: impl Into<String>) -> Self {
         Self::new(Kind::Usage, message)
     }
 
-    /// An error about what the user gave.
+    /// An error of kind [`Kind::Input`].
     pub fn input(message: impl Into<String>) -> Self {
         Self::new(Kind::Input, message)
     }
 
-    /// An error about a model, index or bundle.
+    /// An error of kind [`Kind::Artifact`].
     pub fn artifact(message: impl Into<String>) -> Self {
         Self::new(Kind::Artifact, message)
     }
 
-    /// An error about a compute device.
+    /// An error of kind [`Kind::Device`].
     pub fn device(message: impl Into<String>) -> Self {
         Self::new(Kind::Device, message)
     }
 
-    /// An error about a file or folder.
+    /// An error of kind [`Kind::Io`].
     pub fn io(message: impl Into<String>) -> Self {
         Self::new(Kind::Io, message)
     }
 
-    /// The user stopped the work.
+    /// The user interrupted the command.
     pub fn interrupted() -> Self {
         Self::new(Kind::Interrupted, "interrupted")
     }
@@ -76,18 +84,18 @@ impl Error {
         self
     }
 
-    /// Wraps this error in a sentence that says what was being done; the kind stays.
+    /// Adds a message that says which operation failed. The kind stays the same.
     #[must_use]
     pub fn context(self, message: impl Into<String>) -> Self {
         Self { kind: self.kind, message: message.into(), source: Some(Box::new(self)) }
     }
 
-    /// Whose side the error is on.
+    /// The kind of the error.
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// Whether the user stopped the work.
+    /// Whether the kind is [`Kind::Interrupted`].
     pub fn is_interrupted(&self) -> bool {
         self.kind == Kind::Interrupted
     }
@@ -98,9 +106,9 @@ impl fmt::Display for Error {
         f.write_str(&self.message)?;
         let mut source = self.source();
         while let Some(cause) = source {
-            // Our own errors print their causes themselves.
-            if let Some(own) = cause.downcast_ref::<Error>() {
-                return write!(f, ": {own}");
+            // The Display of `Error` prints its own causes.
+            if let Some(error) = cause.downcast_ref::<Error>() {
+                return write!(f, ": {error}");
             }
             write!(f, ": {cause}")?;
             source = cause.source();
@@ -123,7 +131,7 @@ impl StdError for Error {
 
 /// Adds context to the error of a [`Result`].
 pub trait Context<T> {
-    /// Wraps the error in a sentence that says what was being done.
+    /// Adds a message that says which operation failed.
     fn context(self, message: impl FnOnce() -> String) -> Result<T>;
 }
 
@@ -145,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn foreign_causes_are_printed_too() {
+    fn causes_of_other_types_are_printed() {
         let cause = std::io::Error::other("disk full");
         let error = Error::io("writing index.bin").caused_by(cause);
         assert_eq!(error.to_string(), "writing index.bin: disk full");

@@ -1,39 +1,39 @@
-//! How a mention's vector and an entity's are compared; higher is better.
+//! Similarity functions of a bi-encoder, and ranked candidates. Higher is better.
 
 use serde::{Deserialize, Serialize};
 
-/// The similarity s(m, e) of the papers.
+/// The similarity function s(m, e) between a mention's vector and an entity's vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Score {
-    /// The dot product of vectors of unit length; goes with the proxy-based loss (PEL, eq. 3).
+    /// Cosine similarity, for the proxy-based loss (PEL, eq. 3).
     Cosine,
-    /// The dot product of raw vectors; goes with cross-entropy (BLINK, PEL eq. 1).
+    /// Dot product of unnormalised vectors, for cross-entropy (BLINK; PEL, eq. 1).
     Dot,
 }
 
-/// What of two inputs is compared.
+/// Which representations of the two inputs are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scorer {
-    /// One vector of each (BLINK, eq. 3; T-Biencoder, eq. 4).
+    /// One vector each (BLINK, eq. 3; T-Biencoder, eq. 4).
     #[default]
     Dual,
-    /// The vectors of all tokens: Sum-of-Max (T-Biencoder, eq. 5).
+    /// One vector per token, with Sum-of-Max similarity (T-Biencoder, eq. 5).
     SumOfMax,
 }
 
-/// A concept with the score of its best vector.
+/// A concept and its similarity to the mention.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Candidate {
     /// The concept.
     pub concept: crate::kb::ConceptId,
-    /// Its similarity to the mention.
+    /// The similarity of the concept's most similar vector.
     pub score: f32,
 }
 
 impl Candidate {
-    /// Best first; equal scores in concept order; not-a-number last.
+    /// Orders by descending score. Ties are in ascending concept order; NaN comes last.
     pub fn rank(&self, other: &Self) -> std::cmp::Ordering {
         let value = |score: f32| if score.is_nan() { f32::NEG_INFINITY } else { score };
         value(other.score).total_cmp(&value(self.score)).then(self.concept.cmp(&other.concept))
