@@ -70,7 +70,7 @@ test("a note is linked, changed by its reader, and exported", { timeout: 120_000
     ],
   );
   assert.deepEqual([json.mentions[0].start_utf16, json.mentions[0].start_code_point, json.mentions[0].start], [6, 5, 8]);
-  assert.match(await download(page, "Download BRAT", 2), /^T1\tNIL 5 10\tfever\n#1\tAnnotatorNotes T1\tNIL: a reader's decision\n/);
+  assert.match(await download(page, "Download BRAT", 2), /^T1\tNIL 5 10\tfever\n#1\tAnnotatorNotes T1\tNIL: marked as NIL by the user\n/);
   assert.match(await download(page, "Download CSV"), /chest pain,,linked,D4,cough/);
   assert.match(await download(page, "Download PubTator"), /\t5\t10\tfever\tNIL\t-\n/);
   const html = await download(page, "Download Annotated HTML");

@@ -67,10 +67,10 @@ fn what_a_reader_has_changed_is_written() {
         // With the sign before it, which a spreadsheet would run.
         records[1].span.start -= 1;
     });
-    assert!(write(Form::Brat).contains("T1\tNIL 7 12\tfever\n#1\tAnnotatorNotes T1\tNIL: a reader's decision\n"));
+    assert!(write(Form::Brat).contains("T1\tNIL 7 12\tfever\n#1\tAnnotatorNotes T1\tNIL: marked as NIL by the user\n"));
     assert!(write(Form::Pubtator).contains("a,b c\t7\t12\tfever\tNIL\t-\n"));
     let csv = write(Form::Csv);
-    assert!(csv.contains("fever,'+fever,NIL: a reader's decision,,,,,found,,\r\n"), "{csv}");
+    assert!(csv.contains("fever,'+fever,NIL: marked as NIL by the user,,,,,found,,\r\n"), "{csv}");
     assert!(csv.contains("\"'=chest\r\npain\""), "{csv}");
     let html = write(Form::Html);
     assert!(html.contains("a reader&#x27;s decision") && html.contains("read as &quot;+fever&quot;"), "{html}");

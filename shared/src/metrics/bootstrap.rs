@@ -1,21 +1,22 @@
-//! How far a share could have come out otherwise: the percentile bootstrap.
+//! Percentile bootstrap confidence intervals (Efron and Tibshirani, 1993).
 
 use super::{Share, macro_average};
 use serde::Serialize;
 
-/// The middle 95 % of what resampling gives.
+/// A 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Interval {
-    /// 2.5 % of the resamples lie below.
+    /// The 2.5th percentile.
     pub low: f64,
-    /// 2.5 % of the resamples lie above.
+    /// The 97.5th percentile.
     pub high: f64,
 }
 
-/// A 95 % interval of any figure, from `resamples` draws with replacement of as many groups as there are.
+/// The 95 % interval of a statistic over `resamples` bootstrap samples of `groups` groups.
 ///
-/// `figure` gets the groups drawn, by position, each as often as it was drawn; where it has no value the draw is left out.
-/// The same seed gives the same draws. `None` if no draw has a value.
+/// `figure` computes the statistic from the positions of the sampled groups, with repeats. Samples
+/// for which it returns `None` are left out. The same seed gives the same samples. `None` if no
+/// sample has a value.
 pub fn resample(
     groups: usize,
     resamples: usize,
@@ -35,21 +36,21 @@ pub fn resample(
     Some(Interval { low: at(0.025)?, high: at(0.975)? })
 }
 
-/// A 95 % interval of the pooled share of all groups, from `resamples` draws of as many groups with replacement.
+/// The 95 % interval of the pooled (micro-averaged) proportion over all groups.
 ///
-/// A group is what was sampled as one: a document with its mentions, which are alike and so worth less than as many
-/// mentions from everywhere. Groups of one mention each give the plain bootstrap. The same seed gives the same interval.
-/// `None` if there is nothing in the groups or nothing is drawn.
+/// A group is a unit of sampling, such as a document: its mentions are correlated, so they are drawn
+/// together (cluster bootstrap). Groups of one mention give the plain bootstrap. The same seed gives
+/// the same interval. `None` if the groups are empty or `resamples` is 0.
 pub fn bootstrap(groups: &[Share], resamples: usize, seed: u64) -> Option<Interval> {
     resample(groups.len(), resamples, seed, |drawn| {
         drawn.iter().filter_map(|group| groups.get(*group)).copied().sum::<Share>().value()
     })
 }
 
-/// A 95 % interval of the macro-average of `domains` shares, from draws of documents with replacement.
+/// The 95 % interval of the macro-average over `domains` domains, with documents as groups.
 ///
-/// Each document comes with its shares, each with the position of its domain. A domain without a mention in a draw is
-/// left out of that draw's average.
+/// Each document has a list of proportions with the positions of their domains. A domain without a
+/// mention in a sample is left out of that sample's average.
 pub fn bootstrap_macro(
     documents: &[Vec<(usize, Share)>],
     domains: usize,
@@ -68,7 +69,7 @@ pub fn bootstrap_macro(
     })
 }
 
-/// The generator SplitMix64 (Steele, Lea and Flood 2014): a counter, and a hash that spreads it over 64 bits.
+/// The pseudo-random generator SplitMix64 (Steele, Lea and Flood, 2014).
 struct SplitMix64(u64);
 
 impl SplitMix64 {
@@ -79,7 +80,7 @@ impl SplitMix64 {
         mixed ^ mixed >> 31
     }
 
-    /// A number below `bound`; for bounds as small as a corpus the bias is out of sight.
+    /// A number below `bound`. The bias is negligible for bounds of a corpus's size.
     fn below(&mut self, bound: usize) -> usize {
         ((u128::from(self.next()) * bound as u128) >> 64) as usize
     }
@@ -90,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_generator_is_the_published_one() {
+    fn splitmix64_equals_the_reference_values() {
         let mut random = SplitMix64(1234567);
         let first: Vec<u64> = (0..3).map(|_| random.next()).collect();
         assert_eq!(first, [6457827717110365317, 3203168211198807973, 9817491932198370423]);
@@ -98,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn the_interval_is_that_of_the_normal_law_where_mentions_are_independent() {
+    fn interval_of_independent_mentions_is_the_normal_one() {
         let groups: Vec<Share> = (0..1000).map(|at| Share { hits: usize::from(at % 10 < 3), of: 1 }).collect();
         let interval = bootstrap(&groups, 2000, 7).expect("there are groups");
         // 0.3 ± 1.96 * sqrt(0.3 * 0.7 / 1000) = 0.3 ± 0.0284
@@ -107,31 +108,32 @@ mod tests {
     }
 
     #[test]
-    fn mentions_that_stand_or_fall_together_widen_it() {
-        let alone: Vec<Share> = (0..400).map(|at| Share { hits: at % 2, of: 1 }).collect();
-        let together: Vec<Share> = (0..40).map(|at| Share { hits: at % 2 * 10, of: 10 }).collect();
+    fn correlated_mentions_widen_the_interval() {
+        let independent: Vec<Share> = (0..400).map(|at| Share { hits: at % 2, of: 1 }).collect();
+        let correlated: Vec<Share> = (0..40).map(|at| Share { hits: at % 2 * 10, of: 10 }).collect();
         let width = |groups: &[Share]| bootstrap(groups, 1000, 1).map(|interval| interval.high - interval.low);
-        assert!(width(&together) > width(&alone).map(|width| 2.0 * width));
+        assert!(width(&correlated) > width(&independent).map(|width| 2.0 * width));
     }
 
     #[test]
-    fn a_domain_counts_once_however_many_mentions_it_has() {
-        // Every document has 9 of 10 right in domain 0 and none of 1 in domain 1: pooled 9/11, macro-averaged 0.45.
+    fn macro_interval_weighs_each_domain_once() {
+        // Each document has 9 of 10 right in domain 0 and 0 of 1 in domain 1. Pooled that is 9/11, the
+        // macro-average is 0.45.
         let document = vec![(0, Share { hits: 9, of: 10 }), (1, Share { hits: 0, of: 1 })];
         let interval = bootstrap_macro(&[document.clone(), document], 2, 50, 3).expect("there are documents");
         assert!((interval.low - 0.45).abs() < 1e-12 && (interval.high - 0.45).abs() < 1e-12);
-        // One document a domain: a draw has both (1/2) or one of them (1 or 0); the empty third is never counted.
-        let apart = [vec![(0, Share { hits: 1, of: 1 })], vec![(1, Share { hits: 0, of: 4 })]];
-        assert_eq!(bootstrap_macro(&apart, 3, 400, 3), Some(Interval { low: 0.0, high: 1.0 }));
+        // One document a domain: a sample has both (1/2) or one (1 or 0). Domain 2 is always empty.
+        let separate = [vec![(0, Share { hits: 1, of: 1 })], vec![(1, Share { hits: 0, of: 4 })]];
+        assert_eq!(bootstrap_macro(&separate, 3, 400, 3), Some(Interval { low: 0.0, high: 1.0 }));
         assert_eq!(bootstrap_macro(&[], 3, 400, 3), None);
     }
 
     #[test]
-    fn nothing_has_no_interval_and_certainty_has_no_width() {
+    fn empty_groups_have_no_interval_and_constant_ones_have_width_zero() {
         assert_eq!(bootstrap(&[], 100, 1), None);
         assert_eq!(bootstrap(&[Share::default()], 100, 1), None);
         assert_eq!(bootstrap(&[Share { hits: 2, of: 2 }], 0, 1), None);
-        let sure = [Share { hits: 2, of: 2 }, Share { hits: 0, of: 0 }];
-        assert_eq!(bootstrap(&sure, 100, 1), Some(Interval { low: 1.0, high: 1.0 }));
+        let constant = [Share { hits: 2, of: 2 }, Share { hits: 0, of: 0 }];
+        assert_eq!(bootstrap(&constant, 100, 1), Some(Interval { low: 1.0, high: 1.0 }));
     }
 }

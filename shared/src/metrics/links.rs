@@ -1,44 +1,45 @@
-//! What a threshold makes of links: how many there are, and how many of them are right.
+//! Precision and recall of links as a function of the threshold.
 
 use super::Share;
 use super::nil::between;
 use serde::Serialize;
 
-/// A system's best candidate for one mention, and whether it is the right one.
+/// The best candidate of one mention, with its correctness.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Answer {
-    /// The best candidate's score, infinite where it is linked at any score; `None` without a candidate.
+    /// The best score; infinite if the mention is linked at any threshold, `None` without a candidate.
     pub score: Option<f32>,
-    /// Whether the best candidate is the mention's concept.
+    /// Whether the best candidate is the gold concept.
     pub right: bool,
-    /// Whether the knowledge base has the mention's concept.
+    /// Whether the gold concept is in the knowledge base.
     pub known: bool,
 }
 
-/// The links at a threshold.
+/// The counts of links at a threshold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LinkCounts {
-    /// Linked to the right concept.
+    /// Links to the gold concept.
     pub right: usize,
-    /// Linked to a wrong one, or linked though NIL.
+    /// Links to another concept, NIL mentions included.
     pub wrong: usize,
-    /// Mentions whose concept the knowledge base has, linked or not.
+    /// Mentions whose gold concept is in the knowledge base, linked or not.
     pub known: usize,
 }
 
 impl LinkCounts {
-    /// The share of right ones among the links; `None` without a link.
+    /// The proportion of links that are right; `None` without a link.
     pub fn precision(self) -> Option<f64> {
         Share { hits: self.right, of: self.right + self.wrong }.value()
     }
 
-    /// The share of the mentions that can be linked which are linked right; `None` without such a mention.
+    /// The proportion of mentions with a gold concept in the knowledge base that are linked to it;
+    /// `None` without such a mention.
     pub fn recall(self) -> Option<f64> {
         Share { hits: self.right, of: self.known }.value()
     }
 }
 
-/// The links at a threshold: a score equal to it is linked, NaN never is.
+/// Counts the links at a threshold. A score equal to it is linked; NaN is not.
 pub fn links_at(answers: &[Answer], threshold: f32) -> LinkCounts {
     let mut counts = LinkCounts { known: answers.iter().filter(|answer| answer.known).count(), ..Default::default() };
     for answer in answers.iter().filter(|answer| answer.score.is_some_and(|score| score >= threshold)) {
@@ -48,42 +49,46 @@ pub fn links_at(answers: &[Answer], threshold: f32) -> LinkCounts {
     counts
 }
 
-/// The threshold with the most links among those at which at least the share `wished` of the links is right.
+/// The lowest threshold, and so the most links, at which precision is at least `wished`.
 ///
-/// Thresholds with fewer links than `fewest` are not looked at: a handful of links may all be right by luck.
+/// Thresholds with fewer than `fewest` links are not considered: their precision is unreliable.
 ///
 /// # Errors
-/// If none reaches it: the threshold with the highest precision and its links, or nothing where nothing can be linked.
+/// If no threshold has that precision: the threshold of the highest precision and its counts, or
+/// `None` if no threshold has `fewest` links.
 pub fn widest_at_precision(
     answers: &[Answer],
     wished: f64,
     fewest: usize,
 ) -> Result<(f32, LinkCounts), Option<(f32, LinkCounts)>> {
-    let mut falling: Vec<(f32, bool)> =
-        answers.iter().filter_map(|a| a.score.filter(|score| !score.is_nan()).map(|score| (score, a.right))).collect();
-    falling.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
+    let scored = answers.iter().filter_map(|answer| {
+        let score = answer.score.filter(|score| !score.is_nan())?;
+        Some((score, answer.right))
+    });
+    let mut descending: Vec<(f32, bool)> = scored.collect();
+    descending.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
     let mut counts = LinkCounts { known: answers.iter().filter(|answer| answer.known).count(), ..Default::default() };
     let mut widest: Option<(f32, LinkCounts)> = None;
-    let mut purest: Option<(f32, LinkCounts)> = None;
-    let mut equals = falling.chunk_by(|a, b| a.0 == b.0).peekable();
-    while let Some(step) = equals.next() {
+    let mut most_precise: Option<(f32, LinkCounts)> = None;
+    let mut ties = descending.chunk_by(|a, b| a.0 == b.0).peekable();
+    while let Some(step) = ties.next() {
         counts.right += step.iter().filter(|(_, right)| *right).count();
         counts.wrong += step.iter().filter(|(_, right)| !*right).count();
         let score = step.first().map_or(f32::INFINITY, |(score, _)| *score);
-        let next = equals.peek().and_then(|next| next.first()).map(|(next, _)| *next);
+        let next = ties.peek().and_then(|next| next.first()).map(|(next, _)| *next);
         if counts.right + counts.wrong < fewest {
             continue;
         }
-        // A threshold is a number, also where what is linked at any score is all.
-        let here = (next.map_or(score.min(f32::MAX), |next| between(next, Some(score))), counts);
+        // The threshold is finite even if all links have an infinite score.
+        let threshold = next.map_or(score.min(f32::MAX), |next| between(next, Some(score)));
         if counts.precision() >= Some(wished) {
-            widest = Some(here);
+            widest = Some((threshold, counts));
         }
-        if purest.is_none_or(|(_, best)| counts.precision() > best.precision()) {
-            purest = Some(here);
+        if most_precise.is_none_or(|(_, best)| counts.precision() > best.precision()) {
+            most_precise = Some((threshold, counts));
         }
     }
-    widest.ok_or(purest)
+    widest.ok_or(most_precise)
 }
 
 #[cfg(test)]
@@ -91,7 +96,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// From high to low: right, NIL, right and wrong (equal), right, and a known one without a candidate.
+    /// In descending order: right, NIL, right and wrong (a tie), right, no candidate.
     fn six() -> Vec<Answer> {
         let answer = |score, right, known| Answer { score, right, known };
         vec![
@@ -105,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn links_are_counted_at_a_threshold() {
+    fn links_at_counts_scores_from_the_threshold_up() {
         let counts = links_at(&six(), 0.75);
         assert_eq!(counts, LinkCounts { right: 2, wrong: 2, known: 5 });
         assert_eq!((counts.precision(), counts.recall()), (Some(0.5), Some(0.4)));
@@ -114,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_linked_at_any_score_leaves_a_threshold_that_is_a_number() {
+    fn threshold_is_finite_if_scores_are_infinite() {
         let answer = |score, right| Answer { score: Some(score), right, known: true };
         let answers = [answer(f32::INFINITY, true), answer(0.5, false)];
         let (threshold, counts) = widest_at_precision(&answers, 0.9, 1).expect("one is right");
@@ -123,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn the_most_links_are_taken_that_keep_the_precision() {
+    fn widest_at_precision_takes_the_most_links() {
         // Precision at the steps: 1/1, 1/2, 2/4, 3/5.
         let at = |wished| widest_at_precision(&six(), wished, 1).map(|(threshold, counts)| (threshold, counts.right));
         assert_eq!(at(0.6), Ok((0.5, 3)));
@@ -132,7 +137,7 @@ mod tests {
             widest_at_precision(&six(), 1.1, 1),
             Err(Some((0.9375, LinkCounts { right: 1, wrong: 0, known: 5 })))
         );
-        // With two links at least, the one that is right by luck does not count.
+        // With at least 2 links, the single right one is not enough.
         let few = widest_at_precision(&six(), 0.61, 2);
         assert_eq!(few, Err(Some((0.5, LinkCounts { right: 3, wrong: 2, known: 5 }))));
         assert_eq!(widest_at_precision(&[], 0.5, 0), Err(None));
@@ -140,11 +145,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_counts_are_those_of_the_threshold(
-            answers in proptest::collection::vec((proptest::option::of(-4i8..4), any::<bool>()), 1..40), wished in 0.0f64..1.0,
+        fn counts_are_those_at_the_returned_threshold(
+            answers in proptest::collection::vec((proptest::option::of(-4i8..4), any::<bool>()), 1..40),
+            wished in 0.0f64..1.0,
             fewest in 0usize..5,
         ) {
-            let answer = |(score, right): (Option<i8>, bool)| Answer { score: score.map(|s| f32::from(s) / 3.0), right, known: true };
+            let answer = |(score, right): (Option<i8>, bool)| {
+                Answer { score: score.map(|s| f32::from(s) / 3.0), right, known: true }
+            };
             let answers: Vec<Answer> = answers.into_iter().map(answer).collect();
             match widest_at_precision(&answers, wished, fewest) {
                 Ok((threshold, counts)) => {

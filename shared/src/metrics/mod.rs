@@ -1,6 +1,6 @@
-//! What the answers to annotated mentions are worth: recall of concepts, detection of NIL, and how sure the figures are.
+//! Evaluation metrics: recall at k, NIL detection, and bootstrap confidence intervals.
 //!
-//! Pure functions over ranks and scores. A figure keeps its counts, so that a reader sees what it is a share of.
+//! All functions are pure. A metric keeps its counts, so that the denominator is visible.
 
 mod bootstrap;
 mod links;
@@ -15,17 +15,17 @@ pub use nil_intervals::{NilIntervals, nil_intervals};
 use crate::kb::ConceptId;
 use serde::Serialize;
 
-/// So many of so many.
+/// A proportion with its counts, such as a recall.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Share {
-    /// How many were right.
+    /// The numerator.
     pub hits: usize,
-    /// How many there were.
+    /// The denominator.
     pub of: usize,
 }
 
 impl Share {
-    /// Between 0 and 1; `None` of nothing.
+    /// The proportion, 0 to 1; `None` if the denominator is 0.
     pub fn value(self) -> Option<f64> {
         (self.of > 0).then(|| self.hits as f64 / self.of as f64)
     }
@@ -52,32 +52,38 @@ impl std::iter::Sum for Share {
     }
 }
 
-/// The mean of the shares' values: every domain counts once, however many mentions it has. Empty shares are left out;
-/// `None` if all are.
+/// The macro-average: the mean of the proportions, each with the same weight. Empty ones are left
+/// out; `None` if all are empty.
 pub fn macro_average<'a>(shares: impl IntoIterator<Item = &'a Share>) -> Option<f64> {
     let values: Vec<f64> = shares.into_iter().filter_map(|share| share.value()).collect();
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// The place of the right concept among the candidates, 0 for the first.
+/// The rank of the gold concept among the candidates, 0 for the first.
 pub fn rank_of(gold: ConceptId, ranked: &[(ConceptId, f32)]) -> Option<usize> {
     ranked.iter().position(|(concept, _)| *concept == gold)
 }
 
-/// Recall@k: the share of mentions whose right concept is among the first `k` candidates.
+/// Recall@k: the proportion of mentions whose gold concept is among the first `k` candidates.
 pub fn recall_at(ranks: impl IntoIterator<Item = Option<usize>>, k: usize) -> Share {
     ranks.into_iter().map(|rank| rank.is_some_and(|rank| rank < k)).collect()
 }
 
-/// The chance that the right concept is the first one, were candidates with equal scores in an order by chance.
+/// The probability that the gold concept is first if candidates with equal scores are in random
+/// order. Its mean over mentions is a recall@1 that does not depend on the order of the knowledge
+/// base.
 ///
-/// Averaged over mentions it is a recall@1 that owes nothing to the order of the knowledge base. `ranked` is sorted by
-/// score; where it was cut among equals, the chance comes out too high.
+/// `ranked` is in descending order of scores. If it is truncated among equal scores, the result is
+/// too high.
 pub fn chance_of_first(gold: ConceptId, ranked: &[(ConceptId, f32)]) -> f64 {
-    let first = ranked.first().map(|(_, score)| *score);
-    let equals = ranked.iter().take_while(|(_, score)| Some(*score) == first);
-    let (met, count) = equals.fold((false, 0u32), |(met, count), (concept, _)| (met || *concept == gold, count + 1));
-    if met { 1.0 / f64::from(count) } else { 0.0 }
+    let best = ranked.first().map(|(_, score)| *score);
+    let mut has_gold = false;
+    let mut count = 0u32;
+    for (concept, _) in ranked.iter().take_while(|(_, score)| Some(*score) == best) {
+        has_gold |= *concept == gold;
+        count += 1;
+    }
+    if has_gold { 1.0 / f64::from(count) } else { 0.0 }
 }
 
 #[cfg(test)]
@@ -88,7 +94,7 @@ mod tests {
         [(ConceptId(7), 0.9), (ConceptId(2), 0.9), (ConceptId(5), 0.9), (ConceptId(1), 0.2)];
 
     #[test]
-    fn recall_counts_ranks_below_k() {
+    fn recall_at_counts_ranks_below_k() {
         let ranks = [Some(0), Some(7), Some(8), None];
         assert_eq!(recall_at(ranks, 1), Share { hits: 1, of: 4 });
         assert_eq!(recall_at(ranks, 8), Share { hits: 2, of: 4 });
@@ -97,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn the_macro_average_is_over_domains_that_have_a_mention() {
+    fn macro_average_leaves_out_empty_domains() {
         // (3/4 + 0/2) / 2 = 0.375, pooled it is 3/6.
         let shares = [Share { hits: 3, of: 4 }, Share { hits: 0, of: 2 }, Share::default()];
         assert_eq!(macro_average(&shares), Some(0.375));
@@ -106,10 +112,11 @@ mod tests {
     }
 
     #[test]
-    fn the_place_and_the_chance_of_the_right_concept() {
-        assert_eq!((rank_of(ConceptId(5), &RANKED), rank_of(ConceptId(9), &RANKED)), (Some(2), None));
+    fn rank_and_chance_of_the_gold_concept() {
+        assert_eq!(rank_of(ConceptId(5), &RANKED), Some(2));
+        assert_eq!(rank_of(ConceptId(9), &RANKED), None);
         let chance = |gold| chance_of_first(ConceptId(gold), &RANKED);
-        assert_eq!((chance(7), chance(5), chance(1), chance(9)), (1.0 / 3.0, 1.0 / 3.0, 0.0, 0.0));
+        assert_eq!([chance(7), chance(5), chance(1), chance(9)], [1.0 / 3.0, 1.0 / 3.0, 0.0, 0.0]);
         assert_eq!(chance_of_first(ConceptId(7), &[]), 0.0);
     }
 }

@@ -1,57 +1,58 @@
-//! NIL as a class of its own: it is found by the top score, which is low where the knowledge base has nothing that fits.
+//! NIL detection as binary classification by the best score.
 //!
-//! A mention is NIL where its top score lies under the threshold, or where it has no candidate at all: the rule of
-//! [`NilPolicy`](crate::nil::NilPolicy). In curves and in the average precision NIL is the positive class and its score is
-//! the top score, negated; mentions with equal scores are taken in one step. A mention with an infinite score is linked whatever
-//! the threshold, as one is that bears its concept's name: no point of a curve rejects it.
+//! A mention is predicted NIL if its best score is below the threshold or it has no candidate, as in
+//! [`NilPolicy`](crate::nil::NilPolicy). NIL is the positive class of curves and of the average
+//! precision; the negated best score is its score. Tied mentions form one step. An infinite score is
+//! linked at every threshold, as for an exact match with a name: no point of a curve rejects it.
 
 use super::Share;
 use serde::{Deserialize, Serialize};
 
-/// What a system's best candidate says about one mention.
+/// The best score of one mention, with its gold class.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Top {
-    /// The best candidate's score, infinite where it is linked at any score; `None` without a candidate.
+    /// The best score; infinite if the mention is linked at any threshold, `None` without a candidate.
     pub score: Option<f32>,
-    /// Whether the mention is NIL in truth.
+    /// Whether the gold label is NIL.
     pub nil: bool,
 }
 
 impl Top {
-    /// The score, below every other where there is none to compare.
+    /// The score; negative infinity if it is missing or NaN.
     pub(super) fn value(&self) -> f32 {
         self.score.filter(|score| !score.is_nan()).unwrap_or(f32::NEG_INFINITY)
     }
 
-    /// Whether a threshold makes the mention NIL.
+    /// Whether the mention is predicted NIL at a threshold.
     pub(super) fn rejected(&self, threshold: f32) -> bool {
         !self.score.is_some_and(|score| score >= threshold)
     }
 }
 
-/// How the mentions that were called NIL, and those that should have been, fall out.
+/// The confusion counts of NIL detection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct NilCounts {
-    /// NIL, and called so.
+    /// True positives: NIL, predicted NIL.
     pub found: usize,
-    /// Called NIL, but the knowledge base has the concept.
+    /// False positives: the knowledge base has the concept, predicted NIL.
     pub wrong: usize,
-    /// NIL, but linked.
+    /// False negatives: NIL, but linked.
     pub missed: usize,
 }
 
 impl NilCounts {
-    /// The share of NIL among what was called so; `None` if nothing was.
+    /// The proportion of NIL predictions that are right; `None` without one.
     pub fn precision(self) -> Option<f64> {
         Share { hits: self.found, of: self.found + self.wrong }.value()
     }
 
-    /// The share of NIL that was called so; `None` without NIL.
+    /// The proportion of NIL mentions that are predicted NIL; `None` without one.
     pub fn recall(self) -> Option<f64> {
         Share { hits: self.found, of: self.found + self.missed }.value()
     }
 
-    /// The harmonic mean of both: 2 found / (2 found + wrong + missed).
+    /// F1, the harmonic mean of precision and recall; `None` if there is neither a NIL mention nor a
+    /// NIL prediction.
     pub fn f1(self) -> Option<f64> {
         Share { hits: 2 * self.found, of: 2 * self.found + self.wrong + self.missed }.value()
     }
@@ -65,7 +66,7 @@ impl std::ops::Add for NilCounts {
     }
 }
 
-/// The counts at a threshold.
+/// The confusion counts at a threshold.
 pub fn nil_at(tops: &[Top], threshold: f32) -> NilCounts {
     let mut counts = NilCounts::default();
     for top in tops {
@@ -79,35 +80,35 @@ pub fn nil_at(tops: &[Top], threshold: f32) -> NilCounts {
     counts
 }
 
-/// The counts at every threshold that makes a difference, the lowest first.
+/// The counts at each distinct threshold, in ascending order.
 fn sweep(tops: &[Top]) -> Vec<(f32, NilCounts)> {
-    let mut rising: Vec<(f32, bool)> = tops.iter().map(|top| (top.value(), top.nil)).collect();
-    rising.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-    let mut counts = NilCounts { missed: tops.iter().filter(|top| top.nil).count(), ..NilCounts::default() };
+    let mut ascending: Vec<(f32, bool)> = tops.iter().map(|top| (top.value(), top.nil)).collect();
+    ascending.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
     let mut steps = Vec::new();
-    // `==` and not the total order: -0 and 0 are one score.
-    let mut equals = rising.chunk_by(|a, b| a.0 == b.0).peekable();
-    // What is linked at any score is rejected at none.
-    while let Some(step) = equals.next_if(|step| step[0].0 < f32::INFINITY) {
+    // `==` rather than the total order: -0 and 0 are equal scores.
+    let mut ties = ascending.chunk_by(|a, b| a.0 == b.0).peekable();
+    // No threshold rejects an infinite score.
+    while let Some(step) = ties.next_if(|step| step[0].0 < f32::INFINITY) {
         let nil = step.iter().filter(|(_, nil)| *nil).count();
         counts.found += nil;
         counts.missed -= nil;
         counts.wrong += step.len() - nil;
         let score = step.first().map_or(f32::NEG_INFINITY, |(score, _)| *score);
-        let next = equals.peek().and_then(|next| next.first()).map(|(next, _)| *next);
+        let next = ties.peek().and_then(|next| next.first()).map(|(next, _)| *next);
         steps.push((between(score, next), counts));
     }
     steps
 }
 
-/// A threshold that rejects `score` and links `next`: halfway, so that it holds for other mentions too.
+/// A threshold that rejects `score` and links `next`: the midpoint, which generalises to new data.
 pub(super) fn between(score: f32, next: Option<f32>) -> f32 {
     let Some(next) = next.filter(|next| *next < f32::INFINITY) else { return score.next_up() };
     let half = score / 2.0 + next / 2.0;
     if half > score && half < next { half } else { next }
 }
 
-/// The threshold with the largest F1 of NIL, and the counts there; the lowest among equals. `None` without NIL.
+/// The threshold with the highest F1 of NIL, and its counts. Ties take the lowest threshold. `None`
+/// without a NIL mention.
 pub fn best_f1(tops: &[Top]) -> Option<(f32, NilCounts)> {
     let better = |best: Option<(f32, NilCounts)>, step: (f32, NilCounts)| match best {
         Some(best) if best.1.f1() >= step.1.f1() => Some(best),
@@ -116,18 +117,19 @@ pub fn best_f1(tops: &[Top]) -> Option<(f32, NilCounts)> {
     sweep(tops).into_iter().fold(None, better).filter(|(_, counts)| counts.recall().is_some())
 }
 
-/// One point of the precision-recall curve of NIL.
+/// A point of the precision-recall curve of NIL.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CurvePoint {
-    /// Scores below this are NIL.
+    /// Mentions with a lower score are predicted NIL.
     pub threshold: f32,
-    /// The share of NIL among what is called so.
+    /// The precision of NIL.
     pub precision: f64,
-    /// The share of NIL that is called so.
+    /// The recall of NIL.
     pub recall: f64,
 }
 
-/// The precision-recall curve of NIL, one point for each different score, recall rising; empty without NIL.
+/// The precision-recall curve of NIL in ascending order of recall, one point for each distinct
+/// score. Empty without a NIL mention.
 pub fn nil_curve(tops: &[Top]) -> Vec<CurvePoint> {
     let point = |(threshold, counts): (f32, NilCounts)| {
         Some(CurvePoint { threshold, precision: counts.precision()?, recall: counts.recall()? })
@@ -135,9 +137,13 @@ pub fn nil_curve(tops: &[Top]) -> Vec<CurvePoint> {
     sweep(tops).into_iter().filter_map(point).collect()
 }
 
-/// At most so many points of a curve, its ends among them, at nearly equal steps of recall, in four digits: for a plot.
+/// Reduces a curve to at most `points` points for a plot. The first and last stay; the others are at
+/// about equal steps of recall. Values are rounded to 4 digits.
 pub fn thinned(curve: &[CurvePoint], points: usize) -> Vec<CurvePoint> {
-    let (Some(first), Some(last), true) = (curve.first(), curve.last(), points > 1) else { return Vec::new() };
+    let (Some(first), Some(last)) = (curve.first(), curve.last()) else { return Vec::new() };
+    if points < 2 {
+        return Vec::new();
+    }
     let step = (last.recall - first.recall) / (points - 1) as f64;
     let round = |value: f64| (value * 1e4).round() / 1e4;
     let mut kept: Vec<CurvePoint> = Vec::new();
@@ -150,29 +156,33 @@ pub fn thinned(curve: &[CurvePoint], points: usize) -> Vec<CurvePoint> {
     kept
 }
 
-/// The area under the precision-recall curve of NIL (auPR) as average precision: the sum over the curve's points of
-/// precision times the gain in recall, as scikit-learn's `average_precision_score` has it. `None` without NIL.
+/// The area under the precision-recall curve (auPR) of NIL, as average precision: the sum over the
+/// points of precision times the gain in recall, as in scikit-learn's `average_precision_score`.
+/// `None` without a NIL mention.
 pub fn average_precision(tops: &[Top]) -> Option<f64> {
     let curve = nil_curve(tops);
-    let mut before = 0.0;
-    let add =
-        |sum, point: &CurvePoint| sum + point.precision * (point.recall - std::mem::replace(&mut before, point.recall));
-    tops.iter().any(|top| top.nil).then(|| curve.iter().fold(0.0, add))
+    let mut previous_recall = 0.0;
+    let mut sum = 0.0;
+    for point in &curve {
+        sum += point.precision * (point.recall - previous_recall);
+        previous_recall = point.recall;
+    }
+    tops.iter().any(|top| top.nil).then_some(sum)
 }
 
-/// Recall@k over all classes, NIL being one (micro-average; the PEL paper's table 4).
+/// Recall@k with NIL as a class of its own (micro-average; PEL, table 4).
 ///
-/// Each mention comes with the rank of its right concept. A NIL mention counts if it is rejected; another one if it is
-/// linked and its concept is among the first `k`. So a rejection stands alone: it has no candidates beside it.
+/// Each mention comes with the rank of its gold concept. A NIL mention is a hit if it is rejected.
+/// Another mention is a hit if it is linked and its gold concept is among the first `k`.
 pub fn recall_with_nil<'a>(
     mentions: impl IntoIterator<Item = (&'a Top, Option<usize>)>,
     threshold: f32,
     k: usize,
 ) -> Share {
-    let right = |(top, rank): (&Top, Option<usize>)| match top.rejected(threshold) {
-        true => top.nil,
-        false => !top.nil && rank.is_some_and(|rank| rank < k),
+    let is_hit = |(top, rank): (&Top, Option<usize>)| {
+        if top.rejected(threshold) { top.nil } else { !top.nil && rank.is_some_and(|rank| rank < k) }
     };
+    mentions.into_iter().map(is_hit).collect()
     mentions.into_iter().map(right).collect()
 }
 
@@ -186,9 +196,10 @@ mod tests {
         scores.iter().map(|(score, nil)| Top { score: *score, nil: *nil }).collect()
     }
 
-    /// From low to high: NIL without a candidate, NIL, in, NIL and in (equal), in.
+    /// In ascending order: NIL without a candidate, NIL, known, NIL and known (a tie), known.
     fn six() -> Vec<Top> {
-        let (nil, known) = (true, false);
+        let nil = true;
+        let known = false;
         tops(&[
             (Some(0.5), known),
             (Some(0.25), nil),
@@ -200,43 +211,47 @@ mod tests {
     }
 
     #[test]
-    fn counts_at_a_threshold_are_those_of_the_policy() {
+    fn nil_at_rejects_scores_below_the_threshold() {
         assert_eq!(nil_at(&six(), 0.5), NilCounts { found: 2, wrong: 0, missed: 1 });
         assert_eq!(nil_at(&six(), 0.75), NilCounts { found: 2, wrong: 1, missed: 1 });
         assert_eq!(nil_at(&six(), f32::NEG_INFINITY), NilCounts { found: 1, wrong: 0, missed: 2 });
         assert_eq!(nil_at(&tops(&[(Some(f32::NAN), true)]), 0.0).found, 1);
         let counts = NilCounts { found: 2, wrong: 1, missed: 2 };
-        assert_eq!((counts.precision(), counts.recall(), counts.f1()), (Some(2.0 / 3.0), Some(0.5), Some(4.0 / 7.0)));
+        assert_eq!(counts.precision(), Some(2.0 / 3.0));
+        assert_eq!(counts.recall(), Some(0.5));
+        assert_eq!(counts.f1(), Some(4.0 / 7.0));
         assert_eq!(NilCounts::default().f1(), None);
     }
 
     #[test]
-    fn what_is_linked_at_any_score_is_rejected_at_none() {
-        // NIL at 0.25, a concept at 0.5, and two that bear a name: one of them is NIL.
-        let certain = Some(f32::INFINITY);
-        let all = tops(&[(Some(0.25), true), (Some(0.5), false), (certain, true), (certain, false)]);
+    fn infinite_scores_are_never_rejected() {
+        // NIL at 0.25, a concept at 0.5, and two with an infinite score, one of them NIL.
+        let infinite = Some(f32::INFINITY);
+        let all = tops(&[(Some(0.25), true), (Some(0.5), false), (infinite, true), (infinite, false)]);
         let found: Vec<_> =
             nil_curve(&all).iter().map(|point| (point.threshold, point.precision, point.recall)).collect();
         assert_eq!(found, [(0.375, 1.0, 0.5), (0.5f32.next_up(), 0.5, 0.5)]);
         assert_eq!(average_precision(&all), Some(0.5));
         assert_eq!(best_f1(&all), Some((0.375, NilCounts { found: 1, wrong: 0, missed: 1 })));
         assert_eq!(nil_at(&all, f32::MAX), NilCounts { found: 1, wrong: 1, missed: 1 });
-        assert_eq!((best_f1(&all[2..]), average_precision(&all[2..])), (None, Some(0.0)));
+        assert_eq!(best_f1(&all[2..]), None);
+        assert_eq!(average_precision(&all[2..]), Some(0.0));
     }
 
     #[test]
-    fn a_thinned_curve_keeps_its_ends() {
+    fn thinned_curve_keeps_its_ends() {
         let point = |at: u32| CurvePoint { threshold: at as f32, precision: 1.0 / 3.0, recall: f64::from(at) / 100.0 };
         let curve: Vec<CurvePoint> = (1..=100).map(point).collect();
         let thin = thinned(&curve, 10);
         let recalls: Vec<f64> = thin.iter().map(|point| point.recall).collect();
         assert_eq!(recalls, [0.01, 0.12, 0.23, 0.34, 0.45, 0.56, 0.67, 0.78, 0.89, 1.0]);
         assert_eq!(thin[3].precision, 0.3333);
-        assert_eq!((thinned(&curve[..1], 10).len(), thinned(&[], 10).len()), (1, 0));
+        assert_eq!(thinned(&curve[..1], 10).len(), 1);
+        assert!(thinned(&[], 10).is_empty());
     }
 
     #[test]
-    fn the_curve_takes_equal_scores_in_one_step() {
+    fn tied_scores_are_one_point_of_the_curve() {
         let found: Vec<_> =
             nil_curve(&six()).iter().map(|point| (point.threshold, point.precision, point.recall)).collect();
         let third = 1.0 / 3.0;
@@ -249,12 +264,12 @@ mod tests {
         ];
         assert_eq!(found, expected);
         // 1/3 * 1 + 1/3 * 1 + 0 + 1/3 * 0.6 + 0
-        assert!((average_precision(&six()).expect("there is NIL") - 2.6 / 3.0).abs() < 1e-12);
+        assert!((average_precision(&six()).expect("there is a NIL mention") - 2.6 / 3.0).abs() < 1e-12);
         assert_eq!(average_precision(&tops(&[(Some(1.0), false)])), None);
     }
 
     #[test]
-    fn the_best_threshold_is_the_lowest_of_the_best() {
+    fn best_f1_takes_the_lowest_of_tied_thresholds() {
         // F1 at the five thresholds: 2/4, 4/5, 4/6, 6/8, 6/9.
         assert_eq!(best_f1(&six()), Some((0.375, NilCounts { found: 2, wrong: 0, missed: 1 })));
         assert_eq!(best_f1(&tops(&[(None, true)])), Some((f32::MIN, NilCounts { found: 1, wrong: 0, missed: 0 })));
@@ -263,12 +278,14 @@ mod tests {
     }
 
     #[test]
-    fn nil_is_a_class_among_the_others() {
-        // At 0.625 the NIL mentions at none and 0.25 are right, the concept at 0.5 is lost, NIL at 0.75 is linked.
+    fn recall_with_nil_counts_rejected_nil_mentions_and_linked_concepts() {
+        // At 0.625: the NIL mentions without a score and at 0.25 are hits, the concept at 0.5 is
+        // rejected, the NIL mention at 0.75 is linked.
         let tops = six();
         let ranks = [Some(0), None, None, None, Some(0), Some(3)];
         let recall = |k| recall_with_nil(tops.iter().zip(ranks), 0.625, k);
-        assert_eq!((recall(1), recall(4)), (Share { hits: 3, of: 6 }, Share { hits: 4, of: 6 }));
+        assert_eq!(recall(1), Share { hits: 3, of: 6 });
+        assert_eq!(recall(4), Share { hits: 4, of: 6 });
     }
 
     #[derive(Deserialize)]
@@ -286,13 +303,13 @@ mod tests {
     }
 
     #[test]
-    fn curve_and_area_are_scikit_learns() {
+    fn curve_and_average_precision_equal_scikit_learn() {
         let golden: Golden =
             serde_json::from_str(include_str!("../../tests/goldens/nil.json")).expect("the golden file");
         for case in golden.cases {
             let tops: Vec<Top> =
                 case.scores.iter().zip(&case.nil).map(|(score, nil)| Top { score: Some(*score), nil: *nil }).collect();
-            let area = average_precision(&tops).expect("there is NIL");
+            let area = average_precision(&tops).expect("there is a NIL mention");
             assert!((area - case.average_precision).abs() < 1e-12, "{area} is not {}", case.average_precision);
             let curve = nil_curve(&tops);
             assert_eq!(curve.len(), case.precision.len());
@@ -304,7 +321,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_step_of_the_sweep_is_what_its_threshold_does(
+        fn sweep_counts_equal_nil_at_its_thresholds(
             tops in proptest::collection::vec((proptest::option::of(-4i8..4), any::<bool>()), 1..40)
         ) {
             let tops: Vec<Top> =

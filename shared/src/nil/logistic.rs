@@ -1,56 +1,61 @@
-//! Logistic regression with a ridge: a few thousand rows, a few hundred features.
+//! L2-regularised logistic regression for some thousand rows of some hundred features.
 
 use crate::kernels::for_each_chunk;
 
-/// The strength of the ridge, with features of deviation 1: scikit-learn's `C = 1`.
+/// The L2 penalty on standardised features; equals scikit-learn's `C = 1`.
 const RIDGE: f64 = 1.0;
 
-/// Steps of Newton's method at most; six or seven are usual.
+/// The largest number of Newton steps; 6 or 7 are usual.
 const STEPS: usize = 50;
 
-/// Rows whose derivatives are added up together; their sums are added in order, so that threads change nothing.
+/// The rows of a chunk. Chunk sums are added in order, so the result does not depend on threads.
 const ROWS: usize = 1024;
 
-/// Rows of features with their answers.
+/// Rows of features, each with its class.
 pub struct Rows {
     width: usize,
-    /// `[rows, width]`; the last feature is 1, for the constant.
+    /// `[rows, width]`; the last feature is 1, for the intercept.
     values: Vec<f64>,
-    answers: Vec<bool>,
+    labels: Vec<bool>,
 }
 
 impl Rows {
-    /// None yet, of so many features; the constant's comes on top.
+    /// An empty table of `features` features; the intercept is added to them.
     pub fn new(features: usize) -> Self {
         Self { width: features + 1, values: Vec::new(), answers: Vec::new() }
     }
 
-    /// Adds a row, unless a feature of it is no number.
-    pub fn push(&mut self, features: impl IntoIterator<Item = f32>, answer: bool) {
+    /// Adds a row, unless one of its features is NaN or infinite.
+    ///
+    /// # Panics
+    /// If the row has another number of features.
+    pub fn push(&mut self, features: impl IntoIterator<Item = f32>, label: bool) {
         let before = self.values.len();
         self.values.extend(features.into_iter().map(f64::from).chain([1.0]));
-        assert_eq!(self.values.len() - before, self.width, "all rows have the same features");
-        match self.values[before..].iter().all(|value| value.is_finite()) {
-            true => self.answers.push(answer),
-            false => self.values.truncate(before),
+        let found = self.values.len() - before;
+        assert_eq!(found, self.width, "expected {} features and 1, found {found} values", self.width - 1);
+        if self.values[before..].iter().all(|value| value.is_finite()) {
+            self.labels.push(label);
+        } else {
+            self.values.truncate(before);
         }
     }
 
-    /// The mean of each feature; nothing without a row.
+    /// The mean of each feature; `None` without a row.
     pub fn means(&self) -> Option<Vec<f64>> {
         let mut sums = vec![0.0; self.width - 1];
         for row in self.values.chunks_exact(self.width) {
             sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
         }
-        let count = self.answers.len() as f64;
+        let count = self.labels.len() as f64;
         (count > 0.0).then(|| sums.into_iter().map(|sum| sum / count).collect())
     }
 
-    /// The weights of the features, without the constant's, which the ridge leaves alone: by Newton's method, over features of
-    /// deviation 1. `None` if all answers are the same.
+    /// Fits the weights of the features by Newton's method on standardised features. The intercept is
+    /// not penalised and not returned. `None` if all rows have the same label.
     pub fn weights(mut self) -> Option<Vec<f64>> {
-        let yes = self.answers.iter().filter(|answer| **answer).count();
-        if yes == 0 || yes == self.answers.len() {
+        let positive = self.labels.iter().filter(|label| **label).count();
+        if positive == 0 || positive == self.labels.len() {
             return None;
         }
         let deviations = self.standardise()?;
@@ -59,31 +64,35 @@ impl Rows {
         for _ in 0..STEPS {
             let (gradient, hessian) = self.derivatives(&weights);
             let step = solve(hessian, gradient)?;
-            // Half a step where a whole one overshoots.
-            let shorter = |half: i32| {
+            // The step is halved until it reduces the loss.
+            let halved = |times: i32| {
                 let next: Vec<f64> =
-                    weights.iter().zip(&step).map(|(weight, step)| weight - step / 2f64.powi(half)).collect();
+                    weights.iter().zip(&step).map(|(weight, step)| weight - step / 2f64.powi(times)).collect();
                 (self.loss(&next), next)
             };
-            let Some((next_loss, next)) = (0..30).map(shorter).find(|(next, _)| *next < loss) else { break };
-            let settled = loss - next_loss <= 1e-12 * loss;
-            (loss, weights) = (next_loss, next);
-            if settled {
+            let Some((next_loss, next)) = (0..30).map(halved).find(|(next, _)| *next < loss) else { break };
+            let converged = loss - next_loss <= 1e-12 * loss;
+            loss = next_loss;
+            weights = next;
+            if converged {
                 break;
             }
         }
         Some(weights.iter().zip(deviations).map(|(weight, deviation)| weight / deviation).collect())
     }
 
-    /// Brings each feature to mean 0 and deviation 1, and gives what the deviations were; 1 for one that does not vary.
+    /// Scales each feature to mean 0 and standard deviation 1. Returns the deviations it divided by:
+    /// 1 for a constant feature.
     fn standardise(&mut self) -> Option<Vec<f64>> {
-        let (width, count, means) = (self.width, self.answers.len() as f64, self.means()?);
-        let mut spreads = vec![0.0; width - 1];
+        let width = self.width;
+        let count = self.labels.len() as f64;
+        let means = self.means()?;
+        let mut sums = vec![0.0; width - 1];
         for row in self.values.chunks_exact(width) {
-            spreads.iter_mut().zip(row).zip(&means).for_each(|((sum, value), mean)| *sum += (value - mean).powi(2));
+            sums.iter_mut().zip(row).zip(&means).for_each(|((sum, value), mean)| *sum += (value - mean).powi(2));
         }
-        let deviation = |spread: f64| if spread > 0.0 { (spread / count).sqrt() } else { 1.0 };
-        let deviations: Vec<f64> = spreads.into_iter().map(deviation).collect();
+        let deviation = |sum: f64| if sum > 0.0 { (sum / count).sqrt() } else { 1.0 };
+        let deviations: Vec<f64> = sums.into_iter().map(deviation).collect();
         for row in self.values.chunks_exact_mut(width) {
             let scales = means.iter().zip(&deviations);
             row.iter_mut().zip(scales).for_each(|(value, (mean, deviation))| *value = (*value - mean) / deviation);
@@ -92,45 +101,47 @@ impl Rows {
     }
 
     fn rows(&self) -> Vec<(&[f64], f64)> {
-        let answers = self.answers.iter().map(|answer| if *answer { 1.0 } else { 0.0 });
-        self.values.chunks_exact(self.width).zip(answers).collect()
+        let labels = self.labels.iter().map(|label| if *label { 1.0 } else { 0.0 });
+        self.values.chunks_exact(self.width).zip(labels).collect()
     }
 
     fn loss(&self, weights: &[f64]) -> f64 {
-        // ln(1 + e^-z) for yes, ln(1 + e^z) for no, without overflow.
-        let of = |(row, answer): (&[f64], f64)| {
-            let z = dot(row, weights) * (1.0 - 2.0 * answer);
+        // ln(1 + e^-z) for a positive row, ln(1 + e^z) for a negative one, without overflow.
+        let row_loss = |(row, label): (&[f64], f64)| {
+            let z = dot(row, weights) * (1.0 - 2.0 * label);
             z.max(0.0) + (-z.abs()).exp().ln_1p()
         };
-        let ridge = weights[..self.width - 1].iter().map(|weight| weight * weight).sum::<f64>();
-        self.rows().into_iter().map(of).sum::<f64>() + RIDGE * ridge / 2.0
+        let squares = weights[..self.width - 1].iter().map(|weight| weight * weight).sum::<f64>();
+        self.rows().into_iter().map(row_loss).sum::<f64>() + RIDGE * squares / 2.0
     }
 
-    /// The gradient, and the lower half of the second derivatives `[width, width]`.
+    /// The gradient `[width]` and the lower triangle of the Hessian `[width, width]`.
     fn derivatives(&self, weights: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let width = self.width;
         let parts = for_each_chunk(&self.rows(), ROWS, |_, rows| {
-            let (mut gradient, mut hessian) = (vec![0.0; width], vec![0.0; width * width]);
-            for (row, answer) in rows {
-                let likely = 1.0 / (1.0 + (-dot(row, weights)).exp());
-                let curve = likely * (1.0 - likely);
+            let mut gradient = vec![0.0; width];
+            let mut hessian = vec![0.0; width * width];
+            for (row, label) in rows {
+                let probability = 1.0 / (1.0 + (-dot(row, weights)).exp());
+                let variance = probability * (1.0 - probability);
                 for (at, value) in row.iter().enumerate() {
-                    gradient[at] += (likely - answer) * value;
-                    let scaled = curve * value;
+                    gradient[at] += (probability - label) * value;
+                    let scaled = variance * value;
                     let lower = &mut hessian[at * width..=at * width + at];
                     lower.iter_mut().zip(*row).for_each(|(sum, other)| *sum += scaled * other);
                 }
             }
             (gradient, hessian)
         });
-        let (mut gradient, mut hessian) = (vec![0.0; width], vec![0.0; width * width]);
+        let mut gradient = vec![0.0; width];
+        let mut hessian = vec![0.0; width * width];
         for at in 0..width - 1 {
             gradient[at] = RIDGE * weights[at];
             hessian[at * width + at] = RIDGE;
         }
-        for (own_gradient, own_hessian) in parts {
-            gradient.iter_mut().zip(own_gradient).for_each(|(sum, own)| *sum += own);
-            hessian.iter_mut().zip(own_hessian).for_each(|(sum, own)| *sum += own);
+        for (chunk_gradient, chunk_hessian) in parts {
+            gradient.iter_mut().zip(chunk_gradient).for_each(|(sum, part)| *sum += part);
+            hessian.iter_mut().zip(chunk_hessian).for_each(|(sum, part)| *sum += part);
         }
         (gradient, hessian)
     }
@@ -140,7 +151,8 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// The solution of a symmetric positive definite system, whose lower half is given, by Cholesky's decomposition.
+/// Solves a symmetric positive definite system by Cholesky decomposition. `matrix` holds the lower
+/// triangle `[width, width]`. `None` if the matrix is not positive definite.
 fn solve(mut matrix: Vec<f64>, mut right: Vec<f64>) -> Option<Vec<f64>> {
     let width = right.len();
     for row in 0..width {
@@ -170,8 +182,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_system_is_solved() {
-        // 4x + 2y = 10, 2x + 5y = 13; above the diagonal stands what nobody reads.
+    fn solve_reads_only_the_lower_triangle() {
+        // 4x + 2y = 10, 2x + 5y = 13.
         let solved = solve(vec![4.0, f64::NAN, 2.0, 5.0], vec![10.0, 13.0]).expect("positive definite");
         assert!((solved[0] - 1.5).abs() < 1e-12 && (solved[1] - 2.0).abs() < 1e-12, "{solved:?}");
         assert_eq!(solve(vec![1.0, 0.0, 1.0, 1.0], vec![1.0, 1.0]), None, "singular");
@@ -179,13 +191,14 @@ mod tests {
     }
 
     #[test]
-    fn derivatives_are_those_of_the_loss() {
+    fn derivatives_equal_finite_differences() {
         let mut rows = Rows::new(2);
-        for (features, answer) in [([0.5, -1.0], true), ([2.0, 0.25], false), ([-1.0, 3.0], true)] {
-            rows.push(features, answer);
+        for (features, label) in [([0.5, -1.0], true), ([2.0, 0.25], false), ([-1.0, 3.0], true)] {
+            rows.push(features, label);
         }
         rows.push([f32::NAN, 0.0], true);
-        assert_eq!((rows.answers.len(), rows.means()), (3, Some(vec![0.5, 0.75])));
+        assert_eq!(rows.labels.len(), 3);
+        assert_eq!(rows.means(), Some(vec![0.5, 0.75]));
         let at = [0.3, -0.2, 0.1];
         let moved = |by: &[(usize, f64)]| {
             let mut weights = at;

@@ -1,9 +1,9 @@
-//! NIL: the knowledge base has no concept for a mention. An answer, not an absence.
+//! NIL prediction: whether the knowledge base has no concept for a mention.
 
-mod lift;
 mod logistic;
+mod model;
 
-pub use lift::{Lift, Signs};
+pub use model::{Lift, Signs};
 
 use crate::error::{Error, Result};
 use crate::metrics::CurvePoint;
@@ -11,35 +11,39 @@ use crate::numbers::check_finite;
 use crate::score::Candidate;
 use serde::{Deserialize, Serialize};
 
-/// When a mention is linked; it travels in the bundle beside the encoder that it was calibrated for.
+/// The rule that links a mention or rejects it as NIL. A bundle stores it with the encoder that it
+/// was calibrated for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NilPolicy {
-    /// The lowest top score that is linked, on the index's own scale; without one, every mention with a candidate is.
+    /// The lowest score that is linked, in units of the index's similarity. `None` links every
+    /// mention that has a candidate.
     pub threshold: Option<f32>,
-    /// What is added to the top score before it is compared; without it, as in the papers, the score stands alone.
+    /// The model whose offset is added to the best score before the comparison. `None` compares the
+    /// score itself, as in the papers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lift: Option<Lift>,
-    /// What the threshold was chosen on, in words.
+    /// The data that the threshold was calibrated on.
     pub calibrated_on: Option<String>,
-    /// Precision and recall of NIL there by threshold, thinned, recall rising; empty if it was not chosen so.
+    /// The precision-recall curve of NIL on that data, thinned, in ascending order of recall. Empty
+    /// if the threshold was not calibrated.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub curve: Vec<CurvePoint>,
 }
 
-/// What becomes of a mention.
+/// The decision on one mention.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Decision {
-    /// The mention means this concept.
+    /// The mention is linked to this concept.
     Linked {
-        /// The best candidate.
+        /// The best candidate, which is the answer.
         best: Candidate,
     },
     /// The knowledge base has no concept for the mention.
     Nil {
-        /// Why.
+        /// Why the mention was rejected.
         reason: NilReason,
-        /// The best rejected candidate.
+        /// The best candidate, which was rejected; `None` without a candidate.
         best: Option<Candidate>,
     },
 }
@@ -47,34 +51,34 @@ pub enum Decision {
 /// Why a mention is NIL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum NilReason {
+    /// The best score is below the policy's threshold.
     /// The best score lies under the policy's threshold.
-    BelowThreshold,
+    /// The index returned no candidate.
     /// The index returned nothing.
-    NoCandidate,
+    /// The mention is empty after normalisation.
     /// Nothing was left of the mention after normalising.
-    EmptyMention,
+    /// The user marked the mention as NIL.
     /// A reader has said so.
     Reader,
 }
 
 impl NilReason {
-    /// The reason as a reader would say it.
+    /// A description for users.
     pub fn words(self) -> &'static str {
         match self {
             Self::BelowThreshold => "best score below the threshold",
             Self::NoCandidate => "no candidate",
-            Self::EmptyMention => "nothing left after normalising",
-            Self::Reader => "a reader's decision",
+            Self::EmptyMention => "empty mention after normalisation",
+            Self::Reader => "marked as NIL by the user",
         }
     }
 }
 
 impl NilPolicy {
-    /// Checks the numbers of a policy that was read: JSON has larger ones than fit.
+    /// Checks that the numbers of a policy that was read are finite: JSON allows numbers beyond `f32`.
     ///
     /// # Errors
-    /// If one is infinite; its field is named.
+    /// If a number is not finite. The message names its field.
     pub fn check(&self) -> Result<()> {
         if let Some(threshold) = self.threshold {
             check_finite("`nil.threshold`", &[threshold])?;
@@ -86,31 +90,32 @@ impl NilPolicy {
         let point = |CurvePoint { threshold, precision, recall }: &CurvePoint| {
             threshold.is_finite() && precision.is_finite() && recall.is_finite()
         };
-        match self.curve.iter().position(|found| !point(found)) {
-            None => Ok(()),
-            Some(at) => {
-                Err(Error::artifact(format!("`nil.curve`: expected finite numbers in the point {at}, found others")))
-            }
+        if let Some(at) = self.curve.iter().position(|found| !point(found)) {
+            return Err(Error::artifact(format!(
+                "`nil.curve`: expected finite numbers, found others in the point at position {at}"
+            )));
         }
+        Ok(())
+    }
     }
 
-    /// Decides on candidates that are sorted best first, where `lift` is added to the best score. A sum equal to the threshold is
-    /// linked.
-    pub fn decide(&self, candidates: &[Candidate], lift: f32) -> Decision {
+    /// Decides on candidates in descending order of scores. `offset` is added to the best score
+    /// ([`Lift::of`]). A sum equal to the threshold is linked.
+    pub fn decide(&self, candidates: &[Candidate], offset: f32) -> Decision {
         let threshold = self.threshold.unwrap_or(f32::NEG_INFINITY);
         match candidates.first().copied() {
             None => Decision::Nil { reason: NilReason::NoCandidate, best: None },
-            Some(best) if best.score + lift >= threshold => Decision::Linked { best },
+            Some(best) if best.score + offset >= threshold => Decision::Linked { best },
             Some(best) => Decision::Nil { reason: NilReason::BelowThreshold, best: Some(best) },
         }
     }
 
-    /// As [`NilPolicy::decide`], but the best candidate is linked at any score if the mention is one of its names (`named`): a
-    /// threshold tells unknown words from known ones, and this one is known.
-    pub fn decide_named(&self, candidates: &[Candidate], lift: f32, named: bool) -> Decision {
+    /// As [`NilPolicy::decide`], but links the best candidate at any score if `exact_match` is true:
+    /// the mention is one of its names. The threshold is for mentions without such a match.
+    pub fn decide_named(&self, candidates: &[Candidate], offset: f32, exact_match: bool) -> Decision {
         match candidates.first().copied() {
-            Some(best) if named => Decision::Linked { best },
-            _ => self.decide(candidates, lift),
+            Some(best) if exact_match => Decision::Linked { best },
+            _ => self.decide(candidates, offset),
         }
     }
 }
@@ -121,7 +126,7 @@ mod tests {
     use crate::kb::ConceptId;
 
     #[test]
-    fn a_mention_is_linked_from_the_threshold_on() {
+    fn scores_from_the_threshold_up_are_linked_and_exact_matches_always() {
         let policy = NilPolicy { threshold: Some(0.5), ..NilPolicy::default() };
         let candidate = |score| Candidate { concept: ConceptId(3), score };
         assert_eq!(policy.decide(&[candidate(0.5)], 0.0), Decision::Linked { best: candidate(0.5) });
