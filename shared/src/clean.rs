@@ -65,11 +65,7 @@ pub fn escaped(text: &str) -> Cow<'_, str> {
 /// Prepares text for one field of a line: a blank replaces each character that
 /// [breaks a line](breaks_line). The number of code points stays the same, so offsets stay valid.
 pub fn field(text: &str) -> Cow<'_, str> {
-    if text.contains(breaks_line) {
-        Cow::Owned(text.replace(breaks_line, " "))
-    } else {
-        Cow::Borrowed(text)
-    }
+    if text.contains(breaks_line) { Cow::Owned(text.replace(breaks_line, " ")) } else { Cow::Borrowed(text) }
 }
 
 /// Prepares text for a spreadsheet cell: [`escaped`], with a leading apostrophe if a spreadsheet

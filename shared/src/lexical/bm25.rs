@@ -1,8 +1,8 @@
-//! BM25 over words, one document per concept: all its names, and its definition if wanted.
+//! BM25 over words. A document is a concept: all its names and optionally its definition.
 //!
-//! The variant is Lucene's: idf = ln(1 + (N - df + 0.5) / (df + 0.5)), never negative, and a term's weight in a document
-//! is idf * tf / (tf + k1 * (1 - b + b * length / mean length)), without the constant factor k1 + 1; lengths are exact.
-//! A word that the query repeats counts as often as it stands there.
+//! The variant is Lucene's: idf = ln(1 + (N - df + 0.5) / (df + 0.5)), which is never negative. A
+//! term's weight in a document is idf * tf / (tf + k1 * (1 - b + b * length / mean length)), without
+//! the constant factor k1 + 1. Document lengths are exact. Repeated words of a query count repeatedly.
 
 use super::Ranked;
 use super::postings::{Document, Postings, Scratch};
@@ -10,25 +10,25 @@ use crate::error::{Error, Result};
 use crate::kb::{Concept, KnowledgeBase};
 use std::collections::{BTreeMap, HashMap};
 
-/// The free parameters of BM25.
+/// The parameters of BM25.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bm25Config {
-    /// How slowly repeats of a word saturate; 0 counts a word once.
+    /// Saturation of the term frequency: at 0, repeats of a word have no effect.
     pub k1: f32,
-    /// How much long documents are held back, from 0 (not at all) to 1.
+    /// Length normalisation, from 0 (none) to 1 (full).
     pub b: f32,
-    /// Whether definitions are part of the documents.
+    /// Whether documents include the definitions.
     pub definitions: bool,
 }
 
 impl Default for Bm25Config {
-    /// The usual k1 = 1.2 and b = 0.75, over names alone.
+    /// k1 = 1.2 and b = 0.75 over names alone.
     fn default() -> Self {
         Self { k1: 1.2, b: 0.75, definitions: false }
     }
 }
 
-/// The index of all concepts by their words.
+/// A BM25 index of all concepts.
 #[derive(Clone, Debug)]
 pub struct Bm25 {
     vocabulary: HashMap<String, u32>,
@@ -36,7 +36,7 @@ pub struct Bm25 {
 }
 
 impl Bm25 {
-    /// Weighs and indexes every concept of a knowledge base.
+    /// Indexes every concept of a knowledge base.
     ///
     /// # Errors
     /// If k1 is negative or not finite, or b is outside 0 to 1.
@@ -64,13 +64,15 @@ impl Bm25 {
         }
         let length = |counted: &BTreeMap<u32, u32>| counted.values().map(|count| f64::from(*count)).sum::<f64>();
         let mean = counts.iter().map(length).sum::<f64>() / counts.len().max(1) as f64;
-        let (n, k1, b) = (counts.len() as f64, f64::from(config.k1), f64::from(config.b));
+        let n = counts.len() as f64;
+        let k1 = f64::from(config.k1);
+        let b = f64::from(config.b);
         let idf = |df: u32| (1.0 + (n - f64::from(df) + 0.5) / (f64::from(df) + 0.5)).ln();
         let documents = kb.iter().zip(&counts).map(|((id, _), counted)| {
-            let held_back = k1 * (1.0 - b + b * length(counted) / mean);
+            let saturation = k1 * (1.0 - b + b * length(counted) / mean);
             let weight = |(term, tf): (&u32, &u32)| {
                 let tf = f64::from(*tf);
-                (*term, (idf(frequency[*term as usize]) * tf / (tf + held_back)) as f32)
+                (*term, (idf(frequency[*term as usize]) * tf / (tf + saturation)) as f32)
             };
             Document { terms: counted.iter().map(weight).collect(), concepts: vec![id] }
         });
@@ -78,7 +80,7 @@ impl Bm25 {
         Ok(Self { vocabulary, postings })
     }
 
-    /// The best `k` concepts; none that shares no word.
+    /// The best `k` concepts that share a word with the query.
     pub fn search(&self, surface: &str, k: usize, scratch: &mut Scratch) -> Ranked {
         let mut query: BTreeMap<u32, f32> = BTreeMap::new();
         for term in words(surface).filter_map(|word| self.vocabulary.get(&word)) {
@@ -110,32 +112,38 @@ mod tests {
             ("D2", "tumour", vec![], None),
         ] {
             let synonyms = synonyms.into_iter().map(str::to_owned).collect();
-            let (id, name, definition) = (id.into(), name.into(), definition.map(str::to_owned));
-            kb.push(Concept { id, name, synonyms, definition, ..Concept::default() }).expect("new");
+            let concept = Concept {
+                id: id.into(),
+                name: name.into(),
+                synonyms,
+                definition: definition.map(str::to_owned),
+                ..Concept::default()
+            };
+            kb.push(concept).expect("new");
         }
         kb
     }
 
     #[test]
-    fn scores_are_those_worked_out_by_hand() {
+    fn scores_equal_the_formula() {
         let index = Bm25::new(&kb(), Bm25Config::default()).expect("good parameters");
-        // Lengths 5, 1, 1, mean 7/3. "lung" is in 2 of 3 documents: idf ln(1 + 1.5/2.5) = ln 1.6;
-        // "cancer" in 1: idf ln(1 + 2.5/1.5) = ln(8/3).
-        let held_back = |length: f64| 1.2 * (0.25 + 0.75 * length / (7.0 / 3.0));
+        // The lengths are 5, 1 and 1, the mean is 7/3. "lung" is in 2 of 3 documents: idf ln(1 + 1.5/2.5)
+        // = ln 1.6. "cancer" is in 1: idf ln(1 + 2.5/1.5) = ln(8/3).
+        let saturation = |length: f64| 1.2 * (0.25 + 0.75 * length / (7.0 / 3.0));
         let close = |found: f32, expected: f64| (f64::from(found) - expected).abs() < 1e-6;
         let ranked = index.search("LUNG", 8, &mut Scratch::new());
         assert_eq!(ranked.iter().map(|(id, _)| id.0).collect::<Vec<_>>(), [1, 0]);
-        assert!(close(ranked[0].1, 1.6f64.ln() / (1.0 + held_back(1.0))));
-        assert!(close(ranked[1].1, 1.6f64.ln() * 2.0 / (2.0 + held_back(5.0))));
-        // The query says "cancer" twice.
+        assert!(close(ranked[0].1, 1.6f64.ln() / (1.0 + saturation(1.0))));
+        assert!(close(ranked[1].1, 1.6f64.ln() * 2.0 / (2.0 + saturation(5.0))));
+        // The query repeats "cancer".
         let ranked = index.search("cancer-cancer, lung", 1, &mut Scratch::new());
-        let both = (2.0 * (8.0f64 / 3.0).ln() + 1.6f64.ln()) * 2.0 / (2.0 + held_back(5.0));
+        let both = (2.0 * (8.0f64 / 3.0).ln() + 1.6f64.ln()) * 2.0 / (2.0 + saturation(5.0));
         assert!(ranked[0].0 == ConceptId(0) && close(ranked[0].1, both));
         assert_eq!(index.search("the heart", 8, &mut Scratch::new()), []);
     }
 
     #[test]
-    fn definitions_join_the_documents_where_wanted() {
+    fn definitions_are_indexed_on_request() {
         let with =
             Bm25::new(&kb(), Bm25Config { definitions: true, ..Bm25Config::default() }).expect("good parameters");
         let without = Bm25::new(&kb(), Bm25Config::default()).expect("good parameters");
@@ -146,9 +154,9 @@ mod tests {
     }
 
     #[test]
-    fn parameters_out_of_range_are_refused() {
-        let refused =
-            |k1, b| Bm25::new(&kb(), Bm25Config { k1, b, definitions: false }).expect_err("refused").to_string();
-        assert!(refused(-1.0, 0.75).contains("found -1") && refused(1.2, f32::NAN).contains("b from 0 to 1"));
+    fn parameters_out_of_range_are_errors() {
+        let error =
+            |k1, b| Bm25::new(&kb(), Bm25Config { k1, b, definitions: false }).expect_err("out of range").to_string();
+        assert!(error(-1.0, 0.75).contains("found -1") && error(1.2, f32::NAN).contains("b from 0 to 1"));
     }
 }

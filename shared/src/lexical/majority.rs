@@ -1,22 +1,24 @@
-//! The baseline without any model: what a surface meant in the training mentions, else the concepts of that name.
+//! The majority baseline: a surface form's concepts in the training mentions, then exact names.
 
 use super::{ExactNames, Ranked};
 use crate::kb::ConceptId;
 use std::collections::HashMap;
 
-/// How often a surface was seen in training, and as what.
+/// The training mentions of a surface form.
 #[derive(Clone, Debug, Default)]
 struct Seen {
-    /// All its mentions, those of concepts outside the knowledge base too.
+    /// The number of mentions, those with concepts outside the knowledge base included.
     mentions: u32,
-    /// The concepts meant, most frequent first, ties in concept order.
+    /// The gold concepts with counts, most frequent first; ties in concept order.
     concepts: Vec<(ConceptId, u32)>,
 }
 
-/// The concepts that a surface stood for in training, most frequent first; after them its bearers by exact name.
+/// Ranks the gold concepts of a surface form in training, most frequent first, and then the other
+/// concepts with that name.
 ///
-/// With n training mentions of the surface, a concept seen c times scores c / (n + 1), one known by name alone 1 / (n + 2).
-/// So a list falls, a surface that was mostly NIL in training scores low, and an unseen surface with a name scores 1/2.
+/// For n training mentions of the surface form, a concept with c of them scores c / (n + 1), and one
+/// with the name alone scores 1 / (n + 2). So scores descend, a surface form that was mostly NIL has
+/// low scores, and a name without training mentions scores 1/2.
 #[derive(Clone, Debug)]
 pub struct MajoritySurface {
     names: ExactNames,
@@ -24,7 +26,8 @@ pub struct MajoritySurface {
 }
 
 impl MajoritySurface {
-    /// Counts the training mentions: surface and gold concept, `None` for one outside the knowledge base.
+    /// Counts the training mentions: surface form and gold concept, `None` if the knowledge base
+    /// lacks the concept.
     pub fn new<'a>(names: ExactNames, mentions: impl IntoIterator<Item = (&'a str, Option<ConceptId>)>) -> Self {
         let mut counts: HashMap<String, (u32, HashMap<ConceptId, u32>)> = HashMap::new();
         for (surface, gold) in mentions {
@@ -42,15 +45,16 @@ impl MajoritySurface {
         Self { names, seen: counts.into_iter().map(ranked).collect() }
     }
 
-    /// The first `k` concepts for a surface.
+    /// The first `k` concepts of a surface form.
     pub fn search(&self, surface: &str, k: usize) -> Ranked {
         let (mentions, seen) = match self.seen.get(&self.names.normal().apply(surface)) {
             Some(seen) => (seen.mentions as f32, seen.concepts.as_slice()),
             None => (0.0, [].as_slice()),
         };
-        let meant = seen.iter().map(|(id, count)| (*id, *count as f32 / (mentions + 1.0)));
-        let unmeant = self.names.bearers(surface).iter().filter(|id| seen.iter().all(|(meant, _)| meant != *id));
-        meant.chain(unmeant.map(|id| (*id, 1.0 / (mentions + 2.0)))).take(k).collect()
+        let trained = seen.iter().map(|(id, count)| (*id, *count as f32 / (mentions + 1.0)));
+        let is_new = |id: &&ConceptId| seen.iter().all(|(trained, _)| trained != *id);
+        let named = self.names.bearers(surface).iter().filter(is_new);
+        trained.chain(named.map(|id| (*id, 1.0 / (mentions + 2.0)))).take(k).collect()
     }
 }
 
@@ -61,7 +65,7 @@ mod tests {
     use crate::lexical::Normal;
 
     #[test]
-    fn the_majority_leads_then_the_others_then_the_names() {
+    fn search_ranks_training_concepts_by_count_then_names() {
         let mut kb = KnowledgeBase::new();
         for (id, name) in [("D0", "cold"), ("D1", "common cold"), ("D2", "coldness"), ("D3", "Cold")] {
             kb.push(Concept { id: id.into(), name: name.into(), ..Concept::default() }).expect("new");
@@ -69,7 +73,7 @@ mod tests {
         let gold = |at: u32| Some(ConceptId(at));
         let training = [("Cold", gold(2)), ("cold", gold(1)), ("cold", gold(2)), ("cold", None), ("cold", gold(3))];
         let majority = MajoritySurface::new(ExactNames::new(&kb, Normal::LowerCase), training);
-        // Five mentions: D2 twice, D1 and D3 once each (D1 is the earlier concept); D0 is known by name alone.
+        // 5 mentions: D2 has 2, D1 and D3 have 1 each. D0 has the name alone.
         let ranked = [
             (ConceptId(2), 2.0 / 6.0),
             (ConceptId(1), 1.0 / 6.0),

@@ -1,6 +1,8 @@
-//! Candidates by the letters alone: the baselines without a model. A query is a mention's surface; its context is unused.
+//! Lexical candidate generators, the baselines without an encoder: exact names, BM25, character
+//! TF-IDF and the majority concept of a surface form. A query is a mention's surface form, without
+//! its context.
 //!
-//! Each answers with [`Ranked`]: best first, every concept once, equal scores in concept order.
+//! Each returns [`Ranked`].
 
 mod bm25;
 mod majority;
@@ -18,5 +20,5 @@ pub use tfidf::CharTfidf;
 
 use crate::kb::ConceptId;
 
-/// Concepts with their scores (higher is better), best first, every concept once, ties in concept order.
+/// Concepts with scores in descending order. Each concept occurs once; ties are in concept order.
 pub type Ranked = Vec<(ConceptId, f32)>;

@@ -1,20 +1,20 @@
-//! Exact look-up of a surface among the concepts' names.
+//! Exact matching of surface forms with names.
 
 use super::Ranked;
 use crate::kb::{ConceptId, KnowledgeBase};
 use std::collections::HashMap;
 
-/// What is done to a name and to a surface before they are compared.
+/// How names and surface forms are normalised before they are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Normal {
-    /// Lower case, nothing else.
+    /// Lower case.
     LowerCase,
-    /// Lower case; what is neither letter, digit nor `_` parts words; the words are joined by one space.
+    /// Lower case. Characters other than letters, digits and `_` separate words; one space joins them.
     Words,
 }
 
 impl Normal {
-    /// The form of `text` that is compared.
+    /// Normalises a text.
     pub fn apply(self, text: &str) -> String {
         let lower = text.to_lowercase();
         match self {
@@ -27,16 +27,16 @@ impl Normal {
     }
 }
 
-/// Every name and synonym of a knowledge base, and the concepts that bear it.
+/// All names and synonyms of a knowledge base with their concepts.
 #[derive(Clone, Debug)]
 pub struct ExactNames {
     normal: Normal,
-    /// The bearers in concept order.
+    /// For each normalised name, the concepts that have it, in concept order.
     concepts: HashMap<String, Vec<ConceptId>>,
 }
 
 impl ExactNames {
-    /// Reads all names; one that is empty after normalising is left out.
+    /// Indexes all names. Names that are empty after normalisation are left out.
     pub fn new(kb: &KnowledgeBase, normal: Normal) -> Self {
         let mut concepts: HashMap<String, Vec<ConceptId>> = HashMap::new();
         for (id, concept) in kb.iter() {
@@ -45,22 +45,22 @@ impl ExactNames {
                 if name.is_empty() {
                     continue;
                 }
-                let bearers = concepts.entry(name).or_default();
-                // Two names of one concept may be equal once they are normalised.
-                if bearers.last() != Some(&id) {
-                    bearers.push(id);
+                let with_name = concepts.entry(name).or_default();
+                // Several names of a concept may be equal after normalisation.
+                if with_name.last() != Some(&id) {
+                    with_name.push(id);
                 }
             }
         }
         Self { normal, concepts }
     }
 
-    /// How names are compared.
+    /// The normalisation of names.
     pub fn normal(&self) -> Normal {
         self.normal
     }
 
-    /// The number of different names.
+    /// The number of distinct normalised names.
     pub fn len(&self) -> usize {
         self.concepts.len()
     }
@@ -70,12 +70,12 @@ impl ExactNames {
         self.concepts.is_empty()
     }
 
-    /// The concepts that bear this name, in concept order.
+    /// The concepts that have this name, in concept order.
     pub fn bearers(&self, surface: &str) -> &[ConceptId] {
         self.concepts.get(&self.normal.apply(surface)).map_or(&[], Vec::as_slice)
     }
 
-    /// The first `k` bearers, each with score 1.
+    /// The first `k` concepts that have this name, each with score 1.
     pub fn search(&self, surface: &str, k: usize) -> Ranked {
         self.bearers(surface).iter().take(k).map(|id| (*id, 1.0)).collect()
     }
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn bearers_come_once_in_concept_order() {
+    fn search_returns_each_concept_once_in_concept_order() {
         let names = ExactNames::new(&kb(), Normal::LowerCase);
         assert_eq!(names.search("t2D", 8), [(ConceptId(0), 1.0), (ConceptId(1), 1.0)]);
         assert_eq!(names.search("t2D", 1), [(ConceptId(0), 1.0)]);
@@ -110,9 +110,9 @@ mod tests {
     }
 
     #[test]
-    fn punctuation_parts_words_where_asked() {
+    fn normal_words_ignores_punctuation() {
         let names = ExactNames::new(&kb(), Normal::Words);
         assert_eq!(names.bearers("(Type 2)  diabetes"), [ConceptId(0), ConceptId(2)]);
-        assert_eq!(names.bearers("--"), [], "a name without words bears nothing");
+        assert_eq!(names.bearers("--"), [], "a name without words is not indexed");
     }
 }

@@ -1,22 +1,24 @@
-//! A sparse inverted index over weighted terms: the sum-of-products ranking under TF-IDF and BM25.
+//! A sparse inverted index that ranks documents by the sum of products of term weights, for TF-IDF
+//! and BM25.
 //!
-//! Every list of the query's terms is read whole. Skipping documents that cannot reach the first k any more was tried and
-//! left out: with names this short most stay in the running until the last lists, so at k = 64 it won nothing.
+//! A search reads all postings of the query's terms. Skipping documents that cannot reach the top k
+//! (as in WAND) saved no time: names are short, so most documents stay candidates to the end.
 
 use super::Ranked;
 use crate::kb::ConceptId;
 
-/// Lists in one block of memory.
+/// Lists of different lengths in one allocation.
 #[derive(Clone, Debug)]
 struct Lists<T> {
-    /// List i is `items[starts[i]..starts[i + 1]]`.
+    /// The bounds: list i is `items[starts[i]..starts[i + 1]]`.
     starts: Vec<usize>,
     items: Vec<T>,
 }
 
 impl<T> Lists<T> {
     fn new(lists: impl IntoIterator<Item = Vec<T>>) -> Self {
-        let (mut starts, mut items) = (vec![0], Vec::new());
+        let mut starts = vec![0];
+        let mut items = Vec::new();
         for list in lists {
             items.extend(list);
             starts.push(items.len());
@@ -30,50 +32,51 @@ impl<T> Lists<T> {
     }
 }
 
-/// What a document is: its weighted terms (no term twice, weights above zero), and the concepts that it stands for.
+/// A document: its terms with positive weights, each term once, and the concepts that it belongs to.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Document {
     pub terms: Vec<(u32, f32)>,
     pub concepts: Vec<ConceptId>,
 }
 
-/// The index; a document scores the sum over the query's terms of query weight times document weight.
+/// The inverted index. A document's score is the sum over the query's terms of query weight times
+/// document weight.
 #[derive(Clone, Debug)]
 pub(super) struct Postings {
-    /// Of each term its documents, rising, with its weight in them.
+    /// For each term, its documents in ascending order with the term's weights.
     terms: Lists<(u32, f32)>,
-    /// Of each document its concepts.
+    /// For each document, its concepts.
     owners: Lists<ConceptId>,
     documents: usize,
-    /// One more than the last concept.
+    /// The largest concept position plus 1.
     concepts: usize,
 }
 
-/// The working memory of a search. It may serve one index after another; each thread has its own.
+/// Buffers of a search, which can be reused with any index. Each thread needs its own.
 #[derive(Clone, Debug, Default)]
 pub struct Scratch {
     query: Vec<(u32, f32)>,
-    /// Of each document its score so far; all zero between searches.
+    /// The score of each document; all zero between searches.
     sums: Vec<f32>,
-    /// The documents whose sum is not zero.
+    /// The documents with a score above zero.
     touched: Vec<u32>,
-    /// Documents by score, for selecting.
+    /// Scores and documents, for sorting.
     order: Vec<(f32, u32)>,
-    /// Of each concept the last round in which it was met.
-    met: Vec<u32>,
+    /// For each concept, the last round in which it was seen.
+    seen: Vec<u32>,
     round: u32,
 }
 
 impl Scratch {
-    /// Working memory that grows at its first use.
+    /// Empty buffers, which grow at the first search.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A mark that no concept bears yet.
+    /// Starts a round, in which no concept has been seen.
     fn next_round(&mut self) -> u32 {
         if self.round == u32::MAX {
-            self.met.fill(0);
+            self.seen.fill(0);
             self.round = 0;
         }
         self.round += 1;
@@ -82,7 +85,7 @@ impl Scratch {
 }
 
 impl Postings {
-    /// Inverts the documents; `terms` is one more than the last term.
+    /// Inverts the documents. `terms` is the largest term plus 1.
     pub fn new(terms: usize, documents: Vec<Document>) -> Self {
         let mut inverted: Vec<Vec<(u32, f32)>> = vec![Vec::new(); terms];
         for (at, document) in (0u32..).zip(&documents) {
@@ -99,26 +102,27 @@ impl Postings {
         }
     }
 
-    /// The best `k` concepts, each by its best document, of those that share a term with the query.
+    /// The best `k` concepts that share a term with the query. A concept has the score of its best
+    /// document.
     ///
-    /// `query` has no term twice and weights above zero.
+    /// `query` has each term once, with positive weights.
     pub fn search(&self, query: impl IntoIterator<Item = (u32, f32)>, k: usize, scratch: &mut Scratch) -> Ranked {
         if k == 0 {
             return Vec::new();
         }
         scratch.sums.resize(self.documents, 0.0);
-        scratch.met.resize(self.concepts.max(scratch.met.len()), 0);
+        scratch.seen.resize(self.concepts.max(scratch.seen.len()), 0);
         scratch.query.clear();
         scratch.query.extend(query);
-        // Sums are taken in one order, so that equal documents have equal scores to the last bit.
+        // Terms are added in ascending order, so equal documents have bitwise equal scores.
         scratch.query.sort_unstable_by_key(|(term, _)| *term);
         for (term, weight) in &scratch.query {
-            for (document, of_document) in self.terms.get(*term) {
+            for (document, document_weight) in self.terms.get(*term) {
                 let sum = &mut scratch.sums[*document as usize];
                 if *sum == 0.0 {
                     scratch.touched.push(*document);
                 }
-                *sum += weight * of_document;
+                *sum += weight * document_weight;
             }
         }
         let ranked = self.rank(k, scratch);
@@ -129,16 +133,16 @@ impl Postings {
     }
 
     fn rank(&self, k: usize, scratch: &mut Scratch) -> Ranked {
-        let floor = self.floor(k, scratch);
+        let min_score = self.kth_score(k, scratch);
         let Scratch { sums, touched, order, .. } = scratch;
         order.clear();
-        order.extend(touched.iter().map(|at| (sums[*at as usize], *at)).filter(|(score, _)| *score >= floor));
-        order.sort_unstable_by(best_first);
+        order.extend(touched.iter().map(|at| (sums[*at as usize], *at)).filter(|(score, _)| *score >= min_score));
+        order.sort_unstable_by(descending);
         let round = scratch.next_round();
         let mut ranked: Ranked = Vec::new();
         for (score, document) in &scratch.order {
             for concept in self.owners.get(*document) {
-                if std::mem::replace(&mut scratch.met[concept.index()], round) != round {
+                if std::mem::replace(&mut scratch.seen[concept.index()], round) != round {
                     ranked.push((*concept, *score));
                 }
             }
@@ -148,30 +152,30 @@ impl Postings {
         ranked
     }
 
-    /// The score that `k` concepts have reached; zero if fewer were met.
-    fn floor(&self, k: usize, scratch: &mut Scratch) -> f32 {
+    /// The score of the k-th concept; 0 if there are fewer.
+    fn kth_score(&self, k: usize, scratch: &mut Scratch) -> f32 {
         scratch.order.clear();
         scratch.order.extend(scratch.touched.iter().map(|at| (scratch.sums[*at as usize], *at)));
         let mut take = k.saturating_mul(2);
         loop {
-            let all = take >= scratch.order.len();
-            if all {
+            let is_last = take >= scratch.order.len();
+            if is_last {
                 take = scratch.order.len();
             } else {
-                scratch.order.select_nth_unstable_by(take, best_first);
+                scratch.order.select_nth_unstable_by(take, descending);
             }
-            scratch.order[..take].sort_unstable_by(best_first);
+            scratch.order[..take].sort_unstable_by(descending);
             let round = scratch.next_round();
-            let mut met = 0;
+            let mut seen = 0;
             for (score, document) in &scratch.order[..take] {
                 for concept in self.owners.get(*document) {
-                    met += usize::from(std::mem::replace(&mut scratch.met[concept.index()], round) != round);
+                    seen += usize::from(std::mem::replace(&mut scratch.seen[concept.index()], round) != round);
                 }
-                if met >= k {
+                if seen >= k {
                     return *score;
                 }
             }
-            if all {
+            if is_last {
                 return 0.0;
             }
             take = take.saturating_mul(4);
@@ -179,7 +183,7 @@ impl Postings {
     }
 }
 
-fn best_first(a: &(f32, u32), b: &(f32, u32)) -> std::cmp::Ordering {
+fn descending(a: &(f32, u32), b: &(f32, u32)) -> std::cmp::Ordering {
     b.0.total_cmp(&a.0).then(a.1.cmp(&b.1))
 }
 
@@ -189,7 +193,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_concept_counts_by_its_best_document_and_ties_go_by_concept_order() {
+    fn search_takes_the_best_document_of_a_concept_and_orders_ties_by_concept() {
         let document = |terms: &[(u32, f32)], concepts: &[u32]| Document {
             terms: terms.to_vec(),
             concepts: concepts.iter().map(|at| ConceptId(*at)).collect(),
@@ -207,7 +211,7 @@ mod tests {
         assert_eq!(postings.search([(0, 1.0)], 0, &mut scratch), []);
     }
 
-    /// Few distinct weights, so that ties abound.
+    /// Terms with few distinct weights, so that ties are frequent.
     fn weighted(terms: u32, most: usize) -> impl Strategy<Value = Vec<(u32, f32)>> {
         proptest::collection::btree_map(0..terms, (1u32..5).prop_map(|w| w as f32 / 3.0), 0..most)
             .prop_map(|terms| terms.into_iter().collect())
@@ -215,8 +219,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_first_k_are_those_of_a_full_sort(
-            documents in proptest::collection::vec((weighted(12, 6), proptest::collection::btree_set(0u32..20, 1..3)), 1..120),
+        fn search_equals_a_full_sort(
+            documents in proptest::collection::vec(
+                (weighted(12, 6), proptest::collection::btree_set(0u32..20, 1..3)),
+                1..120,
+            ),
             queries in proptest::collection::vec((weighted(12, 8), 1usize..6), 1..8),
         ) {
             let documents: Vec<_> = documents

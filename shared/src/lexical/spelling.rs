@@ -1,31 +1,32 @@
-//! How alike two texts are spelled.
+//! String similarity by character 3-grams.
 
 use super::tfidf::{Counts, count};
 
-/// The different character 3-grams of a text, in any case of letters; those of [`CharTfidf`](super::CharTfidf).
+/// The set of character 3-grams of a lower-cased text, as in [`CharTfidf`](super::CharTfidf).
 #[derive(Clone, Debug)]
 pub struct Spelling(Counts);
 
 impl Spelling {
-    /// Of a text.
+    /// Extracts the 3-grams of a text.
     pub fn new(text: &str) -> Self {
         Self(count(&text.to_lowercase()))
     }
 
-    /// The share that two texts have in common: twice the shared over all, 0 to 1 (Dice).
+    /// The Dice coefficient of two sets of 3-grams, 0 to 1; 0 if both are empty.
     pub fn overlap(&self, other: &Self) -> f32 {
-        let (mut shared, mut theirs) = (0usize, other.0.iter().peekable());
+        let mut shared = 0usize;
+        let mut others = other.0.iter().peekable();
         for (gram, _) in &self.0 {
-            while theirs.next_if(|(other, _)| other < gram).is_some() {}
-            shared += usize::from(theirs.next_if(|(other, _)| other == gram).is_some());
+            while others.next_if(|(other, _)| other < gram).is_some() {}
+            shared += usize::from(others.next_if(|(other, _)| other == gram).is_some());
         }
         match self.0.len() + other.0.len() {
             0 => 0.0,
-            all => 2.0 * shared as f32 / all as f32,
+            total => 2.0 * shared as f32 / total as f32,
         }
     }
 
-    /// The largest overlap with one of these names; 0 without any.
+    /// The largest [`Spelling::overlap`] with one of the names; 0 without names.
     pub fn nearest<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> f32 {
         names.into_iter().map(|name| self.overlap(&Self::new(name))).fold(0.0, f32::max)
     }
@@ -37,9 +38,9 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_shared_grams_count_twice() {
+    fn overlap_is_the_dice_coefficient() {
         let fever = Spelling::new("FeVer");
-        // " fe", "fev", "eve", "ver" of five and six.
+        // Shared: " fe", "fev", "eve", "ver". "fever" has 5 grams, "fevers" 6.
         assert_eq!(fever.overlap(&Spelling::new("fevers")), 8.0 / 11.0);
         assert_eq!(fever.overlap(&Spelling::new("fever")), 1.0);
         assert_eq!(fever.overlap(&Spelling::new("")), 0.0);
@@ -50,7 +51,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_overlap_is_a_share_and_goes_both_ways(a in "[ab ]{0,8}", b in "[ab ]{0,8}") {
+        fn overlap_is_symmetric_and_between_0_and_1(a in "[ab ]{0,8}", b in "[ab ]{0,8}") {
             let [one, other] = [&a, &b].map(|text| Spelling::new(text));
             let overlap = one.overlap(&other);
             prop_assert!((0.0..=1.0).contains(&overlap));

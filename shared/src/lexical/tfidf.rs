@@ -1,23 +1,25 @@
-//! Character 3-grams, TF-IDF weighted: one vector per name, cosine similarity, the best name of each concept.
+//! TF-IDF of character 3-grams: one vector for each name, cosine similarity, and the most similar
+//! name of each concept.
 //!
-//! The numbers are those of scikit-learn's `TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 3))` with its defaults,
-//! fitted on all names of all concepts (a name that several concepts bear counts once for each). Text is lower-cased and
-//! parted at white space; every word, with one space before and after it, gives its runs of three characters. A gram's
-//! inverse document frequency is ln((1 + n) / (1 + df)) + 1; its weight is that times its count; vectors have unit length.
-//! Grams that no name has are left out before a query's length is taken.
+//! The weights equal scikit-learn's `TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 3))` with
+//! its defaults, fitted on all names of all concepts. A name of several concepts counts once for
+//! each. Text is lower-cased and split at whitespace. Each word is padded with one space at both ends
+//! and split into overlapping 3-grams. A gram's weight is its count times its inverse document
+//! frequency ln((1 + n) / (1 + df)) + 1. Vectors have unit length. Grams of a query that no name has
+//! do not count towards its length.
 
 use super::Ranked;
 use super::postings::{Document, Postings, Scratch};
 use crate::kb::{ConceptId, KnowledgeBase};
 use std::collections::HashMap;
 
-/// Three characters in 21 bits each.
+/// A 3-gram: three code points of 21 bits each.
 pub(super) type Gram = u64;
 
-/// The grams of a text and how often each stands there, rising.
+/// The distinct 3-grams of a text in ascending order, with counts.
 pub(super) type Counts = Vec<(Gram, u32)>;
 
-/// The index of all names by their character 3-grams.
+/// A TF-IDF index of all names.
 #[derive(Clone, Debug)]
 pub struct CharTfidf {
     vocabulary: HashMap<Gram, u32>,
@@ -26,9 +28,9 @@ pub struct CharTfidf {
 }
 
 impl CharTfidf {
-    /// Weighs and indexes every name of a knowledge base.
+    /// Indexes every name of a knowledge base.
     pub fn new(kb: &KnowledgeBase) -> Self {
-        // Equal names have equal vectors: one document stands for all their bearers.
+        // Equal names have equal vectors, so they are one document of all their concepts.
         let mut names: HashMap<String, usize> = HashMap::new();
         let mut distinct: Vec<(Counts, Vec<ConceptId>)> = Vec::new();
         for (id, concept) in kb.iter() {
@@ -38,22 +40,22 @@ impl CharTfidf {
                     distinct.push((count(name), Vec::new()));
                     distinct.len() - 1
                 });
-                let bearers = &mut distinct[at].1;
-                if bearers.last() != Some(&id) {
-                    bearers.push(id);
+                let concepts = &mut distinct[at].1;
+                if concepts.last() != Some(&id) {
+                    concepts.push(id);
                 }
             }
         }
-        let total: usize = distinct.iter().map(|(_, bearers)| bearers.len()).sum();
+        let total: usize = distinct.iter().map(|(_, concepts)| concepts.len()).sum();
         let mut vocabulary = HashMap::new();
         let mut frequency: Vec<usize> = Vec::new();
-        for (grams, bearers) in &distinct {
+        for (grams, concepts) in &distinct {
             for (gram, _) in grams {
                 let term = *vocabulary.entry(*gram).or_insert_with(|| {
                     frequency.push(0);
                     frequency.len() as u32 - 1
                 });
-                frequency[term as usize] += bearers.len();
+                frequency[term as usize] += concepts.len();
             }
         }
         let idf: Vec<f64> = frequency.iter().map(|df| ((1 + total) as f64 / (1 + df) as f64).ln() + 1.0).collect();
@@ -65,21 +67,22 @@ impl CharTfidf {
         Self { vocabulary, idf, postings }
     }
 
-    /// The number of different 3-grams.
+    /// The number of distinct 3-grams.
     pub fn grams(&self) -> usize {
         self.idf.len()
     }
 
-    /// The best `k` concepts by cosine similarity (0 to 1) with their nearest name; none that shares no gram.
+    /// The best `k` concepts by the cosine similarity (0 to 1) of their most similar name. Concepts
+    /// without a shared gram are left out.
     pub fn search(&self, surface: &str, k: usize, scratch: &mut Scratch) -> Ranked {
         let query = weigh(&count(&surface.to_lowercase()), &self.vocabulary, &self.idf);
         self.postings.search(query, k, scratch)
     }
 }
 
-/// The 3-grams of lower-cased text.
+/// Counts the 3-grams of a lower-cased text.
 pub(super) fn count(lower: &str) -> Counts {
-    // Python's white space holds four separators that Unicode's property does not.
+    // Python's whitespace includes four separators that Unicode's White_Space property lacks.
     let is_space = |c: char| c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c);
     let mut grams = Vec::new();
     for word in lower.split(is_space).filter(|word| !word.is_empty()) {
@@ -96,7 +99,7 @@ pub(super) fn count(lower: &str) -> Counts {
     runs.filter_map(|run| run.first().map(|gram| (*gram, run.len() as u32))).collect()
 }
 
-/// The vector of unit length over the grams that the vocabulary has.
+/// Computes the unit vector of a text over the grams in the vocabulary.
 fn weigh(grams: &[(Gram, u32)], vocabulary: &HashMap<Gram, u32>, idf: &[f64]) -> Vec<(u32, f32)> {
     let known = grams.iter().filter_map(|(gram, count)| {
         let term = *vocabulary.get(gram)?;
@@ -117,13 +120,13 @@ mod tests {
     struct Golden {
         names: Vec<String>,
         queries: Vec<String>,
-        /// Of each gram its inverse document frequency.
+        /// The inverse document frequency of each gram.
         idf: std::collections::BTreeMap<String, f64>,
-        /// Of each query the cosine with each name.
+        /// The cosine similarity of each query with each name.
         cosine: Vec<Vec<f64>>,
     }
 
-    fn one_concept_a_name(names: &[String]) -> KnowledgeBase {
+    fn one_concept_per_name(names: &[String]) -> KnowledgeBase {
         let mut kb = KnowledgeBase::new();
         for (at, name) in names.iter().enumerate() {
             kb.push(Concept { id: format!("D{at}"), name: name.clone(), ..Concept::default() }).expect("new");
@@ -132,10 +135,10 @@ mod tests {
     }
 
     #[test]
-    fn the_numbers_are_scikit_learns() {
+    fn weights_and_similarities_equal_scikit_learn() {
         let golden: Golden =
             serde_json::from_str(include_str!("../../tests/goldens/tfidf.json")).expect("the golden file");
-        let index = CharTfidf::new(&one_concept_a_name(&golden.names));
+        let index = CharTfidf::new(&one_concept_per_name(&golden.names));
         assert_eq!(index.grams(), golden.idf.len());
         for (gram, idf) in &golden.idf {
             let key = gram.chars().fold(0, |key, c| key << 21 | Gram::from(u32::from(c)));
@@ -153,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_padded_and_repeats_are_counted() {
+    fn count_pads_words_and_counts_repeated_grams() {
         let spell = |text: &str| -> Vec<(String, u32)> {
             let letters = |gram: Gram| [gram >> 42, gram >> 21 & 0x1f_ffff, gram & 0x1f_ffff];
             let spelled = |gram| letters(gram).into_iter().filter_map(|c| char::from_u32(c as u32)).collect();
@@ -166,8 +169,8 @@ mod tests {
     }
 
     #[test]
-    fn a_concept_is_found_once_by_its_best_name() {
-        let mut kb = one_concept_a_name(&["fever".into(), "hay fever".into()]);
+    fn search_ranks_a_concept_by_its_most_similar_name() {
+        let mut kb = one_concept_per_name(&["fever".into(), "hay fever".into()]);
         let synonyms = vec!["pyrexia".into(), "FEVER".into(), "high fever".into()];
         kb.push(Concept { id: "E".into(), name: "heat".into(), synonyms, ..Concept::default() }).expect("new");
         let ranked = CharTfidf::new(&kb).search("Fever", 8, &mut Scratch::new());

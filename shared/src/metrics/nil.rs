@@ -183,7 +183,6 @@ pub fn recall_with_nil<'a>(
         if top.rejected(threshold) { top.nil } else { !top.nil && rank.is_some_and(|rank| rank < k) }
     };
     mentions.into_iter().map(is_hit).collect()
-    mentions.into_iter().map(right).collect()
 }
 
 #[cfg(test)]

@@ -51,14 +51,14 @@ pub enum Decision {
 /// Why a mention is NIL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+pub enum NilReason {
     /// The best score is below the policy's threshold.
-    /// The best score lies under the policy's threshold.
+    BelowThreshold,
     /// The index returned no candidate.
-    /// The index returned nothing.
+    NoCandidate,
     /// The mention is empty after normalisation.
-    /// Nothing was left of the mention after normalising.
+    EmptyMention,
     /// The user marked the mention as NIL.
-    /// A reader has said so.
     Reader,
 }
 
@@ -96,7 +96,6 @@ impl NilPolicy {
             )));
         }
         Ok(())
-    }
     }
 
     /// Decides on candidates in descending order of scores. `offset` is added to the best score
