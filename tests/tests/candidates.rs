@@ -169,6 +169,6 @@ fn spelling_has_its_share_of_every_score() {
     let mut linker = bundle(Scorer::Dual, 0.0);
     for share in [-0.1, 1.5, f32::NAN] {
         let error = linker.set_spelling(share).expect_err("no share").to_string();
-        assert!(error.contains("the share of spelling: expected a share from 0 to 1"), "{error}");
+        assert!(error.contains("`spelling`: expected a weight from 0 to 1"), "{error}");
     }
 }

@@ -1,9 +1,10 @@
-//! Batches of sequences of nearly the same length, so that little is computed on padding.
+//! Batches of sequences with similar lengths, which reduces the computation on padding.
 
-/// Groups sequences by length: longest first, equal lengths in their order, at most `max_rows` rows and `max_tokens`
-/// tokens (padding included) a batch. A single longer sequence is a batch of its own.
+/// Groups sequences into batches by descending length; ties keep their order.
 ///
-/// Longest first, so that memory peaks at the beginning and not after an hour.
+/// A batch has at most `max_rows` rows and `max_tokens` tokens, padding included. A longer sequence
+/// is a batch of its own. Returns the sequences' positions. The longest batch comes first, so peak
+/// memory occurs at the start.
 pub fn by_length(lengths: &[usize], max_rows: usize, max_tokens: usize) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..lengths.len()).collect();
     order.sort_by_key(|at| (std::cmp::Reverse(lengths[*at]), *at));
@@ -25,7 +26,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn batches_by_hand() {
+    fn by_length_respects_both_limits() {
         assert_eq!(by_length(&[3, 9, 3, 4], 2, 100), [vec![1, 3], vec![0, 2]]);
         assert_eq!(by_length(&[3, 9, 3, 4], 8, 9), [vec![1], vec![3, 0], vec![2]]);
         assert!(by_length(&[], 2, 100).is_empty());
@@ -33,7 +34,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_sequence_is_in_one_batch(lengths in prop::collection::vec(1usize..40, 0..100), rows in 1usize..9, tokens in 1usize..200) {
+        fn every_sequence_is_in_one_batch(
+            lengths in prop::collection::vec(1usize..40, 0..100),
+            rows in 1usize..9,
+            tokens in 1usize..200,
+        ) {
             let batches = by_length(&lengths, rows, tokens);
             let mut seen: Vec<usize> = batches.iter().flatten().copied().collect();
             seen.sort_unstable();

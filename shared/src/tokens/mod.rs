@@ -1,4 +1,4 @@
-//! Text to token ids: WordPiece through `tokenizers`, and the papers' templates.
+//! Tokenization with WordPiece (`tokenizers`), and the papers' input templates.
 //!
 //! | input | template |
 //! | --- | --- |
@@ -7,7 +7,7 @@
 //! | entity | `[CLS] title [ENT] description [SEP]` or `[CLS] title [SEP] types [SEP] description [SEP]` |
 //! | pair | the mention, then the entity without its `[CLS]` as the second segment (BLINK section 4.2) |
 //!
-//! `[Ms]`, `[Me]` and `[ENT]` are the first three `[unusedN]` rows of the vocabulary.
+//! `[Ms]`, `[Me]` and `[ENT]` are the first three `[unusedN]` tokens of the vocabulary.
 
 mod batching;
 mod template;
@@ -23,27 +23,27 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use tokenizers::{DecoderWrapper, PostProcessorWrapper, Tokenizer};
 
-/// A token sequence with its special tokens, and what did not fit into it.
+/// A token sequence with special tokens, and a record of truncation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Encoded {
-    /// Token ids, at most the window's length.
+    /// Token ids, at most as many as the window.
     pub ids: Vec<u32>,
-    /// The tokens that stand for the input: a mention's own ones, without its context; all of an entity's.
+    /// The tokens of the input itself: of a mention without its context, of an entity all tokens.
     pub own: Range<usize>,
-    /// Where the second segment begins: the entity of a pair. There is none if it is the length.
+    /// The start of the second segment, the entity of a pair. It equals the length without one.
     pub second: usize,
-    /// What was left out.
+    /// What was truncated.
     pub cut: Cut,
 }
 
 impl Encoded {
-    /// A sequence whose tokens all stand for the input.
+    /// A sequence whose tokens all belong to the input itself.
     pub fn whole(ids: Vec<u32>, cut: Cut) -> Self {
         Self { own: 0..ids.len(), second: ids.len(), ids, cut }
     }
 
-    /// A mention and an entity in one sequence, as a cross-encoder reads them: the entity loses its `[CLS]` and is the second
-    /// segment; the mention's tokens stay those that stand for the input.
+    /// Joins a mention and an entity for a cross-encoder (BLINK, section 4.2). The entity loses its
+    /// `[CLS]` and is the second segment. [`Encoded::own`] stays the mention's.
     #[must_use]
     pub fn pair(mention: &Self, entity: &Self) -> Self {
         let cut = Cut {
@@ -66,36 +66,36 @@ impl Encoded {
     }
 }
 
-/// What a window left out. Nothing is cut silently: a link carries this.
+/// What the window truncated. Each link reports it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Cut {
-    /// Context tokens of a mention, or the end of an entity's description.
+    /// Whether the mention's context or the entity's types or description were truncated.
     pub context: bool,
-    /// Tokens of the mention itself, or of an entity's title.
+    /// Whether the mention itself or the entity's title was truncated.
     pub mention: bool,
 }
 
-/// A padded batch: `[batch, seq]`, row by row.
+/// A padded batch `[batch, seq]` in row-major order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenBatch {
-    /// Rows.
+    /// The number of rows.
     pub batch: usize,
-    /// Tokens of each row, padding included.
+    /// The number of tokens of each row, padding included.
     pub seq: usize,
     /// Token ids; padding has the id of `[PAD]`.
     pub ids: Vec<i32>,
-    /// Segment ids: 1 for the entity of a pair, 0 for all else.
+    /// Segment ids: 1 for the entity of a pair, 0 otherwise.
     pub segments: Vec<i32>,
-    /// `true` = real token.
+    /// `true` for a real token, `false` for padding.
     pub mask: Vec<bool>,
-    /// `true` = one of the tokens that stand for the input ([`Encoded::own`]).
+    /// `true` for the tokens of the input itself ([`Encoded::own`]).
     pub own: Vec<bool>,
 }
 
-/// A word, a sign, and letters that few vocabularies have.
+/// A test text: a word, punctuation, and letters that most vocabularies lack.
 const PROBE: &str = "fever, \u{e000}\u{10348} \u{ac00}\u{3042}";
 
-/// The tokenizer of one encoder, with its special tokens.
+/// The tokenizer of an encoder, with the ids of its special tokens.
 pub struct Tokens {
     tokenizer: Tokenizer,
     special: Special,
@@ -110,24 +110,25 @@ struct Special {
     markers: Option<Markers>,
 }
 
-/// The unused vocabulary rows that the templates took.
+/// The vocabulary's unused tokens that the templates use as markers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Markers {
-    /// `[Ms]`: a mention begins.
+    /// `[Ms]`, before a mention.
     pub mention_start: u32,
-    /// `[Me]`: a mention has ended.
+    /// `[Me]`, after a mention.
     pub mention_end: u32,
-    /// `[ENT]`: an entity's title has ended.
+    /// `[ENT]`, after an entity's title.
     pub entity: u32,
 }
 
 impl Tokens {
-    /// Reads a `tokenizer.json`. Its padding, truncation and templates are dropped: windows are cut and templates written here.
+    /// Reads a `tokenizer.json`. Its padding, truncation and post-processor are ignored: this crate
+    /// truncates windows and writes templates itself.
     ///
     /// # Errors
-    /// If it is no tokenizer, lacks `[CLS]`, `[SEP]` or `[PAD]`, or cannot read a text.
+    /// If it is not a tokenizer, lacks `[CLS]`, `[SEP]` or `[PAD]`, or cannot tokenize a test text.
     pub fn from_bytes(json: &[u8]) -> Result<Self> {
-        // First as JSON of any form: where it is none, the library panics inside a decoder instead of giving an error.
+        // `Tokenizer::from_bytes` panics inside a decoder on some invalid JSON.
         serde_json::from_slice::<serde_json::Value>(json)
             .map_err(|cause| Error::artifact("tokenizer.json").caused_by(cause))?;
         let mut tokenizer =
@@ -136,7 +137,7 @@ impl Tokens {
         tokenizer
             .with_truncation(None)
             .map_err(|cause| Error::artifact("tokenizer.json: truncation").caused_by(cause))?;
-        // They would run on each text, and a damaged template may name a sequence that there is not.
+        // A damaged post-processor may refer to a sequence that does not exist.
         tokenizer.with_post_processor(None::<PostProcessorWrapper>).with_decoder(None::<DecoderWrapper>);
         let id = |token: &str| {
             tokenizer
@@ -146,7 +147,7 @@ impl Tokens {
         let special = Special { cls: id("[CLS]")?, sep: id("[SEP]")?, pad: id("[PAD]")?, markers: markers(&tokenizer) };
         let size = tokenizer.get_vocab_size(true);
         let tokens = Self { tokenizer, special, size };
-        // A vocabulary without the token for unknown words fails at the first one.
+        // A vocabulary without its unknown token fails at the first unknown word.
         tokens.pieces(PROBE).map_err(|error| Error::artifact("tokenizer.json cannot read a text").caused_by(error))?;
         Ok(tokens)
     }
@@ -156,29 +157,29 @@ impl Tokens {
         self.special.pad
     }
 
-    /// The number of tokens, special ones included.
+    /// The number of tokens in the vocabulary, special ones included.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// The rows that mark mentions and titles.
+    /// The marker tokens of the templates.
     ///
     /// # Errors
-    /// If the vocabulary has fewer than three `[unusedN]` rows.
+    /// If the vocabulary has fewer than three `[unusedN]` tokens.
     pub fn markers(&self) -> Result<Markers> {
         self.special.markers.ok_or_else(|| {
             Error::artifact(
-                "the templates need three `[unusedN]` rows in the vocabulary; it has fewer: use the view of names",
+                "tokenizer.json: expected three `[unusedN]` tokens for the templates, found fewer; use the view `names`",
             )
         })
     }
 
-    /// The token of an id, as the vocabulary writes it.
+    /// The text of a token in the vocabulary, or `#id` if there is none.
     pub fn token(&self, id: u32) -> String {
         self.tokenizer.id_to_token(id).unwrap_or_else(|| format!("#{id}"))
     }
 
-    /// Word pieces of a text, without special tokens.
+    /// Splits a text into word pieces, without special tokens.
     ///
     /// # Errors
     /// If the tokenizer fails.
@@ -190,14 +191,14 @@ impl Tokens {
         Ok(encoding.get_ids().to_vec())
     }
 
-    /// Pads sequences to the longest of them.
+    /// Pads sequences to the length of the longest one.
     pub fn batch(&self, rows: &[&Encoded]) -> TokenBatch {
         TokenBatch::padded(rows, self.pad())
     }
 }
 
 impl TokenBatch {
-    /// Sequences of `seq` real tokens, row by row.
+    /// A batch of sequences of `seq` real tokens each.
     pub fn full(seq: usize, ids: Vec<i32>) -> Self {
         let tokens = ids.len();
         Self {
@@ -210,7 +211,7 @@ impl TokenBatch {
         }
     }
 
-    /// Pads sequences to the longest of them with the token `pad`.
+    /// Pads sequences to the length of the longest one with the token `pad`.
     pub fn padded(rows: &[&Encoded], pad: u32) -> Self {
         let seq = rows.iter().map(|row| row.ids.len()).max().unwrap_or(0);
         let mut batch = Self {
@@ -235,7 +236,7 @@ impl TokenBatch {
     }
 }
 
-/// The first three `[unusedN]` tokens by number.
+/// The first three `[unusedN]` tokens in ascending order of N.
 fn markers(tokenizer: &Tokenizer) -> Option<Markers> {
     let mut rows = (0..1000).filter_map(|n| tokenizer.token_to_id(&format!("[unused{n}]")));
     Some(Markers { mention_start: rows.next()?, mention_end: rows.next()?, entity: rows.next()? })
@@ -245,31 +246,31 @@ fn markers(tokenizer: &Tokenizer) -> Option<Markers> {
 pub(crate) mod tests {
     use super::*;
 
-    /// The committed tiny model's tokenizer.
+    /// The tokenizer of the tiny fixture model.
     pub(crate) fn tiny() -> Tokens {
         let json = include_bytes!("../../tests/fixtures/tiny/tokenizer.json");
         Tokens::from_bytes(json).expect("the fixture is whole")
     }
 
     #[test]
-    fn a_tokenizer_that_is_no_json_is_an_error() {
+    fn invalid_json_is_an_error() {
         let whole = include_bytes!("../../tests/fixtures/tiny/tokenizer.json");
         let decoder = whole.windows(9).position(|window| window == b"\"decoder\"").expect("it has one");
-        let refused = |json: &[u8]| {
-            let said = Tokens::from_bytes(json).err().expect("no JSON").to_string();
-            assert!(said.contains("tokenizer.json"), "{said}");
+        let check_error = |json: &[u8]| {
+            let message = Tokens::from_bytes(json).err().expect("invalid JSON").to_string();
+            assert!(message.contains("tokenizer.json"), "{message}");
         };
-        (decoder..decoder + 80).for_each(|length| refused(&whole[..length]));
+        (decoder..decoder + 80).for_each(|length| check_error(&whole[..length]));
         let mut altered = whole.to_vec();
         for at in decoder + 12..decoder + 40 {
             altered[at] = 0;
-            refused(&altered);
+            check_error(&altered);
             altered[at] = whole[at];
         }
     }
 
     #[test]
-    fn batches_are_padded_to_the_longest_row() {
+    fn batch_is_padded_to_its_longest_row() {
         let tokens = tiny();
         let row = |ids: &[u32]| Encoded::whole(ids.to_vec(), Cut::default());
         let batch = tokens.batch(&[&row(&[7, 8, 9]), &row(&[5])]);
@@ -281,18 +282,19 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_pair_is_the_mention_and_the_entity_without_its_first_token() {
+    fn pair_joins_the_mention_and_the_entity_without_cls() {
         let mention = Encoded { ids: vec![1, 7, 8, 2], own: 1..3, second: 4, cut: Cut::default() };
         let entity = Encoded::whole(vec![1, 9, 2], Cut { context: true, mention: false });
         let pair = Encoded::pair(&mention, &entity);
-        assert_eq!((&pair.ids[..], pair.own.clone(), pair.second), (&[1, 7, 8, 2, 9, 2][..], 1..3, 4));
+        assert_eq!(pair.ids, [1, 7, 8, 2, 9, 2]);
+        assert_eq!((pair.own.clone(), pair.second), (1..3, 4));
         assert!(pair.cut.context && !pair.cut.mention);
         let batch = tiny().batch(&[&pair, &mention]);
         assert_eq!(batch.segments, [0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0]);
     }
 
     #[test]
-    fn a_tokenizer_that_fails_at_unknown_words_is_refused() {
+    fn tokenizer_without_its_unknown_token_is_an_error() {
         let json = include_str!("../../tests/fixtures/tiny/tokenizer.json");
         let without = json.replace("\"unk_token\": \"[UNK]\"", "\"unk_token\": \"[UNKNOWN]\"");
         assert_ne!(json, without);
@@ -302,10 +304,10 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn templates_of_the_file_are_not_used() {
+    fn post_processor_of_the_file_is_ignored() {
         let json = include_str!("../../tests/fixtures/tiny/tokenizer.json");
         let mut value: serde_json::Value = serde_json::from_str(json).expect("JSON");
-        // It wants a second text.
+        // This template needs a second text.
         value["post_processor"] = serde_json::json!({
             "type": "TemplateProcessing", "special_tokens": {},
             "single": [{"Sequence": {"id": "B", "type_id": 0}}], "pair": [{"Sequence": {"id": "A", "type_id": 0}}],
@@ -315,7 +317,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_tokenizer_that_is_cut_short_is_refused() {
+    fn truncated_tokenizer_is_an_error() {
         let error = Tokens::from_bytes(b"{\"version\": \"1.0\"").err().expect("it is no tokenizer");
         assert!(error.to_string().starts_with("tokenizer.json"), "{error}");
     }

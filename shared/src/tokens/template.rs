@@ -1,4 +1,4 @@
-//! The templates: what is written around a mention and an entity before they are encoded.
+//! The input templates of mentions and entities.
 
 use super::window::{balance, head, tail};
 use super::{Cut, Encoded, Tokens};
@@ -7,17 +7,17 @@ use crate::kb::Concept;
 use crate::text::Mention;
 use serde::{Deserialize, Serialize};
 
-/// How a mention is written.
+/// The template of a mention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MentionTemplate {
-    /// `[CLS] mention [SEP]`: what an untrained sentence encoder understands.
+    /// `[CLS] mention [SEP]`, for a sentence encoder without training on this task.
     Bare,
-    /// `[CLS] ctxt_l [Ms] mention [Me] ctxt_r [SEP]`: what the papers train.
+    /// `[CLS] ctxt_l [Ms] mention [Me] ctxt_r [SEP]`, as in the papers.
     Context,
 }
 
-/// How an entity is written.
+/// The template of an entity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EntityTemplate {
@@ -28,12 +28,12 @@ pub enum EntityTemplate {
 }
 
 impl Tokens {
-    /// A mention in at most `max_len` tokens.
+    /// Encodes a mention in at most `max_len` tokens.
     ///
-    /// `None` if nothing is left of the mention after normalising.
+    /// `None` if the mention is empty after normalisation.
     ///
     /// # Errors
-    /// If the window is too short, or the vocabulary has no rows for the markers.
+    /// If `max_len` is too small for the template, or the vocabulary has no marker tokens.
     pub fn mention(&self, mention: &Mention<'_>, template: MentionTemplate, max_len: usize) -> Result<Option<Encoded>> {
         match template {
             MentionTemplate::Bare => self.name(&mention.text, max_len),
@@ -41,34 +41,34 @@ impl Tokens {
         }
     }
 
-    /// A name alone, `[CLS] name [SEP]`, in at most `max_len` tokens.
+    /// Encodes a name without context, `[CLS] name [SEP]`, in at most `max_len` tokens.
     ///
-    /// `None` if nothing is left of it after normalising.
+    /// `None` if the name is empty after normalisation.
     ///
     /// # Errors
-    /// If the window is too short.
+    /// If `max_len` is below 3.
     pub fn name(&self, name: &str, max_len: usize) -> Result<Option<Encoded>> {
-        let room = room(max_len, 2)?;
-        let (mut pieces, all) = head(self, name, room + 1)?;
+        let budget = piece_budget(max_len, 2)?;
+        let (mut pieces, all) = head(self, name, budget + 1)?;
         if pieces.is_empty() {
             return Ok(None);
         }
-        let cut = Cut { context: false, mention: pieces.len() > room || !all };
-        pieces.truncate(room);
+        let cut = Cut { context: false, mention: pieces.len() > budget || !all };
+        pieces.truncate(budget);
         let ids = [&[self.special.cls], pieces.as_slice(), &[self.special.sep]].concat();
         Ok(Some(Encoded::whole(ids, cut)))
     }
 
     fn mention_in_context(&self, mention: &Mention<'_>, max_len: usize) -> Result<Option<Encoded>> {
         let markers = self.markers()?;
-        let room = room(max_len, 4)?;
-        let (inner, whole) = head(self, &mention.text, room + 1)?;
+        let budget = piece_budget(max_len, 4)?;
+        let (inner, whole) = head(self, &mention.text, budget + 1)?;
         if inner.is_empty() {
             return Ok(None);
         }
-        let (left, _) = tail(self, mention.left, room + 1)?;
-        let (right, _) = head(self, mention.right, room + 1)?;
-        let window = balance(left.len(), inner.len(), right.len(), room);
+        let (left, _) = tail(self, mention.left, budget + 1)?;
+        let (right, _) = head(self, mention.right, budget + 1)?;
+        let window = balance(left.len(), inner.len(), right.len(), budget);
         let cut = Cut {
             context: window.left < left.len() || window.right < right.len(),
             mention: window.mention < inner.len() || !whole,
@@ -82,14 +82,17 @@ impl Tokens {
             &right[..window.right],
             &[self.special.sep],
         ];
-        let (ids, first) = (ids.concat(), window.left + 2);
-        Ok(Some(Encoded { second: ids.len(), ids, own: first..first + window.mention, cut }))
+        let ids = ids.concat();
+        let start = window.left + 2;
+        Ok(Some(Encoded { second: ids.len(), ids, own: start..start + window.mention, cut }))
     }
 
-    /// An entity in at most `max_len` tokens; with `synonyms`, they follow the title, separated by semicolons.
+    /// Encodes an entity in at most `max_len` tokens. With `synonyms`, they follow the title, separated
+    /// by semicolons. The title has priority over the types, and these over the description.
     ///
     /// # Errors
-    /// If nothing is left of the title after normalising, or the vocabulary has no row for `[ENT]`.
+    /// If the title is empty after normalisation, `max_len` is too small for the template, or the
+    /// vocabulary has no `[ENT]` token.
     pub fn entity(
         &self,
         concept: &Concept,
@@ -97,25 +100,29 @@ impl Tokens {
         synonyms: bool,
         max_len: usize,
     ) -> Result<Encoded> {
-        let (cls, sep) = (self.special.cls, self.special.sep);
+        let cls = self.special.cls;
+        let sep = self.special.sep;
         let title = if synonyms { concept.names().collect::<Vec<_>>().join("; ") } else { concept.name.clone() };
         let description = concept.definition.as_deref().unwrap_or("");
-        let separators = match template {
+        let special = match template {
             EntityTemplate::Description => 3,
             EntityTemplate::Types => 4,
         };
-        let room = room(max_len, separators)?;
-        let (mut title, whole) = head(self, &title, room + 1)?;
+        let budget = piece_budget(max_len, special)?;
+        let (mut title, whole) = head(self, &title, budget + 1)?;
         if title.is_empty() {
-            return Err(Error::input(format!("nothing is left of the name {:?} after normalising", concept.name)));
+            let name = &concept.name;
+            return Err(Error::input(format!(
+                "expected a name with letters or digits, found {name:?}, which is empty after normalisation"
+            )));
         }
-        let cut_title = title.len() > room || !whole;
-        title.truncate(room);
+        let cut_title = title.len() > budget || !whole;
+        title.truncate(budget);
         let mut types = match template {
             EntityTemplate::Description => Vec::new(),
             EntityTemplate::Types => self.pieces(&concept.types.join("; "))?,
         };
-        let rest = room - title.len();
+        let rest = budget - title.len();
         let cut_types = types.len() > rest;
         types.truncate(rest);
         let rest = rest - types.len();
@@ -132,13 +139,13 @@ impl Tokens {
     }
 }
 
-/// Pieces that fit beside the special tokens.
-fn room(max_len: usize, special: usize) -> Result<usize> {
+/// The number of pieces that fit beside `special` special tokens.
+fn piece_budget(max_len: usize, special: usize) -> Result<usize> {
     match max_len.checked_sub(special) {
-        Some(room) if room > 0 => Ok(room),
-        _ => {
-            Err(Error::input(format!("a window of {max_len} tokens is too short: the template alone takes {special}")))
-        }
+        Some(budget) if budget > 0 => Ok(budget),
+        _ => Err(Error::input(format!(
+            "expected a window of more than the template's {special} special tokens, found {max_len} tokens"
+        ))),
     }
 }
 
@@ -161,14 +168,15 @@ mod tests {
     }
 
     #[test]
-    fn templates_are_those_of_the_papers() {
+    fn templates_equal_the_papers() {
         let tokens = tiny();
         let text = "he has fever today";
         let mention = Mention::cut(text, Span::new(7, 12)).expect("it fits");
-        let p = |text: &str| tokens.pieces(text).expect("it is text");
-        let (special, markers) = (tokens.special, tokens.markers().expect("the fixture has rows"));
+        let p = |text: &str| tokens.pieces(text).expect("it can be tokenized");
+        let special = tokens.special;
+        let markers = tokens.markers().expect("the fixture has marker tokens");
         let encoded =
-            tokens.mention(&mention, MentionTemplate::Context, 128).expect("it fits").expect("letters are left");
+            tokens.mention(&mention, MentionTemplate::Context, 128).expect("it fits").expect("it is not empty");
         let expected = [
             vec![special.cls],
             p("he has"),
@@ -178,11 +186,14 @@ mod tests {
             p("today"),
             vec![special.sep],
         ];
-        assert_eq!((encoded.ids.clone(), encoded.cut), (expected.concat(), Cut::default()));
+        assert_eq!(encoded.ids, expected.concat());
+        assert_eq!(encoded.cut, Cut::default());
         assert_eq!(encoded.ids[encoded.own.clone()], p("fever"));
 
         let entity = |template, synonyms| tokens.entity(&concept(), template, synonyms, 128).expect("it fits").ids;
-        let (cls, sep, ent) = (vec![special.cls], vec![special.sep], vec![markers.entity]);
+        let cls = vec![special.cls];
+        let sep = vec![special.sep];
+        let ent = vec![markers.entity];
         let expected = [cls.clone(), p("fever"), ent, p("a high temperature"), sep.clone()].concat();
         assert_eq!(entity(EntityTemplate::Description, false), expected);
         let with_types =
@@ -191,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_is_said() {
+    fn truncation_is_reported() {
         let tokens = tiny();
         let long = tokens.entity(&concept(), EntityTemplate::Description, false, 6).expect("it fits");
         assert_eq!(long.ids.len(), 6);
@@ -202,19 +213,25 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_mention_never_exceeds_its_window_and_keeps_its_markers(
-            left in "\\PC{0,80}", inner in "[a-z]{1,90}", right in "\\PC{0,80}", max_len in 5usize..64,
+        fn mention_fits_its_window_and_keeps_its_markers(
+            left in "\\PC{0,80}",
+            inner in "[a-z]{1,90}",
+            right in "\\PC{0,80}",
+            max_len in 5usize..64,
         ) {
             let tokens = tiny();
             let text = format!("{left} {inner} {right}");
             let span = Span::new(left.len() + 1, left.len() + 1 + inner.len());
             let mention = Mention::cut(&text, span).expect("it fits");
-            let encoded = tokens.mention(&mention, MentionTemplate::Context, max_len).expect("long enough").expect("letters are left");
-            let markers = tokens.markers().expect("the fixture has rows");
+            let encoded = tokens.mention(&mention, MentionTemplate::Context, max_len);
+            let encoded = encoded.expect("it fits").expect("it is not empty");
+            let markers = tokens.markers().expect("the fixture has marker tokens");
             prop_assert!(encoded.ids.len() <= max_len);
             let start = encoded.ids.iter().position(|id| *id == markers.mention_start);
             let end = encoded.ids.iter().position(|id| *id == markers.mention_end);
-            let (Some(start), Some(end)) = (start, end) else { return Err(TestCaseError::fail("a marker is missing")); };
+            let (Some(start), Some(end)) = (start, end) else {
+                return Err(TestCaseError::fail("a marker is missing"));
+            };
             let pieces = tokens.pieces(&inner).expect("it is text");
             let kept = &encoded.ids[start + 1..end];
             prop_assert_eq!(kept, &pieces[..kept.len()]);

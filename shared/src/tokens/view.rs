@@ -1,4 +1,4 @@
-//! Which texts are encoded for a concept and for a mention.
+//! The token sequences ("views") that represent a concept and a mention.
 
 use super::{Cut, Encoded, EntityTemplate, MentionTemplate, Tokens};
 use crate::error::{Error, Result};
@@ -8,53 +8,55 @@ use crate::text::Mention;
 use crate::text::abbreviations::Reader;
 use serde::{Deserialize, Serialize};
 
-/// The longest window that a manifest may ask for, in tokens. An encoder's own limit is lower; this one keeps sums of windows small.
+/// The largest window in tokens that a manifest may have. Encoders have lower limits; this one keeps
+/// sums of window lengths from overflowing.
 pub const LONGEST_WINDOW: usize = 1 << 20;
 
-/// Which texts stand for a concept.
+/// The texts that represent a concept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum View {
-    /// Each of its names alone.
+    /// Each name, without context.
     Names,
-    /// Its template: title, types, description.
+    /// The entity template: title, types, description.
     Template,
-    /// Both.
+    /// Names and template.
     Both,
 }
 
-/// How concepts and mentions are written.
+/// The templates and window lengths of concepts and mentions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ViewOptions {
-    /// Which texts stand for a concept.
+    /// The texts that represent a concept.
     pub concepts: View,
-    /// The form of a concept's template.
+    /// The entity template.
     pub entity_template: EntityTemplate,
-    /// Whether a concept's template lists its synonyms.
+    /// Whether the entity template includes the synonyms.
     pub synonyms: bool,
-    /// The longest template, in tokens.
+    /// The longest entity template in tokens.
     pub entity_tokens: usize,
-    /// The longest name, in tokens.
+    /// The longest name in tokens.
     pub name_tokens: usize,
-    /// The form of a mention.
+    /// The mention template.
     pub mention_template: MentionTemplate,
-    /// The longest mention, context included, in tokens.
+    /// The longest mention in tokens, context included.
     pub mention_tokens: usize,
-    /// Whether short forms that a text defines are written out in its mentions.
+    /// Whether abbreviations that the text defines are expanded in mentions.
     #[serde(default = "yes")]
     pub abbreviations: bool,
-    /// Where concepts have both views, the share of the template in a concept's score, from 0 to 1; the rest is its best row's.
+    /// The weight of the template in a concept's score, 0 to 1, for [`View::Both`]. The most similar
+    /// name has the rest.
     #[serde(default)]
     pub mix: f32,
-    /// The share of spelling in a concept's score, from 0 to 1: of the square of how much the mention and the nearest of the concept's
-    /// names have in common ([`Spelling`](crate::lexical::Spelling)). The rest is its vectors'.
-    #[serde(default, skip_serializing_if = "none")]
+    /// The weight of spelling in a concept's score, 0 to 1: of the square of the mention's largest
+    /// [`Spelling`](crate::lexical::Spelling) overlap with a name. The vectors have the rest.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub spelling: f32,
 }
 
-/// Nothing that an older build would not know.
-fn none(spelling: &f32) -> bool {
+/// Whether the field can be left out of a manifest, so that older builds can read it.
+fn is_zero(spelling: &f32) -> bool {
     *spelling == 0.0
 }
 
@@ -63,12 +65,12 @@ fn yes() -> bool {
 }
 
 impl ViewOptions {
-    /// Bare mentions against names: what an untrained sentence encoder is fair at.
+    /// Mentions without context against names, for a sentence encoder without training on this task.
     pub fn names() -> Self {
         Self { concepts: View::Names, mention_template: MentionTemplate::Bare, mention_tokens: 32, ..Self::template() }
     }
 
-    /// Mentions in context against templates: what the papers train (PEL, table 6: 128 tokens).
+    /// Mentions in context against entity templates, as in the papers (PEL, table 6: 128 tokens).
     pub fn template() -> Self {
         Self {
             concepts: View::Template,
@@ -84,10 +86,11 @@ impl ViewOptions {
         }
     }
 
-    /// The rows of a concept in the index, in order: its template, its names. Names of which nothing is left are dropped.
+    /// Encodes the rows of a concept in the index, in order: its template, then its names. Names that
+    /// are empty after normalisation and duplicates are left out.
     ///
     /// # Errors
-    /// If the vocabulary has no rows for the template's markers, or a text cannot be tokenized.
+    /// If the vocabulary has no marker tokens, or a text cannot be tokenized.
     pub fn rows(&self, tokens: &Tokens, concept: &Concept) -> Result<Vec<Encoded>> {
         let mut rows = Vec::new();
         if self.concepts != View::Names {
@@ -105,20 +108,21 @@ impl ViewOptions {
         Ok(rows)
     }
 
-    /// Checks the windows by themselves; [`ViewOptions::check_windows`] compares them with an encoder.
+    /// Checks that the windows are in range; [`ViewOptions::check_windows`] checks an encoder's limit.
     ///
     /// # Errors
-    /// If one is of no token, or longer than [`LONGEST_WINDOW`].
+    /// If a window is 0 or longer than [`LONGEST_WINDOW`].
     pub fn check_lengths(&self) -> Result<()> {
         self.check_each(|tokens| (1..=LONGEST_WINDOW).contains(&tokens), &format!("1 to {LONGEST_WINDOW} tokens"))
     }
 
-    /// Checks that an encoder reads the windows, `positions` tokens at most.
+    /// Checks that the windows fit an encoder with `positions` position embeddings.
     ///
     /// # Errors
-    /// If one is longer.
+    /// If a window is longer.
     pub fn check_windows(&self, positions: usize) -> Result<()> {
-        self.check_each(|tokens| tokens <= positions, &format!("at most the {positions} tokens that the encoder reads"))
+        let expected = format!("at most the {positions} tokens that the encoder reads");
+        self.check_each(|tokens| tokens <= positions, &expected)
     }
 
     fn check_each(&self, fits: impl Fn(usize) -> bool, expected: &str) -> Result<()> {
@@ -134,46 +138,46 @@ impl ViewOptions {
     /// Checks [`ViewOptions::mix`].
     ///
     /// # Errors
-    /// If it is no share, or above 0 where concepts do not have both views.
+    /// If it is not from 0 to 1, or is above 0 without [`View::Both`].
     pub fn check_mix(&self) -> Result<()> {
         let Self { mix, concepts, .. } = self;
-        match (0.0..=1.0).contains(mix) && (*mix == 0.0 || *concepts == View::Both) {
-            true => Ok(()),
-            false => Err(Error::input(format!(
-                "the mix of views: expected a share from 0 to 1, above 0 only where concepts have both views, found {mix}"
-            ))),
+        if (0.0..=1.0).contains(mix) && (*mix == 0.0 || *concepts == View::Both) {
+            return Ok(());
         }
+        Err(Error::input(format!(
+            "`mix`: expected a weight from 0 to 1, and 0 unless concepts have both names and template, found {mix}"
+        )))
     }
 
-    /// Checks [`ViewOptions::spelling`], where vectors are compared so.
+    /// Checks [`ViewOptions::spelling`] for a similarity function.
     ///
     /// # Errors
-    /// If it is no share, or above 0 where scores are raw dot products, which have no scale.
+    /// If it is not from 0 to 1, or is above 0 for dot products, which have no fixed scale.
     pub fn check_spelling(&self, score: Score) -> Result<()> {
-        match (0.0..=1.0).contains(&self.spelling) && (self.spelling == 0.0 || score == Score::Cosine) {
-            true => Ok(()),
-            false => Err(Error::input(format!(
-                "the share of spelling: expected a share from 0 to 1, above 0 only where scores are cosines, found {}",
-                self.spelling
-            ))),
+        if (0.0..=1.0).contains(&self.spelling) && (self.spelling == 0.0 || score == Score::Cosine) {
+            return Ok(());
         }
+        Err(Error::input(format!(
+            "`spelling`: expected a weight from 0 to 1, and 0 unless the similarity is cosine, found {}",
+            self.spelling
+        )))
     }
 
-    /// What reads the mentions of texts.
+    /// A reader of mentions with these options.
     pub fn reader<'a>(&self) -> Reader<'a> {
         Reader::new(self.abbreviations)
     }
 
-    /// A mention's token sequence; `None` if nothing is left of it.
+    /// Encodes a mention; `None` if it is empty after normalisation.
     ///
     /// # Errors
-    /// If the vocabulary has no rows for the markers, or the text cannot be tokenized.
+    /// If the vocabulary has no marker tokens, or the text cannot be tokenized.
     pub fn mention(&self, tokens: &Tokens, mention: &Mention<'_>) -> Result<Option<Encoded>> {
         tokens.mention(mention, self.mention_template, self.mention_tokens)
     }
 }
 
-/// Tells a cut in words; `None` if nothing was cut.
+/// Describes for users what was truncated; `None` if nothing was.
 pub fn cut_words(cut: Cut) -> Option<&'static str> {
     match cut {
         Cut { mention: true, .. } => Some("mention longer than the window"),
