@@ -1,4 +1,4 @@
-//! Spans and mentions. A [`Span`] is in bytes on char boundaries; [`Offsets`] converts to the units of other tools.
+//! Text spans and mentions. A [`Span`] counts bytes; [`Offsets`] converts to code points and UTF-16.
 
 pub mod abbreviations;
 pub mod detect;
@@ -6,27 +6,27 @@ use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// A half-open range of bytes of a text, on char boundaries of it.
+/// A half-open byte range of a text, on character boundaries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Span {
-    /// First byte.
+    /// The first byte.
     pub start: usize,
-    /// One past the last byte.
+    /// The byte after the last one.
     pub end: usize,
 }
 
 impl Span {
-    /// A span of bytes; it is checked against a text only when it is cut.
+    /// Creates a span. It is checked when it is applied to a text.
     pub fn new(start: usize, end: usize) -> Self {
         Self { start, end }
     }
 
-    /// Length in bytes.
+    /// The length in bytes.
     pub fn len(&self) -> usize {
         self.end.saturating_sub(self.start)
     }
 
-    /// Whether the span holds no byte.
+    /// Whether the span has no byte.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -36,10 +36,10 @@ impl Span {
         self.start < other.end && other.start < self.end
     }
 
-    /// The text under the span.
+    /// The text of the span.
     ///
     /// # Errors
-    /// If the span is empty, lies outside the text or splits a character.
+    /// If the span is empty, outside the text, or not on character boundaries.
     pub fn of<'a>(&self, text: &'a str) -> Result<&'a str> {
         let found = if self.start < self.end { text.get(self.start..self.end) } else { None };
         found.ok_or_else(|| {
@@ -55,7 +55,7 @@ impl Span {
     }
 }
 
-/// The pieces of a mention in the order of the text, those that overlap or touch joined.
+/// Sorts the fragments of a mention and merges those that overlap or touch.
 pub fn in_order(mut pieces: Vec<Span>) -> Vec<Span> {
     pieces.sort_unstable();
     let mut joined: Vec<Span> = Vec::with_capacity(pieces.len());
@@ -68,15 +68,16 @@ pub fn in_order(mut pieces: Vec<Span>) -> Vec<Span> {
     joined
 }
 
-/// The pieces of a mention: its fragments, or its whole extent where it has none.
+/// The fragments of a mention, or its whole span if it has none.
 pub fn pieces<'a>(extent: &'a Span, fragments: &'a [Span]) -> &'a [Span] {
     if fragments.is_empty() { std::slice::from_ref(extent) } else { fragments }
 }
 
-/// The text of the pieces of a mention, with one blank between them: "lung injuries" of "lung and left heart injuries".
+/// Joins the fragments of a mention with blanks, e.g. "lung injuries" of "lung and left heart
+/// injuries".
 ///
 /// # Errors
-/// As [`Span::of`], for the first piece that cannot be cut.
+    /// As [`Span::of`], for the first invalid fragment.
 pub fn text_of<'a>(text: &'a str, pieces: &[Span]) -> Result<Cow<'a, str>> {
     match pieces {
         [one] => one.of(text).map(Cow::Borrowed),
@@ -87,21 +88,22 @@ pub fn text_of<'a>(text: &'a str, pieces: &[Span]) -> Result<Cow<'a, str>> {
     }
 }
 
-/// A mention in its context: step 1 of the pipeline.
+/// A mention with its context.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mention<'a> {
-    /// Where the mention stands, from its first piece to its last.
+    /// The span from the first fragment to the last.
     pub span: Span,
-    /// The mention itself, or what stands for it ([`crate::text::abbreviations`]); of one in pieces, these alone.
+    /// The mention's text, with abbreviations expanded if requested ([`crate::text::abbreviations`]).
+    /// Of a discontinuous mention, only its fragments.
     pub text: Cow<'a, str>,
-    /// Everything before it.
+    /// The text before the mention.
     pub left: &'a str,
-    /// Everything after it.
+    /// The text after the mention.
     pub right: &'a str,
 }
 
 impl<'a> Mention<'a> {
-    /// Cuts `text` at `span`.
+    /// Cuts a text into a mention and its context.
     ///
     /// # Errors
     /// As [`Span::of`].
@@ -110,38 +112,41 @@ impl<'a> Mention<'a> {
         Ok(Self { span, text: mention, left: &text[..span.start], right: &text[span.end..] })
     }
 
-    /// Cuts `text` at the pieces of a mention, which are in the order of the text. What stands between them belongs neither
-    /// to the mention nor to its context.
+    /// Cuts a text at the fragments of a mention, which must be in ascending order. The text between
+    /// fragments belongs neither to the mention nor to its context.
     ///
     /// # Errors
-    /// If there is no piece; as [`Span::of`].
+    /// If there is no fragment, or as [`Span::of`].
     pub fn cut_pieces(text: &'a str, pieces: &[Span]) -> Result<Self> {
         let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else {
-            return Err(Error::input("a mention needs a piece of the text"));
+            return Err(Error::input("expected a mention with at least one fragment, found none"));
         };
         let span = Span::new(first.start, last.end);
         Ok(Self { text: text_of(text, pieces)?, ..Self::cut(text, span)? })
     }
 }
 
-/// Converts byte positions of one text to code points (Python, BRAT, PubTator) and UTF-16 units (JavaScript), and back.
+/// Converts byte offsets of a text to code points (Python, BRAT, PubTator) and UTF-16 code units
+/// (JavaScript), and back.
 ///
-/// Keeps one checkpoint each [`Offsets::STRIDE`] bytes, so that a conversion looks at a bounded piece of the text.
+/// A checkpoint every [`Offsets::STRIDE`] bytes bounds the text that a conversion reads.
 #[derive(Debug)]
 pub struct Offsets<'a> {
     text: &'a str,
-    /// At checkpoint i: (byte position on a char boundary, code points before it, UTF-16 units before it).
+    /// Byte offset on a character boundary, code points before it, UTF-16 code units before it.
     checkpoints: Vec<(usize, usize, usize)>,
 }
 
 impl<'a> Offsets<'a> {
-    /// Bytes between checkpoints.
+    /// The bytes between checkpoints.
     pub const STRIDE: usize = 256;
 
-    /// Reads the text once.
+    /// Computes the checkpoints of a text.
     pub fn new(text: &'a str) -> Self {
         let mut checkpoints = vec![(0, 0, 0)];
-        let (mut code_points, mut utf16, mut next) = (0, 0, Self::STRIDE);
+        let mut code_points = 0;
+        let mut utf16 = 0;
+        let mut next = Self::STRIDE;
         for (byte, c) in text.char_indices() {
             if byte >= next {
                 checkpoints.push((byte, code_points, utf16));
@@ -153,29 +158,30 @@ impl<'a> Offsets<'a> {
         Self { text, checkpoints }
     }
 
-    /// Code points before a byte position; positions inside a character count as its start.
+    /// The code points before a byte offset. An offset inside a character counts as its start.
     pub fn code_point(&self, byte: usize) -> usize {
-        let (_, code_points, _) = self.walk(byte);
+        let (_, code_points, _) = self.position(byte);
         code_points
     }
 
-    /// UTF-16 units before a byte position; positions inside a character count as its start.
+    /// The UTF-16 code units before a byte offset. An offset inside a character counts as its start.
     pub fn utf16(&self, byte: usize) -> usize {
-        let (_, _, utf16) = self.walk(byte);
+        let (_, _, utf16) = self.position(byte);
         utf16
     }
 
-    /// The byte position of a code point; `None` past the end.
+    /// The byte offset of a code point; `None` past the end.
     pub fn byte_of_code_point(&self, code_point: usize) -> Option<usize> {
         self.seek(code_point, |checkpoint| checkpoint.1, |_| 1)
     }
 
-    /// The byte position of a UTF-16 unit; `None` past the end or inside a surrogate pair.
+    /// The byte offset of a UTF-16 code unit; `None` past the end or inside a surrogate pair.
     pub fn byte_of_utf16(&self, unit: usize) -> Option<usize> {
         self.seek(unit, |checkpoint| checkpoint.2, char::len_utf16)
     }
 
-    fn walk(&self, byte: usize) -> (usize, usize, usize) {
+    /// The start of the character at a byte offset, and the code points and UTF-16 units before it.
+    fn position(&self, byte: usize) -> (usize, usize, usize) {
         let at = self.checkpoints.partition_point(|checkpoint| checkpoint.0 <= byte) - 1;
         let (start, mut code_points, mut utf16) = self.checkpoints[at];
         for (offset, c) in self.text[start..].char_indices() {
@@ -212,27 +218,27 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn an_emoji_before_a_mention_moves_each_unit_differently() {
+    fn units_of_text_after_an_emoji_differ() {
         // "😷" is 4 bytes, 1 code point, 2 UTF-16 units; "é" is 2 bytes, 1, 1.
         let text = "😷 fiévre";
         let offsets = Offsets::new(text);
-        let start = text.find("fi").expect("it is there");
-        assert_eq!((start, offsets.code_point(start), offsets.utf16(start)), (5, 2, 3));
-        assert_eq!((text.len(), offsets.code_point(text.len()), offsets.utf16(text.len())), (12, 8, 9));
+        let start = text.find("fi").expect("the text has it");
+        assert_eq!([start, offsets.code_point(start), offsets.utf16(start)], [5, 2, 3]);
+        assert_eq!([text.len(), offsets.code_point(text.len()), offsets.utf16(text.len())], [12, 8, 9]);
         assert_eq!(offsets.byte_of_utf16(1), None);
         assert_eq!(offsets.byte_of_code_point(99), None);
     }
 
     #[test]
-    fn a_span_that_cannot_be_cut_says_why() {
-        let say = |span: Span| span.of("é!").expect_err("it cannot be cut").to_string();
-        assert!(say(Span::new(1, 3)).contains("splits a character"));
-        assert!(say(Span::new(0, 9)).contains("has 3 bytes"));
-        assert!(say(Span::new(2, 2)).contains("empty"));
+    fn invalid_span_is_an_error_with_a_reason() {
+        let error = |span: Span| span.of("é!").expect_err("the span is invalid").to_string();
+        assert!(error(Span::new(1, 3)).contains("splits a character"));
+        assert!(error(Span::new(0, 9)).contains("has 3 bytes"));
+        assert!(error(Span::new(2, 2)).contains("empty"));
     }
 
     #[test]
-    fn pieces_are_ordered_and_joined_where_they_meet() {
+    fn in_order_sorts_fragments_and_merges_touching_ones() {
         let spans = |pairs: &[(usize, usize)]| pairs.iter().map(|(a, b)| Span::new(*a, *b)).collect::<Vec<_>>();
         assert_eq!(in_order(spans(&[(54, 58), (37, 41)])), spans(&[(37, 41), (54, 58)]));
         assert_eq!(in_order(spans(&[(21, 35), (27, 35), (0, 3), (3, 5)])), spans(&[(0, 5), (21, 35)]));
@@ -240,10 +246,11 @@ mod tests {
     }
 
     #[test]
-    fn a_mention_in_pieces_is_their_text() {
+    fn discontinuous_mention_is_the_text_of_its_fragments() {
         let text = "Severe lung and left heart injuries.";
         let mention = Mention::cut_pieces(text, &[Span::new(7, 11), Span::new(27, 35)]).expect("it fits");
-        assert_eq!((&*mention.text, mention.left, mention.right), ("lung injuries", "Severe ", "."));
+        assert_eq!(mention.text, "lung injuries");
+        assert_eq!([mention.left, mention.right], ["Severe ", "."]);
         assert_eq!(mention.span, Span::new(7, 35));
         assert!(Mention::cut_pieces(text, &[Span::new(7, 11), Span::new(27, 99)]).is_err());
         assert!(Mention::cut_pieces(text, &[]).is_err());

@@ -1,80 +1,91 @@
-//! Whether words have a short form's letters, in their order.
+//! Alignment of a short form's characters with the words of a long form, as in Schwartz and Hearst.
 
 use super::words::{is_postfixed, is_skipped};
 use crate::text::Span;
 
-/// How well words must fit.
+/// The conditions that a long form must meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strictness {
-    /// The letters come in their order, the first at the start of the first word, the last of them in the last word.
+    /// The characters occur in order: the first starts the first word, the last is in the last word.
     Loose,
-    /// Also, every word but function words gives its first letter.
+    /// As `Loose`, and every word except function words provides its first character.
     Strict,
-    /// Also, every letter but one is the first of a word, and there are three or more: for short forms that could be words.
+    /// As `Strict`, and all characters but one start words, of at least 3. For short forms that could
+    /// be words.
     MostlyInitials,
-    /// Also, every letter is: for short forms that are words.
+    /// As `Strict`, and all characters start words. For short forms that are words.
     Initials,
-    /// As loose, from the first of the words.
+    /// As `Loose`, and the long form starts with the first of the given words.
     Whole,
 }
 
-/// How many of the last words are the long form; `None` if none are.
+/// The number of words at the end of `words` that form the long form; `None` if none do.
 pub fn fitting(text: &str, short: Span, words: &[Span], strictness: Strictness) -> Option<usize> {
     let letters: Vec<char> = text[short.start..short.end].chars().filter(|c| c.is_alphanumeric()).map(lower).collect();
+    // Schwartz and Hearst's limit on the length of a long form.
     let most = (letters.len() + 5).min(2 * letters.len()).min(words.len());
     let words = &words[words.len() - most..];
     let words: Vec<String> = words.iter().map(|word| text[word.start..word.end].chars().map(lower).collect()).collect();
-    let own: String = letters.iter().collect();
-    // Nothing from before an earlier use of the short form itself.
-    let first = words.iter().rposition(|word| *word == own).map_or(0, |at| at + 1);
+    let short_form: String = letters.iter().collect();
+    // The long form starts after an earlier occurrence of the short form.
+    let first = words.iter().rposition(|word| *word == short_form).map_or(0, |at| at + 1);
     let strict = !matches!(strictness, Strictness::Loose | Strictness::Whole);
-    let fits = initials(&letters, &words, strict);
+    let most_initials = most_initials(&letters, &words, strict);
     let last = words.last()?;
-    let fits = (first..words.len()).filter_map(|at| {
-        let (count, initials) = (words.len() - at, fits[at]?);
-        let strict_enough = !strict || !is_skipped(last) && (count > 1 || may_shorten(&own, last));
-        let shown = match strictness {
+    let scored = (first..words.len()).filter_map(|at| {
+        let count = words.len() - at;
+        let initials = most_initials[at]?;
+        if strict && (is_skipped(last) || count == 1 && !may_abbreviate(&short_form, last)) {
+            return None;
+        }
+        let has_initials = match strictness {
             Strictness::MostlyInitials => letters.len() > 2 && initials > 1 && initials + 1 >= letters.len(),
             Strictness::Initials => letters.len() > 2 && initials == letters.len(),
-            _ => true,
+            Strictness::Whole => at == 0,
+            Strictness::Loose | Strictness::Strict => true,
         };
-        let begins = !is_skipped(&words[at]) && !is_postfixed(&words[at], words.get(at + 1).map(String::as_str));
-        let fits = strict_enough && shown && begins && (strictness != Strictness::Whole || at == 0);
-        // The more letters at the starts of words, the better, and the fewer words.
-        fits.then_some((2 * initials as isize - count as isize, at))
+        let next = words.get(at + 1).map(String::as_str);
+        let may_start = !is_skipped(&words[at]) && !is_postfixed(&words[at], next);
+        // More characters at the starts of words are better, and so are fewer words.
+        (has_initials && may_start).then_some((2 * initials as isize - count as isize, at))
     });
-    fits.max_by_key(|(merit, at)| (*merit, *at)).map(|(_, at)| words.len() - at)
+    scored.max_by_key(|(score, at)| (*score, *at)).map(|(_, at)| words.len() - at)
 }
 
-/// Whether a short form without brackets may be that of a single word: "nps" of "nanoparticles", but not "bone" of "bovine".
-fn may_shorten(short: &str, word: &str) -> bool {
+/// Whether a short form without brackets may abbreviate a single word, e.g. "nps" of "nanoparticles"
+/// but not "bone" of "bovine".
+fn may_abbreviate(short: &str, word: &str) -> bool {
     let vowels = short.chars().filter(|c| "aeiou".contains(*c)).count();
     short.len() > 2 && vowels < 2 && !word.starts_with(short)
 }
 
-/// For each word, the most letters that stand at starts of words if the long form begins with it; `None` if it cannot.
-fn initials(letters: &[char], words: &[String], strict: bool) -> Vec<Option<usize>> {
-    let (count, end) = (letters.len(), words.len());
-    // For each word, if it takes the letters from i on and begins with the first of them.
+/// For each word, the largest number of characters that start words if the long form starts there;
+/// `None` if it cannot start there.
+///
+/// Computed by dynamic programming from the last word to the first.
+fn most_initials(letters: &[char], words: &[String], strict: bool) -> Vec<Option<usize>> {
+    let count = letters.len();
+    let end = words.len();
+    // [word][i]: the word provides characters from i on, its first character being character i.
     let mut taking = vec![vec![None; count + 1]; end];
-    // The best of the word and those after it that may follow its predecessor.
+    // [word][i]: the best over this word and the words after it, if characters from i on are left.
     let mut following = vec![vec![None; count + 1]; end + 1];
     for (at, word) in words.iter().enumerate().rev() {
         for from in 0..count {
             let mut chars = word.chars();
             if chars.next() == Some(letters[from]) {
-                // Letters after the first are taken as early in the word as they come; fewer can be taken too.
+                // Further characters are matched greedily; any prefix of them may be taken.
                 let inside = letters[from + 1..].iter().take_while(|letter| chars.any(|c| c == **letter)).count();
                 let taken = from + 1..=from + 1 + inside;
                 let ends = at + 1 == end && taken.contains(&count);
-                let goes_on = taken.filter_map(|next| following[at + 1][next]).max();
-                taking[at][from] = goes_on.max(ends.then_some(0usize)).map(|rest| rest + 1);
+                let continued = taken.filter_map(|next| following[at + 1][next]).max();
+                taking[at][from] = continued.max(ends.then_some(0usize)).map(|rest| rest + 1);
             }
             let skipped = if !strict || is_skipped(word) { following[at + 1][from] } else { None };
             following[at][from] = skipped.max(taking[at][from]);
         }
     }
-    taking.iter().map(|of_word| of_word[0]).collect()
+    taking.iter().map(|by_start| by_start[0]).collect()
 }
 
 fn lower(c: char) -> char {

@@ -1,11 +1,14 @@
-//! Short forms that a text defines, as in "small for gestational age (SGA)", so that a mention can be read written out.
+//! Abbreviations that a text defines, as in "small for gestational age (SGA)", to expand mentions.
 //!
-//! The road is that of Schwartz and Hearst ("A simple algorithm for identifying abbreviation definitions in biomedical text",
-//! 2003): the long form stands right before the bracket, and has the short form's letters in their order, the first at
-//! the start of a word. Where several beginnings fit, the one is taken with the most letters at the starts of words for its
-//! length. Text that lost its brackets is read too, more strictly: "small for gestational age sga". What looks like a word of the
-//! language needs more letters at the starts of words than what does not, so that "Symptoms include" is not what "sinus" stands
-//! for; marks of lists and references define nothing. `bench/abbreviations.py` measures it.
+//! The algorithm extends Schwartz and Hearst ("A simple algorithm for identifying abbreviation
+//! definitions in biomedical text", 2003). The long form precedes the bracket and has the characters
+//! of the short form in order, the first at the start of a word. Among several long forms, the one
+//! with the most characters at the starts of words for its length is taken.
+//!
+//! Definitions without brackets are found under stricter conditions: "small for gestational age sga".
+//! A short form that looks like an English word needs more characters at the starts of words, so
+//! that "Symptoms include" does not define "sinus". List markers and references define nothing.
+//! `bench/abbreviations.py` measures precision and recall.
 
 mod fit;
 mod words;
@@ -19,76 +22,74 @@ use std::ops::Range;
 use std::sync::Arc;
 use words::{is_function_word, is_ordinary, is_pointer, is_pronounceable, is_roman};
 
-/// Characters of a short form in brackets.
+/// The length of a short form in brackets, in characters.
 const SHORT: Range<usize> = 2..11;
-/// Letters and digits of a short form without brackets.
+/// The length of a short form without brackets, in letters and digits.
 const BARE: Range<usize> = 2..7;
-/// What no long form goes across; a comma only where there are brackets.
+/// The characters that end the search for a long form. The comma ends it only without brackets.
 const BREAKS: [char; 10] = [',', '.', ';', ':', '(', ')', '[', ']', '!', '?'];
-/// Words of a long form that are looked at, at most.
+/// The largest number of words in a long form.
 const WINDOW: usize = 15;
-/// Prefixes that are no part of a long form.
+/// Prefixes that are not part of a long form.
 const NEGATING: [&str; 2] = ["anti-", "non-"];
-/// Characters that a hyphen may join to a long form from the left, at most.
+/// The largest number of characters that hyphens join to the left of a long form.
 const MOST_JOINED: usize = 40;
 
-/// The definitions of a text.
+/// The abbreviations that a text defines.
 #[derive(Debug, Default)]
 pub struct Abbreviations<'a> {
     text: &'a str,
-    /// Whether it has lists whose marks are Roman numerals in brackets.
+    /// Whether the text has list markers that are Roman numerals in brackets.
     lists: bool,
-    /// By the short form in lower case, in the order of the text.
+    /// Definitions by lower-cased short form, in the order of the text.
     definitions: HashMap<String, Vec<Definition>>,
 }
 
-/// Where a short form is defined.
+/// A definition of a short form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Definition {
     /// The short form.
     pub short: Span,
-    /// What it stands for.
+    /// The long form.
     pub long: Span,
-    /// Whether brackets show that it is a definition.
+    /// Whether a bracket encloses one of the two forms.
     pub bracketed: bool,
 }
 
 impl<'a> Abbreviations<'a> {
-    /// Finds the definitions of a text, in time linear in it.
+    /// Finds the definitions of a text, in linear time.
     pub fn of(text: &'a str) -> Self {
         let lists = ["(i)", "(ii)", "(iii)"].iter().any(|mark| text.contains(mark));
         let mut found = Self { text, lists, definitions: HashMap::new() };
         let words = words(text);
         for at in 1..words.len() {
-            let opens = opens(text, &words[at - 1..=at]);
-            if opens.is_some_and(|bracket| bracket) {
-                found.bracketed(&words, at);
-            } else if opens.is_some() && !text[..words[at].start].ends_with('-') {
-                found.bare(&words, at);
+            match separator(text, &words[at - 1..=at]) {
+                Some(Separator::Bracket) => found.add_bracketed(&words, at),
+                Some(Separator::Blank) if !text[..words[at].start].ends_with('-') => found.add_bare(&words, at),
+                _ => {}
             }
         }
         found
     }
 
-    /// A bracket that begins with the word `at`: a short form after its long form, or the other way round.
-    fn bracketed(&mut self, words: &[Span], at: usize) {
+    /// Adds the definition of a bracket that starts with the word `at`: the short form follows its
+    /// long form, or the other way round.
+    fn add_bracketed(&mut self, words: &[Span], at: usize) {
         let start = words[at].start;
         let inside = &self.text[start..];
         let Some(end) = inside.find([')', ']', ';', ',', '(', '[']) else { return };
         let short = Span::new(start, start + inside[..end].trim_end().len());
         let before = window(self.text, words, at, &BREAKS[1..]);
-        if self.is_mark(short) {
-            // It defines nothing.
+        if self.is_marker(short) {
+            // List markers and references define nothing.
         } else if self.is_short(short) {
             let text = &self.text[short.start..short.end];
-            // "(apo)" and "(glu)" are short forms more often than words, "(renal)" and "(cysts)" are not.
-            let strictness = match is_ordinary(text) || is_pronounceable(text) && text.chars().count() > 3 {
-                true => Strictness::Initials,
-                false => Strictness::Loose,
-            };
+            // "(apo)" and "(glu)" are mostly abbreviations; "(renal)" and "(cysts)" are mostly words.
+            let is_word = is_ordinary(text) || is_pronounceable(text) && text.chars().count() > 3;
+            let strictness = if is_word { Strictness::Initials } else { Strictness::Loose };
             self.define(short, &words[before], strictness, true);
         } else if inside[end..].starts_with([')', ']']) {
-            // "SGA (small for gestational age)": the window is what stands in the bracket.
+            // "SGA (small for gestational age)": the long form is in the bracket.
             let last = words.partition_point(|word| word.end <= short.end);
             let outside = unit(self.text, words, at - 1);
             if last > at + 1 && last - at <= WINDOW && self.is_short(outside) {
@@ -100,44 +101,46 @@ impl<'a> Abbreviations<'a> {
         }
     }
 
-    /// The word `at`, if it may be a short form whose brackets were lost.
-    fn bare(&mut self, words: &[Span], at: usize) {
+    /// Adds the definition of the word `at` if it may be a short form without brackets.
+    fn add_bare(&mut self, words: &[Span], at: usize) {
         let short = Span::new(words[at].start, unit_end(self.text, words, at));
         let text = &self.text[short.start..short.end];
         let count = text.chars().filter(|c| c.is_alphanumeric()).count();
-        let joined = text.contains('-') && !text.contains(|c: char| c.is_numeric());
+        let hyphenated = text.contains('-') && !text.contains(|c: char| c.is_numeric());
         let lower = text.to_lowercase();
-        // A note in capitals writes its words like short forms.
-        if !BARE.contains(&count) || joined || !self.is_short(short) || is_function_word(&lower) {
+        if !BARE.contains(&count) || hyphenated || !self.is_short(short) || is_function_word(&lower) {
             return;
         }
         let before = window(self.text, words, at, &BREAKS);
-        let strictness = match (is_ordinary(&lower), is_pronounceable(&lower)) {
-            (true, _) => Strictness::Initials,
-            (false, true) => Strictness::MostlyInitials,
-            (false, false) => Strictness::Strict,
+        // Lower case: in notes in capitals, words look like short forms.
+        let strictness = if is_ordinary(&lower) {
+            Strictness::Initials
+        } else if is_pronounceable(&lower) {
+            Strictness::MostlyInitials
+        } else {
+            Strictness::Strict
         };
         self.define(short, &words[before], strictness, false);
     }
 
-    /// Whether what stands in brackets is the mark of a list, or points somewhere else.
-    fn is_mark(&self, span: Span) -> bool {
+    /// Whether the text in a bracket is a list marker or a reference.
+    fn is_marker(&self, span: Span) -> bool {
         let text = &self.text[span.start..span.end];
-        // "(iv)" may be intravenous, unless there is "(i)" or "(iii)" too.
+        // "(iv)" may mean intravenous, unless the text has "(i)" or "(iii)".
         is_pointer(text) || self.lists && is_roman(text)
     }
 
-    /// Whether it is as long as a short form and has two letters or more, in one word.
+    /// Whether a span has the length of a short form, two letters or more, and no whitespace.
     fn is_short(&self, span: Span) -> bool {
         let text = &self.text[span.start..span.end];
-        // Bytes first: brackets may be long.
+        // Brackets may be long, so the byte length is compared first.
         text.len() < 4 * SHORT.end
             && SHORT.contains(&text.chars().count())
             && text.chars().filter(|c| c.is_alphabetic()).count() >= 2
             && !text.contains(char::is_whitespace)
     }
 
-    /// Adds a short form if words at the end of `before` fit it, or fit it without the "s" of a plural.
+    /// Adds a definition if the words before the short form match it, with or without a plural "s".
     fn define(&mut self, short: Span, before: &[Span], strictness: Strictness, bracketed: bool) {
         let singular = self.text[short.start..short.end].ends_with('s').then(|| Span::new(short.start, short.end - 1));
         for short in std::iter::once(short).chain(singular) {
@@ -158,42 +161,44 @@ impl<'a> Abbreviations<'a> {
         }
         let text = |span: Span| &self.text[span.start..span.end];
         let before = self.definitions.entry(text(short).to_lowercase()).or_default();
-        // A text may say the same a thousand times.
-        let said = before.last().is_some_and(|last| (text(last.short), text(last.long)) == (text(short), text(long)));
-        if !said {
+        // Repeated definitions are stored once.
+        let repeated =
+            before.last().is_some_and(|last| (text(last.short), text(last.long)) == (text(short), text(long)));
+        if !repeated {
             before.push(definition);
         }
     }
 
-    /// The definitions that were found, in the order of the text; one that says the same as the last of its short form is left out.
+    /// The definitions in the order of the text, without repetitions.
     pub fn definitions(&self) -> impl Iterator<Item = Definition> + use<> {
         let mut all: Vec<Definition> = self.definitions.values().flatten().copied().collect();
         all.sort_unstable_by_key(|definition| (definition.short.start, definition.short.end));
         all.into_iter()
     }
 
-    /// What `short`, which stands at `place`, stands for: as the text said last before it, else as it says first.
-    fn meaning(&self, short: &str, place: Span) -> Option<Definition> {
+    /// The definition of the short form `short` at `place`: the last one before it, else the first one
+    /// after it.
+    fn definition_of(&self, short: &str, place: Span) -> Option<Definition> {
         let key = short.to_lowercase();
         let forms = [key.strip_suffix('s').map(str::to_owned), Some(format!("{key}s"))];
         let forms = std::iter::once(key).chain(forms.into_iter().flatten());
         forms.filter_map(|form| self.definitions.get(&form)).find_map(|definitions| {
-            let (before, after) =
-                definitions.split_at(definitions.partition_point(|found| found.short.start <= place.start));
-            let mut meant = before.iter().rev().chain(after).filter(|found| self.is_same(found.short, short));
-            meant.next().copied().filter(|found| !found.long.overlaps(&place))
+            let split = definitions.partition_point(|found| found.short.start <= place.start);
+            let (before, after) = definitions.split_at(split);
+            let mut matching = before.iter().rev().chain(after).filter(|found| self.is_same(found.short, short));
+            matching.next().copied().filter(|found| !found.long.overlaps(&place))
         })
     }
 
-    /// Whether a word is written as the short form was, but for a plural's "s". Another case will do if it is no word of
-    /// the language: "chf", but not "all".
+    /// Whether a word equals a short form, except for a plural "s". The case may differ unless the
+    /// word is English: "chf" matches "CHF", but "all" does not match "ALL".
     fn is_same(&self, short: Span, word: &str) -> bool {
         let short = &self.text[short.start..short.end];
         let singular = |form: &str| form.strip_suffix('s').map_or(form.len(), str::len);
         short.get(..singular(short)) == word.get(..singular(word)) || !is_ordinary(word)
     }
 
-    /// A piece of the text with its short forms written out; `None` if it has none.
+    /// Expands the short forms in a span; `None` if it has none.
     pub fn expand(&self, span: Span) -> Option<String> {
         if self.definitions.is_empty() {
             return None;
@@ -210,7 +215,7 @@ impl<'a> Abbreviations<'a> {
         (!uses.is_empty()).then_some(expanded)
     }
 
-    /// The short forms in a piece of the text, in order, each with its long form.
+    /// The short forms in a span, in order, with their long forms.
     fn uses(&self, span: Span) -> Vec<(Span, Span)> {
         let mut uses = Vec::new();
         if self.definitions.is_empty() {
@@ -222,9 +227,12 @@ impl<'a> Abbreviations<'a> {
         let mut at = 0;
         while at < words.len() {
             let whole = Span::new(words[at].start, unit_end(self.text, &words, at));
-            let word = |place: Span| Some((place, self.meaning(&self.text[place.start..place.end], place)?.long));
-            match word(whole).filter(|_| whole.end <= span.end).or_else(|| word(words[at])) {
-                // A mention may hold the definition itself.
+            let long_form = |place: Span| {
+                let short = &self.text[place.start..place.end];
+                Some((place, self.definition_of(short, place)?.long))
+            };
+            match long_form(whole).filter(|_| whole.end <= span.end).or_else(|| long_form(words[at])) {
+                // The span may contain the definition itself, which is not expanded.
                 Some((short, long)) if !long.overlaps(&span) => {
                     uses.push((short, long));
                     at = words.partition_point(|word| word.end <= short.end);
@@ -235,11 +243,11 @@ impl<'a> Abbreviations<'a> {
         uses
     }
 
-    /// All short forms of the text, in order, each with what it stands for.
+    /// All short forms in the text, in order, with their long forms.
     pub fn all(&self) -> impl Iterator<Item = (Span, &'a str)> + '_ {
         let mut uses = Vec::new();
         if !self.definitions.is_empty() {
-            // Word by word, for a definition's own long form would keep the others from being read.
+            // Each word is a span of its own, so that the definitions' spans do not overlap it.
             let words = words(self.text);
             let mut end = 0;
             for at in 0..words.len() {
@@ -256,7 +264,8 @@ impl<'a> Abbreviations<'a> {
     }
 }
 
-/// Reads mentions of one text after another, their short forms written out if that is wanted.
+/// Cuts mentions out of texts, and expands their abbreviations if requested. Keeps the definitions of
+/// the last text, so mentions of one text should be read in turn.
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
     expand: bool,
@@ -264,19 +273,19 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// A reader that writes short forms out, or does not.
+    /// Creates a reader. `expand` says whether abbreviations are expanded.
     pub fn new(expand: bool) -> Self {
         Self { expand, last: None }
     }
 
-    /// Reads the definitions of a text now, so that copies of the reader share them.
+    /// Finds the definitions of a text now, so that clones of the reader share them.
     pub fn begin(&mut self, text: &'a str) {
         if self.expand {
             self.last = Some(Arc::new(Abbreviations::of(text)));
         }
     }
 
-    /// The mention at a span. A text is looked through once if all its mentions are read in turn.
+    /// Cuts out the mention at a span.
     ///
     /// # Errors
     /// As [`Span::of`].
@@ -284,7 +293,7 @@ impl<'a> Reader<'a> {
         self.mention_in(text, &[span])
     }
 
-    /// The mention that stands in some pieces of a text, in its order; short forms are written out in each.
+    /// Cuts out the mention of some fragments in ascending order. Each fragment is expanded by itself.
     ///
     /// # Errors
     /// As [`Mention::cut_pieces`].
@@ -293,11 +302,11 @@ impl<'a> Reader<'a> {
         if self.expand {
             let found = self.last.take().filter(|last| std::ptr::eq(last.text, text));
             let found = found.unwrap_or_else(|| Arc::new(Abbreviations::of(text)));
-            let read: Vec<Option<String>> = pieces.iter().map(|piece| found.expand(*piece)).collect();
-            if read.iter().any(Option::is_some) {
-                let words = read.iter().zip(pieces);
-                let words = words.map(|(read, piece)| read.as_deref().unwrap_or(&text[piece.start..piece.end]));
-                mention.text = Cow::Owned(words.collect::<Vec<_>>().join(" "));
+            let expanded: Vec<Option<String>> = pieces.iter().map(|piece| found.expand(*piece)).collect();
+            if expanded.iter().any(Option::is_some) {
+                let texts = expanded.iter().zip(pieces);
+                let texts = texts.map(|(text_of, piece)| text_of.as_deref().unwrap_or(&text[piece.start..piece.end]));
+                mention.text = Cow::Owned(texts.collect::<Vec<_>>().join(" "));
             }
             self.last = Some(found);
         }
@@ -305,9 +314,10 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Runs of letters and digits.
+/// The runs of letters and digits.
 fn words(text: &str) -> Vec<Span> {
-    let (mut words, mut start) = (Vec::new(), None);
+    let mut words = Vec::new();
+    let mut start = None;
     for (at, c) in text.char_indices() {
         match (c.is_alphanumeric(), start) {
             (true, None) => start = Some(at),
@@ -322,12 +332,20 @@ fn words(text: &str) -> Vec<Span> {
     words
 }
 
-/// Whether a bracket opens between two words, or only blanks part them; `None` if anything else does.
-fn opens(text: &str, pair: &[Span]) -> Option<bool> {
+/// What separates two words.
+enum Separator {
+    /// An opening bracket.
+    Bracket,
+    /// Whitespace without an empty line.
+    Blank,
+}
+
+/// The separator of two words; `None` for any other text between them.
+fn separator(text: &str, pair: &[Span]) -> Option<Separator> {
     let gap = &text[pair[0].end..pair[1].start];
     match gap.trim() {
-        "(" | "[" => Some(true),
-        "" if !has_empty_line(gap) => Some(false),
+        "(" | "[" => Some(Separator::Bracket),
+        "" if !has_empty_line(gap) => Some(Separator::Blank),
         _ => None,
     }
 }
@@ -336,12 +354,13 @@ fn has_empty_line(gap: &str) -> bool {
     gap.matches('\n').count() > 1
 }
 
-/// The words before `at` that may belong to a long form: to the end of the sentence before it, [`WINDOW`] at most.
+/// The words before `at` that may belong to a long form: back to the start of the sentence, at most
+/// [`WINDOW`].
 fn window(text: &str, words: &[Span], at: usize, breaks: &[char]) -> Range<usize> {
     let mut first = at;
     while first > 0 && at - first < WINDOW {
         let gap = &text[words[first - 1].end..words[first].start];
-        // The bracket of the short form itself lies before the word `at`.
+        // The gap before the word `at` has the bracket of the short form itself.
         if first < at && (gap.contains(breaks) || has_empty_line(gap)) {
             break;
         }
@@ -350,17 +369,18 @@ fn window(text: &str, words: &[Span], at: usize, breaks: &[char]) -> Range<usize
     first..at
 }
 
-/// The start of what a hyphen joins to a word from the left: "2,6-diaminopurine", "alpha-1-antitrypsin".
+/// The start of the token that a word ends, where hyphens join parts: "2,6-diaminopurine".
 fn token_start(text: &str, word: usize) -> usize {
     if !text[..word].ends_with('-') {
         return word;
     }
-    // What is against something, or not it, is something else.
+    // "anti-X" and "non-X" have another meaning than "X".
     if NEGATING.iter().any(|prefix| ends_with_word(&text[..word], prefix)) || text[..word].ends_with("--") {
         return word;
     }
-    // Brackets within the token are passed, one that is open there ends it.
-    let (mut start, mut closed) = (word, 0usize);
+    // Matched brackets belong to the token; an unmatched opening bracket ends it.
+    let mut start = word;
+    let mut closed = 0usize;
     for (at, c) in text[..word].char_indices().rev().take(MOST_JOINED) {
         match c {
             ')' | ']' => closed += 1,
@@ -376,13 +396,13 @@ fn token_start(text: &str, word: usize) -> usize {
     start
 }
 
-/// Whether a text ends with a word, whatever its case, before which there is none.
+/// Whether a text ends with a whole word, in any case.
 fn ends_with_word(text: &str, word: &str) -> bool {
     let Some(at) = text.len().checked_sub(word.len()).filter(|at| text.is_char_boundary(*at)) else { return false };
     text[at..].eq_ignore_ascii_case(word) && !text[..at].ends_with(char::is_alphanumeric)
 }
 
-/// The end of a word with those that hyphens join to it.
+/// The end of a word with the parts that hyphens join to it on the right.
 fn unit_end(text: &str, words: &[Span], at: usize) -> usize {
     let mut last = at;
     while last + 1 < words.len() && &text[words[last].end..words[last + 1].start] == "-" && last - at < WINDOW {
@@ -391,7 +411,7 @@ fn unit_end(text: &str, words: &[Span], at: usize) -> usize {
     words[last].end
 }
 
-/// A word with those that hyphens join to it from the left.
+/// A word with the parts that hyphens join to it on the left.
 fn unit(text: &str, words: &[Span], at: usize) -> Span {
     let mut first = at;
     while first > 0 && &text[words[first - 1].end..words[first].start] == "-" && at - first < WINDOW {

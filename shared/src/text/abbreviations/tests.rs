@@ -1,27 +1,27 @@
 use super::*;
 use proptest::prelude::*;
 
-/// What the first use of `word` at or after the last place of `from` means.
-fn meaning<'a>(text: &'a str, word: &str) -> Option<&'a str> {
-    let at = text.rfind(word).expect("it is there");
-    let found = Abbreviations::of(text).meaning(word, Span::new(at, at + word.len()))?;
+/// The long form of the last occurrence of `word`.
+fn long_form<'a>(text: &'a str, word: &str) -> Option<&'a str> {
+    let at = text.rfind(word).expect("the text has it");
+    let found = Abbreviations::of(text).definition_of(word, Span::new(at, at + word.len()))?;
     Some(&text[found.long.start..found.long.end])
 }
 
 fn check(cases: &[(&str, &str, &str)]) {
     for (text, short, long) in cases {
-        assert_eq!(meaning(text, short), Some(*long), "{text}");
+        assert_eq!(long_form(text, short), Some(*long), "{text}");
     }
 }
 
 fn check_none(cases: &[(&str, &str)]) {
     for (text, short) in cases {
-        assert_eq!(meaning(text, short), None, "{text}");
+        assert_eq!(long_form(text, short), None, "{text}");
     }
 }
 
 #[test]
-fn definitions_in_brackets() {
+fn bracketed_definitions_are_found() {
     check(&[
         ("Infants small for gestational age (SGA) and others. SGA", "SGA", "small for gestational age"),
         ("patients with multiple myeloma (MM)", "MM", "multiple myeloma"),
@@ -46,7 +46,7 @@ fn definitions_in_brackets() {
 }
 
 #[test]
-fn definitions_whose_brackets_were_lost() {
+fn definitions_without_brackets_are_found() {
     check(&[
         ("born small for gestational age sga . sga", "sga", "small for gestational age"),
         ("the skeletal muscle skm of", "skm", "skeletal muscle"),
@@ -70,9 +70,9 @@ fn definitions_whose_brackets_were_lost() {
 }
 
 #[test]
-fn words_before_a_word_are_no_long_form_of_it() {
+fn english_words_are_not_short_forms() {
     check_none(&[
-        // s-i-n-u of "Symptoms include", p-ed-is of "palpable dorsalis": the letters fit, but these are words.
+        // s-i-n-u in "Symptoms include" and p-ed-is in "palpable dorsalis" match, but are words.
         ("Symptoms include sinus pressure", "sinus"),
         ("palpable dorsalis pedis pulses", "pedis"),
         ("before starting taking stat doses", "stat"),
@@ -91,7 +91,7 @@ fn words_before_a_word_are_no_long_form_of_it() {
 }
 
 #[test]
-fn marks_of_a_list_and_references_define_nothing() {
+fn list_markers_and_references_define_nothing() {
     check_none(&[
         ("(i) heart rate, intravenous volume (iv) and iv", "iv"),
         ("it was refractory effusion fluid (Ref)", "Ref"),
@@ -101,7 +101,7 @@ fn marks_of_a_list_and_references_define_nothing() {
 }
 
 #[test]
-fn a_long_form_begins_where_its_word_begins() {
+fn long_form_starts_at_a_token() {
     check(&[
         ("tissue type plasminogen activator (tPA). tPA", "tPA", "tissue type plasminogen activator"),
         ("tissue-type plasminogen activator (tPA). tPA", "tPA", "tissue-type plasminogen activator"),
@@ -110,14 +110,14 @@ fn a_long_form_begins_where_its_word_begins() {
         ("alpha-1-antitrypsin deficiency (ATD), ATD", "ATD", "alpha-1-antitrypsin deficiency"),
         ("(-)-[125I]-cyanopindolol (CYP), CYP", "CYP", "(-)-[125I]-cyanopindolol"),
         ("(the N-nitrosodimethylamine (NDMA), NDMA", "NDMA", "N-nitrosodimethylamine"),
-        // What is against a thing, or not it, is another thing.
+        // A negating prefix is not part of the long form.
         ("anti-human immunodeficiency virus (HIV), HIV", "HIV", "human immunodeficiency virus"),
         ("non-high-density lipoprotein (HDL), HDL", "HDL", "high-density lipoprotein"),
     ]);
 }
 
 #[test]
-fn definitions_are_listed_in_the_order_of_the_text() {
+fn definitions_are_in_text_order() {
     let text = "Small for gestational age (SGA), the skeletal muscle skm, SGA.";
     let found: Vec<(&str, &str, bool)> = Abbreviations::of(text)
         .definitions()
@@ -129,36 +129,39 @@ fn definitions_are_listed_in_the_order_of_the_text() {
 }
 
 #[test]
-fn mentions_are_written_out() {
+fn reader_expands_abbreviations_in_mentions() {
     let text = "Nanoparticles (NPs) in small for gestational age (SGA) infants: SGA infants, non-SGA ones, liposome-based NPs.";
     let mut reader = Reader::new(true);
-    let mut read = |piece: &str| {
-        let at = text.rfind(piece).expect("it is there");
+    let mut expand = |piece: &str| {
+        let at = text.rfind(piece).expect("the text has it");
         reader.mention(text, Span::new(at, at + piece.len())).expect("it fits").text.into_owned()
     };
-    assert_eq!(read("SGA infants"), "small for gestational age infants");
-    assert_eq!(read("non-SGA"), "non-small for gestational age");
-    assert_eq!(read("liposome-based NPs"), "liposome-based Nanoparticles");
-    // The definition itself stays as it is.
-    assert_eq!(read("small for gestational age (SGA) infants"), "small for gestational age (SGA) infants");
-    assert_eq!(read("ones"), "ones");
+    assert_eq!(expand("SGA infants"), "small for gestational age infants");
+    assert_eq!(expand("non-SGA"), "non-small for gestational age");
+    assert_eq!(expand("liposome-based NPs"), "liposome-based Nanoparticles");
+    // The definition itself is not expanded.
+    assert_eq!(expand("small for gestational age (SGA) infants"), "small for gestational age (SGA) infants");
+    assert_eq!(expand("ones"), "ones");
     let at = |piece: &str| {
-        let start = text.rfind(piece).expect("it is there");
+        let start = text.rfind(piece).expect("the text has it");
         Span::new(start, start + piece.len())
     };
     let parts = [at("SGA infants, non"), at("ones")].map(|span| Span::new(span.start, span.start + 4));
-    let in_parts = reader.mention_in(text, &parts).expect("it fits");
-    assert_eq!((in_parts.text.as_ref(), in_parts.right), ("small for gestational age  ones", ", liposome-based NPs."));
+    let discontinuous = reader.mention_in(text, &parts).expect("it fits");
+    assert_eq!(discontinuous.text, "small for gestational age  ones");
+    assert_eq!(discontinuous.right, ", liposome-based NPs.");
     let plain = Reader::new(false).mention(text, Span::new(15, 18)).expect("it fits");
-    assert_eq!((plain.text.as_ref(), plain.left), ("NPs", "Nanoparticles ("));
+    assert_eq!(plain.text, "NPs");
+    assert_eq!(plain.left, "Nanoparticles (");
     let all: Vec<(&str, &str)> =
         Abbreviations::of(text).all().map(|(span, long)| (&text[span.start..span.end], long)).collect();
-    let (nps, sga) = (("NPs", "Nanoparticles"), ("SGA", "small for gestational age"));
+    let nps = ("NPs", "Nanoparticles");
+    let sga = ("SGA", "small for gestational age");
     assert_eq!(all, [nps, sga, sga, sga, nps]);
 }
 
 #[test]
-fn a_long_text_takes_linear_time() {
+fn time_is_linear_in_the_text() {
     for unit in [
         "a ",
         "a (",
@@ -184,7 +187,7 @@ fn a_long_text_takes_linear_time() {
 
 proptest! {
     #[test]
-    fn any_text_can_be_read(pieces in proptest::collection::vec(
+    fn spans_of_any_text_are_valid(pieces in proptest::collection::vec(
         proptest::sample::select(&["a", "ab", "Abc", "(", ")", "[", "]", " ", "-", "\n", "é", "ß", "İ", "😷", "1", "s", ", ", "acid base c"][..]), 0..60
     )) {
         let text = pieces.concat();
