@@ -77,7 +77,7 @@ pub fn pieces<'a>(extent: &'a Span, fragments: &'a [Span]) -> &'a [Span] {
 /// injuries".
 ///
 /// # Errors
-    /// As [`Span::of`], for the first invalid fragment.
+/// As [`Span::of`], for the first invalid fragment.
 pub fn text_of<'a>(text: &'a str, pieces: &[Span]) -> Result<Cow<'a, str>> {
     match pieces {
         [one] => one.of(text).map(Cow::Borrowed),

@@ -1,41 +1,42 @@
-//! Checks the bytes of an automaton before the `fst` crate walks on them: the crate trusts its bytes, and panics or goes round in
-//! circles on others.
+//! Validates the bytes of an automaton for the `fst` crate, which trusts them: on invalid bytes it
+//! panics or loops.
 //!
-//! The crate's form (its version 3), lowest address first: a version and a type of 8 bytes each, the nodes, the number of keys and
-//! the address of the root of 8 bytes each, a checksum of 4. A node is read backwards from its address, which is that of its last
-//! byte:
+//! The format (version 3 of the crate), in ascending order of addresses: version and type, 8 bytes
+//! each; the nodes; the number of keys and the address of the root, 8 bytes each; a checksum of 4
+//! bytes. A node's address is that of its last byte, and it is read backwards:
 //!
 //! ```text
-//! 11 iiiiii   one transition, to the node before this one; iiiiii is its input, or 0 and a byte before
+//! 11 iiiiii   one transition, to the preceding node; iiiiii is the input, or 0 and a byte before
 //! 10 iiiiii   one transition: input as above, sizes, address, output
-//! 0f nnnnnn   n transitions; 0 and a byte before, 1 there for 256; f: a key ends here. Sizes, an index of 256 bytes if there are
-//!             more than 32, inputs, addresses, outputs, the output of the key
+//! 0f nnnnnn   n transitions: 0 and a byte before, which is 1 for 256; f: final. Then sizes, an index
+//!             of 256 bytes for n > 32, inputs, addresses, outputs, the final output
 //! ```
 //!
-//! Sizes are the bytes of an address, in the upper half of a byte, and of an output, in the lower. An address is told by the distance
-//! from the first byte of the node, 0 for the end without a node. Nodes stand one after the other.
+//! A sizes byte has the bytes of an address in its upper half and of an output in its lower half. An
+//! address is a distance from the first byte of the node; 0 is the empty final node. Nodes are
+//! adjacent.
 
 use crate::error::{Error, Result};
 
 const HEAD: usize = 16;
 const TAIL: usize = 20;
 const VERSION: u64 = 3;
-/// More transitions have an index.
+/// The largest number of transitions without an index.
 const WITHOUT_INDEX: usize = 32;
 
-/// What there is to know of a node.
+/// The properties of a node that are checked.
 struct Node {
-    /// Its first byte.
+    /// The first byte.
     first: usize,
     /// The largest output.
     output: u64,
 }
 
-/// Checks that every node is whole, that transitions lead to nodes before their own, and that no output is above `most`: whatever
-/// text is looked up, the walk ends and stays inside, and outputs add up without an overflow.
+/// Checks that every node is valid, that transitions lead to earlier nodes, and that no output is
+/// above `most`. Then every lookup ends within the bytes, and sums of outputs do not overflow.
 ///
 /// # Errors
-/// If it is no automaton, of another version, cut short, or damaged.
+/// If the bytes are not an automaton of this version, are truncated or damaged.
 pub(super) fn check(bytes: &[u8], most: u64) -> Result<()> {
     let wrong = |what: &str| Error::artifact(format!("expected an automaton of version {VERSION}, found {what}"));
     if bytes.len() < HEAD + TAIL {
@@ -45,24 +46,25 @@ pub(super) fn check(bytes: &[u8], most: u64) -> Result<()> {
     if version != VERSION {
         return Err(wrong(&format!("version {version}")));
     }
-    // A walk adds up one output a node; this many of them are no overflow.
+    // A lookup adds one output per node.
     if (bytes.len() as u64).checked_mul(most.max(1)).is_none() {
         return Err(wrong(&format!("{} bytes, with outputs up to {most}", bytes.len())));
     }
     let end = bytes.len() - TAIL;
     let root = number(bytes.get(end + 8..end + 16).unwrap_or_default());
     if root == 0 {
-        // Nothing, or the empty key alone.
+        // No key, or only the empty one.
         return if end == HEAD { Ok(()) } else { Err(wrong("nodes without a root")) };
     }
     if end == HEAD || root != end as u64 - 1 {
         return Err(wrong("a root that is not its last node"));
     }
-    let (mut nodes, mut wanted) = (Places::new(end), Places::new(end));
+    let mut nodes = Addresses::new(end);
+    let mut targets = Addresses::new(end);
     let mut at = end - 1;
     loop {
         let node =
-            read(bytes, at, &mut wanted).ok_or_else(|| wrong(&format!("a node that is damaged, at byte {at}")))?;
+            read(bytes, at, &mut targets).ok_or_else(|| wrong(&format!("a node that is damaged, at byte {at}")))?;
         if node.output > most {
             return Err(wrong(&format!("an output of {} at byte {at}, expected at most {most}", node.output)));
         }
@@ -72,15 +74,14 @@ pub(super) fn check(bytes: &[u8], most: u64) -> Result<()> {
         }
         at = node.first - 1;
     }
-    match wanted.is_within(&nodes) {
-        true => Ok(()),
-        false => Err(wrong("a transition that leads into the middle of a node")),
+    if !targets.is_within(&nodes) {
+        return Err(wrong("a transition that leads into the middle of a node"));
     }
+    Ok(())
 }
 
-/// The node whose last byte is at an address; nothing if it is not whole. The addresses that it leads to are put among the wanted
-/// ones.
-fn read(bytes: &[u8], at: usize, wanted: &mut Places) -> Option<Node> {
+/// Reads the node at an address; `None` if it is invalid. Its targets are added to `targets`.
+fn read(bytes: &[u8], at: usize, targets: &mut Addresses) -> Option<Node> {
     let mut back = Backwards { bytes: bytes.get(HEAD..=at)? };
     let state = back.byte()?;
     if state >= 0b1000_0000 {
@@ -89,14 +90,14 @@ fn read(bytes: &[u8], at: usize, wanted: &mut Places) -> Option<Node> {
         }
         if state >= 0b1100_0000 {
             let first = back.first();
-            wanted.set(first.checked_sub(1).filter(|target| *target >= HEAD)?);
+            targets.set(first.checked_sub(1).filter(|target| *target >= HEAD)?);
             return Some(Node { first, output: 0 });
         }
         let (size, output_size) = sizes(back.byte()?)?;
         let distance = back.take(size)?;
         let output = number(back.take(output_size)?);
         let first = back.first();
-        want(first, distance, size, wanted)?;
+        add_targets(first, distance, size, targets)?;
         return Some(Node { first, output });
     }
     let count = match usize::from(state & 0b0011_1111) {
@@ -117,36 +118,38 @@ fn read(bytes: &[u8], at: usize, wanted: &mut Places) -> Option<Node> {
     let own = back.take(if is_final { output_size } else { 0 })?;
     let first = back.first();
     if count > 0 {
-        want(first, distances, size, wanted)?;
+        add_targets(first, distances, size, targets)?;
     }
     let all = outputs.chunks_exact(output_size.max(1)).chain([own]);
     Some(Node { first, output: all.map(number).max().unwrap_or(0) })
 }
 
-/// Puts the addresses at these distances from the first byte of a node among the wanted ones; nothing if one lies before all nodes.
-fn want(first: usize, distances: &[u8], size: usize, wanted: &mut Places) -> Option<()> {
+/// Adds the addresses at these distances from the first byte of a node to `targets`; `None` if one
+/// is before all nodes.
+fn add_targets(first: usize, distances: &[u8], size: usize, targets: &mut Addresses) -> Option<()> {
     if size == 0 {
         return None;
     }
     for distance in distances.chunks_exact(size).map(number).filter(|distance| *distance != 0) {
         let target = first.checked_sub(usize::try_from(distance).ok()?);
-        wanted.set(target.filter(|target| *target >= HEAD)?);
+        targets.set(target.filter(|target| *target >= HEAD)?);
     }
     Some(())
 }
 
-/// The bytes of an address and of an output.
+/// The sizes of an address and of an output in bytes.
 fn sizes(byte: u8) -> Option<(usize, usize)> {
-    let (address, output) = (usize::from(byte >> 4), usize::from(byte & 15));
+    let address = usize::from(byte >> 4);
+    let output = usize::from(byte & 15);
     (address <= 8 && output <= 8).then_some((address, output))
 }
 
-/// A number of at most 8 bytes, the lowest first.
+/// Reads a little-endian number of at most 8 bytes.
 fn number(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
-/// Bytes that are taken from their end.
+/// Bytes that are read from the end.
 struct Backwards<'b> {
     bytes: &'b [u8],
 }
@@ -162,16 +165,16 @@ impl<'b> Backwards<'b> {
         Some(taken)
     }
 
-    /// The address of the first byte that was taken.
+    /// The address of the first byte that was read.
     fn first(&self) -> usize {
         HEAD + self.bytes.len()
     }
 }
 
 /// A set of addresses.
-struct Places(Vec<u64>);
+struct Addresses(Vec<u64>);
 
-impl Places {
+impl Addresses {
     fn new(count: usize) -> Self {
         Self(vec![0; count.div_ceil(64)])
     }
@@ -206,11 +209,12 @@ mod tests {
         prop::collection::btree_map(key, 0u64..70_000, 0..80)
     }
 
-    /// Looks a text up in every way that the scan does: from the root, byte by byte, and all keys.
-    fn walk(bytes: &[u8], text: &[u8]) {
+    /// Looks up a text from every byte, and iterates over keys, as the scan does.
+    fn look_up(bytes: &[u8], text: &[u8]) {
         let Ok(fst) = Fst::new(bytes) else { return };
         for from in 0..text.len() {
-            let (mut node, mut sum) = (fst.root(), 0u64);
+            let mut node = fst.root();
+            let mut sum = 0u64;
             for byte in &text[from..] {
                 let Some(at) = node.find_input(*byte) else { break };
                 let transition = node.transition(at);
@@ -228,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_crate_builds_is_whole() {
+    fn automata_of_the_crate_are_valid() {
         let many: BTreeMap<Vec<u8>, u64> = (0..=255u8).map(|byte| (vec![byte], u64::from(byte))).collect();
         let some = (0..40u8).map(|byte| (vec![byte, b'x'], 7)).collect();
         for keys in [BTreeMap::new(), BTreeMap::from([(vec![], 0)]), BTreeMap::from([(vec![], 5)]), many, some] {
@@ -236,12 +240,12 @@ mod tests {
         }
         let keys = BTreeMap::from([(b"fever".to_vec(), 300)]);
         check(&automaton(&keys), 300).expect("whole");
-        let said = check(&automaton(&keys), 299).expect_err("an output too large").to_string();
-        assert!(said.contains("an output of 300"), "{said}");
+        let message = check(&automaton(&keys), 299).expect_err("an output is too large").to_string();
+        assert!(message.contains("an output of 300"), "{message}");
     }
 
     #[test]
-    fn what_is_cut_or_something_else_is_refused() {
+    fn truncated_and_other_bytes_are_errors() {
         let whole = automaton(&BTreeMap::from([(b"chest pain".to_vec(), 1), (b"chest wall".to_vec(), 2)]));
         for length in 0..whole.len() {
             assert!(check(&whole[..length], 9).is_err(), "cut at {length}");
@@ -252,13 +256,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_keys_make_a_whole_one(keys in keys()) {
+        fn automata_of_any_keys_are_valid(keys in keys()) {
             let most = keys.values().copied().max().unwrap_or(0);
             prop_assert!(check(&automaton(&keys), most).is_ok());
         }
 
         #[test]
-        fn a_damaged_one_is_refused_or_walked_on_without_a_panic(
+        fn damaged_automata_are_errors_or_safe_to_use(
             keys in keys(),
             damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
             text in prop_oneof!["[a-c]{0,12}".prop_map(String::into_bytes), prop::collection::vec(any::<u8>(), 0..12)],
@@ -267,7 +271,7 @@ mod tests {
             let length = bytes.len();
             damage.iter().for_each(|(at, byte)| bytes[at.index(length)] = *byte);
             if check(&bytes, 70_000).is_ok() {
-                walk(&bytes, &text);
+                look_up(&bytes, &text);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Building the dictionary: every name in normalised form, the forms derived from it, and the words that are known.
+//! Construction of a dictionary: all names in normalised form, derived forms, and known words.
 
 use super::dictionary::{FORMAT, Fields, MAX_TOKENS, MAX_WORD};
 use super::normalise::{Gap, Kind, STOPS, Source, Token, Tokens, needs_blank};
@@ -9,40 +9,43 @@ use crate::error::{Error, Result};
 use crate::kb::{Concept, ConceptId};
 use std::collections::HashSet;
 
-/// Names longer than this, in characters, are no abbreviations.
+/// The longest abbreviation in characters.
 const ABBREVIATION: usize = 5;
-/// The shortest derived form that is written without its hyphen.
+/// The shortest derived form in bytes.
 const MIN_DERIVED: usize = 7;
 
-/// The bytes of a dictionary.
+/// Encodes a dictionary.
 pub(super) fn build<'a>(concepts: impl Iterator<Item = (ConceptId, &'a Concept)>) -> Result<Vec<u8>> {
     let mut builder = Builder::new();
     for (id, concept) in concepts {
         for name in concept.names() {
-            builder.name(id, name);
+            builder.add_name(id, name);
         }
-        builder.words(concept.definition.as_deref().unwrap_or_default(), true);
+        builder.add_words(concept.definition.as_deref().unwrap_or_default(), true);
     }
     builder.finish()
 }
 
+/// Collects names and words.
 struct Builder {
     names: Vec<(String, ConceptId, Form)>,
-    /// Words that stand in lower case somewhere in a definition.
+    /// Words that occur in lower case in a definition.
     lower: HashSet<String>,
     known: HashSet<String>,
     longest: usize,
     lists: Words,
 }
 
+/// The form of a name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Form {
+    /// Whether the knowledge base has the name itself; otherwise it was derived.
     stated: bool,
-    /// The upper-case characters, if the name looks like an abbreviation.
+    /// The positions of upper-case characters, if the name looks like an abbreviation.
     abbreviation: Option<u32>,
 }
 
-/// A name taken apart.
+/// A tokenized name.
 struct Parsed {
     tokens: Vec<Token>,
     keys: String,
@@ -50,7 +53,9 @@ struct Parsed {
 
 impl Parsed {
     fn new(name: &str) -> Option<Self> {
-        let (mut reader, mut tokens, mut keys) = (Tokens::new(name, MAX_WORD, Source::Name), Vec::new(), String::new());
+        let mut reader = Tokens::new(name, MAX_WORD, Source::Name);
+        let mut tokens = Vec::new();
+        let mut keys = String::new();
         while let Some(token) = reader.next(&mut keys) {
             if token.kind == Kind::TooLong || tokens.len() == MAX_TOKENS {
                 return None;
@@ -68,9 +73,10 @@ impl Parsed {
         self.keys.get(token.key.0..token.key.1).unwrap_or_default()
     }
 
-    /// The name written with these tokens, each with the letters after it, and blanks where words meet.
+    /// Writes the normalised name from tokens, each with an ending. With `joined`, hyphens are left out.
     fn write<'t>(&self, tokens: impl Iterator<Item = (&'t Token, &'static str)>, joined: bool) -> String {
-        let (mut written, mut before) = (String::new(), Kind::Mark);
+        let mut written = String::new();
+        let mut before = Kind::Mark;
         for (token, ending) in tokens {
             if needs_blank(before, token.kind) && !(joined && token.gap == Gap::Hyphen) {
                 written.push(' ');
@@ -82,9 +88,12 @@ impl Parsed {
         written
     }
 
-    /// The upper-case characters of a name that looks like an abbreviation: short, with capitals beyond the first letter.
+    /// The positions of upper-case characters, if the name looks like an abbreviation: it is short and
+    /// has capitals beyond the first letter.
     fn abbreviation(&self) -> Option<u32> {
-        let (mut upper, mut chars, mut letters) = (0u64, 0, 0);
+        let mut upper = 0u64;
+        let mut chars = 0;
+        let mut letters = 0;
         for token in self.tokens.iter().filter(|token| token.kind == Kind::Word) {
             let key = self.key(token);
             let count = key.chars().count();
@@ -96,9 +105,9 @@ impl Parsed {
             letters += key.chars().filter(|c| c.is_alphabetic()).count();
         }
         let capitals = upper.count_ones() as usize;
-        let all = capitals == letters && chars <= ABBREVIATION && self.tokens.len() == 1;
-        let few = letters <= 3 && (capitals > 1 || capitals == 1 && (letters <= 2 || upper & 1 == 0));
-        (capitals > 0 && (all || few)).then_some(upper as u32)
+        let all_capitals = capitals == letters && chars <= ABBREVIATION && self.tokens.len() == 1;
+        let few_letters = letters <= 3 && (capitals > 1 || capitals == 1 && (letters <= 2 || upper & 1 == 0));
+        (capitals > 0 && (all_capitals || few_letters)).then_some(upper as u32)
     }
 }
 
@@ -107,8 +116,8 @@ impl Builder {
         Self { names: vec![], lower: HashSet::new(), known: HashSet::new(), longest: 0, lists: Words::new() }
     }
 
-    fn name(&mut self, id: ConceptId, name: &str) {
-        self.words(name, false);
+    fn add_name(&mut self, id: ConceptId, name: &str) {
+        self.add_words(name, false);
         let Some(parsed) = Parsed::new(name) else { return };
         self.longest = self.longest.max(parsed.tokens.len());
         let stated = parsed.write(parsed.tokens.iter().map(|token| (token, "")), false);
@@ -120,8 +129,9 @@ impl Builder {
         }
     }
 
-    fn words(&mut self, text: &str, definition: bool) {
-        let (mut reader, mut key) = (Tokens::new(text, MAX_WORD, Source::Name), String::new());
+    fn add_words(&mut self, text: &str, definition: bool) {
+        let mut reader = Tokens::new(text, MAX_WORD, Source::Name);
+        let mut key = String::new();
         while let Some(token) = reader.next(&mut key) {
             if token.kind == Kind::Word && key.len() > 1 && key.bytes().all(|b| b.is_ascii_lowercase()) {
                 if definition && token.upper == 0 && !self.lower.contains(&key) {
@@ -166,11 +176,13 @@ impl Builder {
         entries.dedup();
 
         let failed = |cause: fst::Error| Error::artifact("building the automaton of names").caused_by(cause);
-        let (mut map, mut postings, mut group) = (fst::MapBuilder::memory(), Vec::new(), Vec::new());
+        let mut map = fst::MapBuilder::memory();
+        let mut postings = Vec::new();
+        let mut group = Vec::new();
         for same in entries.chunk_by(|a, b| a.0 == b.0) {
             group.clear();
             group.extend(same.iter().map(|(_, posting)| *posting));
-            // A name that a concept has is not also derived for others.
+            // A stated name takes precedence over equal derived ones.
             if group.iter().any(|posting| posting.stated) {
                 group.retain(|posting| posting.stated);
             }
@@ -192,7 +204,8 @@ impl Builder {
     }
 }
 
-/// Forms of a name that it does not state: "Alzheimers disease" for "Alzheimer's disease", "betablocker" for "beta-blocker".
+/// Derives variants of a name: "Alzheimers disease" of "Alzheimer's disease", "betablocker" of
+/// "beta-blocker".
 fn derive(name: &Parsed) -> Vec<String> {
     let mut derived = Vec::new();
     let tokens = &name.tokens;

@@ -1,77 +1,80 @@
-//! Names that share words: "breast and ovarian cancer" names two cancers, "hepatitis B and C" two infections, "type 1 and 2
-//! diabetes" two kinds of it. A mention that leaves words of the text out is in pieces ([`Detected`](super::Detected)).
+//! Coordinated names with shared words: "breast and ovarian cancer", "hepatitis B and C", "type 1 and
+//! 2 diabetes". They give discontinuous mentions ([`Detected`](super::Detected)).
 //!
-//! Words are shared only where the knowledge base has the name of every part in question, so that nothing is made up:
+//! A mention is only formed if the knowledge base has its name:
 //!
-//! - A name of several words after "and", "or", "&" or a slash lends its last words to what stands before. In "breast,
-//!   ovarian, and colon cancer" a comma may part the earlier ones.
-//! - Numbers and letters share the words before and after them: "vitamin B6 and B12", "type I or II diabetes".
+//! - Shared last words: a name of several words after "and", "or", "&" or a slash shares its last
+//!   words with the words before. Commas may separate earlier conjuncts: "breast, ovarian, and colon
+//!   cancer".
+//! - Designators: numbers and letters share the words before and after them: "vitamin B6 and B12",
+//!   "type I or II diabetes".
 
 use super::dictionary::Dictionary;
 use super::normalise::{Gap, Kind, Source, Token, normalise_name};
 use super::scan::Scan;
 use crate::text::Span;
 
-/// Most parts that share words.
+/// The largest number of conjuncts that share words.
 const MAX_PARTS: usize = 8;
-/// Most words of a part before the shared ones.
+/// The largest number of words of a conjunct before the shared ones.
 const MAX_WORDS: usize = 3;
-/// Most words before, and after, numbers and letters.
-const MAX_SHARED: (usize, usize) = (2, 4);
+/// The largest number of words before designators.
+const MAX_SHARED_BEFORE: usize = 2;
+/// The largest number of words after designators.
+const MAX_SHARED_AFTER: usize = 4;
 
-/// Last words that a disease does not borrow: "pain and anxiety disorder" is no pain disorder.
+/// Last words that are not shared with a disease: "pain and anxiety disorder" is no pain disorder.
 const UNSHARED: &[&str] =
     &["attack", "attacks", "disorder", "disorders", "reaction", "reactions", "syndrome", "syndromes"];
-/// What is two things, though there is a name for both together: "pulse and blood pressure".
-const APART: &[(&str, &str)] = &[("pulse", "pressure")];
+/// Pairs that are separate mentions although a joint name exists: "pulse and blood pressure".
+const SEPARATE: &[(&str, &str)] = &[("pulse", "pressure")];
 
-/// The pieces of a mention, in the order of the text.
+/// The fragments of a mention in ascending order.
 pub(super) type Pieces = Vec<Span>;
 
-/// The mentions before a name that borrow its last words; the name has the tokens from `first` to `last`. `taken` says
-/// whether a mention found before ends at a byte, and where it starts.
+/// The mentions before a name that share its last words. The name has the tokens `first` to `last`.
+/// `mention_start` returns the start of an earlier mention that ends at a byte.
 pub(super) fn before_shared_head(
     dictionary: &Dictionary,
     scan: &mut Scan,
     first: usize,
     last: usize,
-    taken: impl Fn(usize) -> Option<usize>,
+    mention_start: impl Fn(usize) -> Option<usize>,
 ) -> Vec<Pieces> {
     let mut mentions = Vec::new();
-    let Some(mut left_end) = joined_before(scan, first) else { return mentions };
-    let Some(mut part) = (first + 1..=last).find_map(|head| part(dictionary, scan, left_end, (head, last), &taken))
-    else {
-        return mentions;
-    };
+    let Some(mut left_end) = conjunct_end(scan, first) else { return mentions };
+    let first_conjunct =
+        (first + 1..=last).find_map(|head| conjunct(dictionary, scan, left_end, (head, last), &mention_start));
+    let Some(mut part) = first_conjunct else { return mentions };
     loop {
-        let (words, head) = (part.words, part.head);
+        let Conjunct { words, head } = part;
         left_end = words.0;
         mentions.push(vec![extent(scan, words), extent(scan, head)]);
-        let before = listed_before(scan, left_end).filter(|_| mentions.len() < MAX_PARTS);
-        let Some(further) = before.and_then(|end| self::part(dictionary, scan, end, head, &taken)) else {
+        let before = list_item_end(scan, left_end).filter(|_| mentions.len() < MAX_PARTS);
+        let Some(further) = before.and_then(|end| conjunct(dictionary, scan, end, head, &mention_start)) else {
             return mentions;
         };
         part = further;
     }
 }
 
-/// A part of a coordination: its own words and the shared ones, as first and last tokens.
-struct Part {
+/// A conjunct: its own words and the shared head, each as first and last token.
+struct Conjunct {
     words: (usize, usize),
     head: (usize, usize),
 }
 
-/// The part that ends before a token and borrows the words of `head`.
-fn part(
+/// The conjunct that ends before a token and shares the words of `head`.
+fn conjunct(
     dictionary: &Dictionary,
     scan: &mut Scan,
     end: usize,
     head: (usize, usize),
-    taken: &impl Fn(usize) -> Option<usize>,
-) -> Option<Part> {
+    mention_start: &impl Fn(usize) -> Option<usize>,
+) -> Option<Conjunct> {
     let last = end.checked_sub(1)?;
     let shared = extent(scan, head);
-    let stop = extent(scan, (last, last)).end;
+    let own_end = extent(scan, (last, last)).end;
     (1..=MAX_WORDS).rev().find_map(|count| {
         let first = end.checked_sub(count)?;
         let words = (first, last);
@@ -79,54 +82,55 @@ fn part(
             return None;
         }
         let own = extent(scan, words);
-        // Words of a longer mention are its own.
-        if taken(stop).is_some_and(|start| start < own.start) {
+        // The words of a longer mention are not taken from it.
+        if mention_start(own_end).is_some_and(|start| start < own.start) {
             return None;
         }
         let text = scan.text();
-        let (own_text, shared_text) = (own.of(text).ok()?, shared.of(text).ok()?);
-        let (own_key, head_key) = (key(scan, last)?, key(scan, head.1)?);
+        let own_text = own.of(text).ok()?;
+        let shared_text = shared.of(text).ok()?;
+        let own_key = key(scan, last)?;
+        let head_key = key(scan, head.1)?;
         let unshared = UNSHARED.contains(&head_key.as_str()) && dictionary.has_mention(own_text);
-        let apart = count == 1 && APART.contains(&(own_key.as_str(), head_key.as_str()));
-        // "Smoking and smoking cessation" says the same word twice.
+        let separate = count == 1 && SEPARATE.contains(&(own_key.as_str(), head_key.as_str()));
+        // "Smoking and smoking cessation" repeats a word.
         let before = head.0.checked_sub(count).map(|start| extent(scan, (start, head.0 - 1)));
         let before = before.and_then(|before| before.of(text).ok()).map(normalise_name);
-        let twice = before.is_some_and(|before| before == normalise_name(own_text));
-        let is_name = !unshared && !apart && !twice && dictionary.has_mention(&format!("{own_text} {shared_text}"));
-        is_name.then_some(Part { words, head })
+        let repeated = before.is_some_and(|before| before == normalise_name(own_text));
+        let is_name =
+            !unshared && !separate && !repeated && dictionary.has_mention(&format!("{own_text} {shared_text}"));
+        is_name.then_some(Conjunct { words, head })
     })
 }
 
-/// The mentions of numbers or letters that share the words around them, and one past the last token that they have. The
-/// last number or letter is the token `at`.
+/// The mentions of designators that share the words around them, and one past their last token. The
+/// last designator is the token `at`.
 pub(super) fn around_designators(dictionary: &Dictionary, scan: &mut Scan, at: usize) -> Option<(Vec<Pieces>, usize)> {
     let kind = designator(scan, at)?;
     let mut items = vec![at];
-    let mut end = joined_before(scan, at)?;
+    let mut end = conjunct_end(scan, at)?;
     loop {
         let item = end.checked_sub(1).filter(|item| designator(scan, *item) == Some(kind))?;
         items.push(item);
-        match listed_before(scan, item) {
+        match list_item_end(scan, item) {
             Some(before) if items.len() < MAX_PARTS => end = before,
             _ => break,
         }
     }
     items.reverse();
     let first = items[0];
-    for after in (0..=MAX_SHARED.1).rev() {
+    for after in (0..=MAX_SHARED_AFTER).rev() {
         let tail = (at + 1, at + after);
         if after > 0 && !(is_run(scan, tail) && is_run(scan, (at, at + after))) {
             continue;
         }
-        for before in (1..=MAX_SHARED.0).rev() {
+        for before in (1..=MAX_SHARED_BEFORE).rev() {
             let Some(start) = first.checked_sub(before).filter(|start| is_run(scan, (*start, first))) else { continue };
             let head = (start, first - 1);
-            let name = |scan: &mut Scan, item: usize| {
-                let (shared, own) = (extent(scan, head), extent(scan, (item, item)));
-                let mut pieces = match item == first {
-                    true => vec![Span::new(shared.start, own.end)],
-                    false => vec![shared, own],
-                };
+            let fragments = |scan: &mut Scan, item: usize| {
+                let shared = extent(scan, head);
+                let own = extent(scan, (item, item));
+                let mut pieces = if item == first { vec![Span::new(shared.start, own.end)] } else { vec![shared, own] };
                 if after > 0 {
                     let end = extent(scan, tail);
                     match pieces.last_mut().filter(|_| item == at) {
@@ -137,18 +141,18 @@ pub(super) fn around_designators(dictionary: &Dictionary, scan: &mut Scan, at: u
                 let words: Option<Vec<&str>> = pieces.iter().map(|piece| piece.of(scan.text()).ok()).collect();
                 words.filter(|words| dictionary.has_mention(&words.join(" "))).map(|_| pieces)
             };
-            if name(scan, first).is_none() || name(scan, at).is_none() {
+            if fragments(scan, first).is_none() || fragments(scan, at).is_none() {
                 continue;
             }
-            let mentions = items.iter().filter_map(|item| name(scan, *item));
+            let mentions = items.iter().filter_map(|item| fragments(scan, *item));
             return Some((mentions.collect(), at + after + 1));
         }
     }
     None
 }
 
-/// Where the words end that "and", "or", "&" or a slash joins to a token.
-fn joined_before(scan: &mut Scan, at: usize) -> Option<usize> {
+/// One past the words that "and", "or", "&" or a slash joins to a token.
+fn conjunct_end(scan: &mut Scan, at: usize) -> Option<usize> {
     let token = scan.token(at).filter(|token| !token.gap.parts())?;
     let before = at.checked_sub(1)?;
     if has_slash(scan, at, &token) {
@@ -169,8 +173,8 @@ fn joined_before(scan: &mut Scan, at: usize) -> Option<usize> {
     Some(end)
 }
 
-/// Where the words end that a comma or slash parts from a token.
-fn listed_before(scan: &mut Scan, at: usize) -> Option<usize> {
+/// One past the words that a comma or slash separates from a token.
+fn list_item_end(scan: &mut Scan, at: usize) -> Option<usize> {
     let token = scan.token(at).filter(|token| !token.gap.parts())?;
     if has_slash(scan, at, &token) {
         return Some(at);
@@ -179,14 +183,14 @@ fn listed_before(scan: &mut Scan, at: usize) -> Option<usize> {
     (key(scan, comma)? == "," && !scan.token(comma)?.gap.parts()).then_some(comma)
 }
 
-/// Whether a slash alone stands between a token and the one before.
+/// Whether only a slash is between a token and its predecessor.
 fn has_slash(scan: &mut Scan, at: usize, token: &Token) -> bool {
     let Some(before) = at.checked_sub(1).and_then(|before| scan.token(before)) else { return false };
     let between = scan.text().get(before.end..token.start).unwrap_or_default();
     between.trim() == "/" && before.kind == Kind::Word
 }
 
-/// Whether the tokens from one to another are words with nothing but blanks and hyphens between them.
+/// Whether a token range has only words, separated by blanks or hyphens.
 fn is_run(scan: &mut Scan, (first, last): (usize, usize)) -> bool {
     (first..=last).all(|at| {
         let Some(token) = scan.token(at).filter(|token| token.kind == Kind::Word) else { return false };
@@ -195,7 +199,7 @@ fn is_run(scan: &mut Scan, (first, last): (usize, usize)) -> bool {
     })
 }
 
-/// Where the tokens from one to another stand.
+/// The span of a token range.
 fn extent(scan: &mut Scan, (first, last): (usize, usize)) -> Span {
     let start = scan.token(first).map_or(0, |token| token.start);
     Span::new(start, scan.token(last).map_or(start, |token| token.end))
@@ -206,7 +210,7 @@ fn key(scan: &mut Scan, at: usize) -> Option<String> {
     Some(scan.key(&token).to_owned())
 }
 
-/// What numbers and letters are of one series.
+/// The series of a designator.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Designator {
     Number,
@@ -214,6 +218,7 @@ enum Designator {
     Greek,
 }
 
+/// The series of the token, if it is a designator.
 fn designator(scan: &mut Scan, at: usize) -> Option<Designator> {
     let token = scan.token(at).filter(|token| token.kind == Kind::Word && token.gap != Gap::Glued)?;
     let key = scan.key(&token);
@@ -231,7 +236,7 @@ fn designator(scan: &mut Scan, at: usize) -> Option<Designator> {
 }
 
 impl Dictionary {
-    /// Whether a text is a name that may be found in text, or a form of one.
+    /// Whether a text matches a name that may be found in text.
     fn has_mention(&self, text: &str) -> bool {
         let mut scan = Scan::new(self, text, Source::Name);
         let names = scan.names_at(0);
@@ -292,12 +297,12 @@ mod tests {
     }
 
     fn found(text: &str) -> Vec<String> {
-        let read = |mention: &Detected| text_of(text, mention.pieces()).expect("pieces can be cut").into_owned();
-        detect(text, false).iter().map(read).collect()
+        let text_of = |mention: &Detected| text_of(text, mention.pieces()).expect("valid fragments").into_owned();
+        detect(text, false).iter().map(text_of).collect()
     }
 
     #[test]
-    fn the_last_words_of_a_name_are_shared() {
+    fn last_words_are_shared() {
         assert_eq!(found("breast and ovarian cancer"), ["breast cancer", "ovarian cancer"]);
         assert_eq!(found("Breast or ovarian cancers"), ["Breast cancers", "ovarian cancers"]);
         assert_eq!(found("breast and/or ovarian cancer"), ["breast cancer", "ovarian cancer"]);
@@ -310,8 +315,8 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_letters_share_the_words_around_them() {
-        // Both begin and end together: the one with the shorter first piece comes first.
+    fn designators_share_the_words_around_them() {
+        // Both mentions have the same span; the one with the shorter first fragment comes first.
         assert_eq!(found("type 1 and 2 diabetes"), ["type 2 diabetes", "type 1 diabetes"]);
         assert_eq!(found("type 1/2 diabetes, diabetes"), ["type 2 diabetes", "type 1 diabetes", "diabetes"]);
         assert_eq!(found("Hepatitis A, B and C negative"), ["Hepatitis A", "Hepatitis B", "Hepatitis C"]);
@@ -320,19 +325,19 @@ mod tests {
     }
 
     #[test]
-    fn pieces_leave_out_what_is_not_shared() {
+    fn fragments_exclude_text_that_is_not_shared() {
         let text = "no breast and ovarian cancer";
         let mentions = detect(text, false);
         let pieces: Vec<(usize, usize)> = mentions[0].pieces().iter().map(|piece| (piece.start, piece.end)).collect();
         assert_eq!(pieces, [(3, 9), (22, 28)]);
         assert!(mentions[1].fragments.is_empty());
-        // The pieces that stand side by side are one.
+        // Adjacent fragments are merged.
         let pieces = detect("type 1 and 2 diabetes", false).remove(1).fragments;
         assert_eq!(pieces.iter().map(|piece| (piece.start, piece.end)).collect::<Vec<_>>(), [(0, 6), (13, 21)]);
     }
 
     #[test]
-    fn nothing_is_made_up() {
+    fn mentions_need_a_name_in_the_knowledge_base() {
         for (text, mentions) in [
             ("head and neck cancer", &["head and neck cancer"][..]),
             ("heart failure and pain", &["heart failure", "pain"]),
@@ -355,12 +360,12 @@ mod tests {
     }
 
     #[test]
-    fn overlapping_mentions_keep_the_shorter_names() {
+    fn overlapping_option_keeps_the_shorter_names() {
         let text = "breast and ovarian cancer";
-        let read: Vec<_> = detect(text, true)
+        let texts: Vec<_> = detect(text, true)
             .iter()
-            .map(|mention| text_of(text, mention.pieces()).expect("it can be cut").into_owned())
+            .map(|mention| text_of(text, mention.pieces()).expect("valid fragments").into_owned())
             .collect();
-        assert_eq!(read, ["breast", "breast cancer", "ovarian cancer"]);
+        assert_eq!(texts, ["breast", "breast cancer", "ovarian cancer"]);
     }
 }

@@ -1,17 +1,17 @@
-//! Marks that stand where a note named a person, a place or a date, and tags: `[**Known lastname 5827**]`, `<NAME>`,
-//! `{{PATIENT}}`, `@@@Smith@@@`, `XXXXXX`. What stands in them is no part of the note.
+//! De-identification placeholders and tags: `[**Known lastname 5827**]`, `<NAME>`, `{{PATIENT}}`,
+//! `@@@Smith@@@`, `XXXXXX`. They replace names of people, places and dates, and contain no mention.
 //!
-//! A mark with signs around it is recognised by its signs where nobody uses them for anything else (`[**`, `{{`, `@@`),
-//! and by the words in it where they have other uses: `[NAME 3]` is a mark, `[heart failure]` is text in brackets.
+//! Delimiters without another use (`[**`, `{{`, `@@`) suffice. Between other delimiters the words
+//! decide: `[NAME 3]` is a placeholder, `[heart failure]` is text in brackets.
 
-/// Most bytes between the signs of a mark.
+/// The largest placeholder in bytes, without its delimiters.
 const MAX_INSIDE: usize = 96;
-/// Most bytes of a tag, or of a mark whose signs have no other use.
+/// The largest tag, or placeholder with unambiguous delimiters, in bytes.
 const MAX_TAG: usize = 256;
-/// Fewest letters of a name that was overwritten with "x".
+/// The fewest letters of a name that was overwritten with "x".
 const MIN_CROSSES: usize = 2;
 
-/// What marks say that they stand for.
+/// Words that name what a placeholder replaces.
 #[rustfmt::skip]
 const PLACEHOLDERS: &[&str] = &[
     "account", "address", "age", "ages", "anonymised", "anonymized", "attending", "author", "bed", "birth", "birthdate",
@@ -26,36 +26,36 @@ const PLACEHOLDERS: &[&str] = &[
     "username", "ward", "website", "year", "years", "zip", "zipcode",
 ];
 
-/// Words that may stand beside those.
+/// Words that may accompany those.
 const FILLERS: &[&str] = &[
     "a", "and", "at", "code", "first", "for", "full", "in", "initial", "known", "last", "maiden", "middle", "no",
     "num", "number", "of", "or", "plate", "pt", "s", "serial", "the", "to", "un", "unit", "unknown", "us",
 ];
 
-/// Marks and elements that have the name of a person in them.
+/// Placeholders and elements that contain the name of a person.
 const IDENTITIES: &[&str] =
     &["doctor", "firstname", "fullname", "hospital", "lastname", "name", "patient", "per", "person", "phi", "surname"];
 
-/// Words that anonymisers write in place of a name.
+/// Words that replace a name without delimiters.
 const OVERWRITTEN: &[&str] = &["firstname", "fname", "lastname", "lname", "redacted", "stitle"];
 
-/// Whether a normalised word stands in place of a name: "xxxxxx", "redacted".
+/// Whether a normalised word replaces a name: "xxxxxx", "redacted".
 pub(super) fn is_placeholder_word(word: &str) -> bool {
     word.len() >= MIN_CROSSES && word.bytes().all(|b| b == b'x') || OVERWRITTEN.contains(&word)
 }
 
-/// The end of the mark or tag that begins at a byte of the text. Looks at a bounded piece of the text.
-pub(super) fn mark_at(text: &str, at: usize) -> Option<usize> {
+/// One past the placeholder or tag that starts at a byte. Reads a bounded part of the text.
+pub(super) fn placeholder_at(text: &str, at: usize) -> Option<usize> {
     let rest = text.get(at..)?;
     let sign = *rest.as_bytes().first()?;
     let end = match sign {
-        b'[' => whole(rest, "[**", "**]").or_else(|| bracketed(rest, '[', ']')),
-        b'{' => whole(rest, "{{", "}}").or_else(|| bracketed(rest, '{', '}')),
+        b'[' => delimited(rest, "[**", "**]").or_else(|| bracketed(rest, '[', ']')),
+        b'{' => delimited(rest, "{{", "}}").or_else(|| bracketed(rest, '{', '}')),
         b'(' => bracketed(rest, '(', ')').filter(|end| is_spelt_out(&rest[..*end])),
         b'<' => tag(rest).or_else(|| bracketed(rest, '<', '>')),
-        b'$' if rest.starts_with("${") => whole(rest, "${", "}"),
+        b'$' if rest.starts_with("${") => delimited(rest, "${", "}"),
         b'@' | b'%' | b'#' | b'$' | b'*' | b'_' | b'~' | b'^' => {
-            // A run of signs is looked at once, from its start.
+            // A run of delimiters is read only from its start.
             let first = at == 0 || text.as_bytes()[at - 1] != sign;
             first.then(|| fenced(rest, char::from(sign))).flatten()
         }
@@ -64,27 +64,28 @@ pub(super) fn mark_at(text: &str, at: usize) -> Option<usize> {
     end.map(|end| at + end)
 }
 
-/// Whether what stands in parentheses is in capitals and no abbreviation: "(NAME)", but not "(LOC)".
+/// Whether text in parentheses is in capitals and has a word of more than 3 letters: "(NAME)" but
+/// not "(LOC)".
 fn is_spelt_out(bracketed: &str) -> bool {
     let mut long = false;
     each_word(bracketed, |word| long |= word.len() > 3);
     long && !bracketed.contains(char::is_lowercase)
 }
 
-/// The start of a text that has at most so many bytes.
+/// The first bytes of a text, down to a character boundary.
 fn head(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }
 
-/// A mark whose signs say what it is. It may go on in the next line, but not over an empty one.
-fn whole(rest: &str, open: &str, close: &str) -> Option<usize> {
+/// A placeholder with unambiguous delimiters. It may span a line end, but not an empty line.
+fn delimited(rest: &str, open: &str, close: &str) -> Option<usize> {
     let inside = head(rest, MAX_TAG).strip_prefix(open)?;
     let length = inside.find(close)?;
     let inside = &inside[..length];
     (!inside.contains(open) && inside.matches('\n').count() < 2).then_some(open.len() + length + close.len())
 }
 
-/// Brackets around words that stand for a name, perhaps doubled.
+/// A placeholder in single or repeated brackets.
 fn bracketed(rest: &str, open: char, close: char) -> Option<usize> {
     let depth = rest.chars().take(3).take_while(|c| *c == open).count();
     let inside = head(&rest[depth..], MAX_INSIDE);
@@ -94,7 +95,8 @@ fn bracketed(rest: &str, open: char, close: char) -> Option<usize> {
     (closed >= depth && (is_placeholder(inside) || names_somebody(inside))).then_some(depth + length + depth)
 }
 
-/// Words between equal signs: `@NAME@`, `**NAME**`, `@@@Smith@@@`; also `**NAME[Smith]`, as De-ID writes.
+/// A placeholder between equal delimiters: `@NAME@`, `**NAME**`, `@@@Smith@@@`. Also
+/// `**NAME[Smith]`, the format of De-ID.
 fn fenced(rest: &str, sign: char) -> Option<usize> {
     let depth = head(rest, MAX_INSIDE).chars().take_while(|c| *c == sign).count();
     let inside = head(&rest[depth..], MAX_INSIDE);
@@ -115,11 +117,11 @@ fn fenced(rest: &str, sign: char) -> Option<usize> {
     let closed = inside[length..].chars().take_while(|c| *c == sign).count();
     let inside = &inside[..length];
     let tight = !inside.is_empty() && inside.trim() == inside;
-    let only_for_marks = depth >= 2 && matches!(sign, '@' | '%' | '$');
-    (closed >= depth && tight && (only_for_marks || is_placeholder(inside))).then_some(depth + length + depth)
+    let unambiguous = depth >= 2 && matches!(sign, '@' | '%' | '$');
+    (closed >= depth && tight && (unambiguous || is_placeholder(inside))).then_some(depth + length + depth)
 }
 
-/// A tag as HTML and XML have it, with what stands in an element for a person.
+/// An HTML or XML tag. An element for a person includes its content.
 fn tag(rest: &str) -> Option<usize> {
     if rest.starts_with("<!--") {
         return head(rest, MAX_TAG).find("-->").map(|at| at + 3);
@@ -152,9 +154,10 @@ fn tag(rest: &str) -> Option<usize> {
     Some(end)
 }
 
-/// Whether all words stand for a name, a place, a date: "Patient Name 2", "LAST_NAME", "DateOfBirth".
+/// Whether all words name what is replaced: "Patient Name 2", "LAST_NAME", "DateOfBirth".
 fn is_placeholder(inside: &str) -> bool {
-    let (mut placeholders, mut others) = (0, 0);
+    let mut placeholders = 0;
+    let mut others = 0;
     each_word(inside, |word| {
         if PLACEHOLDERS.contains(&word) || is_placeholder_word(word) {
             placeholders += 1;
@@ -165,19 +168,20 @@ fn is_placeholder(inside: &str) -> bool {
     placeholders > 0 && others == 0
 }
 
-/// Whether a person's name follows the word that says so: "NAME: John Hand", "PERSON John Hand".
+/// Whether a person's name follows its label: "NAME: John Hand", "PERSON John Hand".
 fn names_somebody(inside: &str) -> bool {
     let length = inside.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(inside.len());
     let (word, after) = inside.split_at(length);
-    let says = after.starts_with([':', '=']) || !word.contains(|c: char| c.is_ascii_lowercase());
+    let is_label = after.starts_with([':', '=']) || !word.contains(|c: char| c.is_ascii_lowercase());
     let mut is_identity = false;
     each_word(word, |word| is_identity |= IDENTITIES.contains(&word));
-    says && is_identity && is_placeholder(word)
+    is_label && is_identity && is_placeholder(word)
 }
 
-/// Calls `with` for every word in lower case; a capital after a small letter begins a word, and digits are one.
+/// Calls `with` for each word in lower case. Camel case and digits start a word.
 fn each_word(text: &str, mut with: impl FnMut(&str)) {
-    let (mut word, mut before) = (String::new(), ' ');
+    let mut word = String::new();
+    let mut before = ' ';
     let starts = |before: char, c: char| {
         before.is_lowercase() && c.is_uppercase() || before.is_alphabetic() && c.is_ascii_digit()
     };
@@ -198,13 +202,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The mark at the start of a text.
-    fn mark(text: &str) -> &str {
-        mark_at(text, 0).map_or("", |end| &text[..end])
+    /// The placeholder at the start of a text.
+    fn placeholder(text: &str) -> &str {
+        placeholder_at(text, 0).map_or("", |end| &text[..end])
     }
 
     #[test]
-    fn marks_and_tags_are_whole() {
+    fn placeholders_and_tags_are_found() {
         for marked in [
             "[**Known lastname 5827**]",
             "[**2151-3-14**]",
@@ -245,12 +249,12 @@ mod tests {
             "**ID-NUM",
             "__NAME__",
         ] {
-            assert_eq!(mark(&format!("{marked} heart")), marked);
+            assert_eq!(placeholder(&format!("{marked} heart")), marked);
         }
     }
 
     #[test]
-    fn other_brackets_and_signs_are_text() {
+    fn other_brackets_and_symbols_are_text() {
         for text in [
             "[heart failure]",
             "[patient denies pain]",
@@ -284,27 +288,29 @@ mod tests {
             "@@@@",
             "",
         ] {
-            assert_eq!(mark(text), "", "{text}");
+            assert_eq!(placeholder(text), "", "{text}");
         }
     }
 
     #[test]
-    fn overwritten_names_are_placeholders() {
+    fn overwritten_names_are_placeholder_words() {
         assert!(["xx", "xxx", "xxxxxxxx", "redacted", "stitle"].into_iter().all(is_placeholder_word));
         assert!(!["x", "xxy", "fragile x", "", "name"].into_iter().any(is_placeholder_word));
     }
 
     proptest! {
         #[test]
-        fn marks_end_where_a_character_ends(
+        fn placeholders_end_at_character_boundaries(
             pieces in proptest::collection::vec(
-                proptest::sample::select(&["[", "]", "**", "<", ">", "/", "{", "}", "@", "%", "NAME", "é", " ", "\n", "=", "$", "_"][..]),
+                proptest::sample::select(
+                    &["[", "]", "**", "<", ">", "/", "{", "}", "@", "%", "NAME", "é", " ", "\n", "=", "$", "_"][..]
+                ),
                 0..12,
             )
         ) {
             let text = pieces.concat();
             for (at, _) in text.char_indices() {
-                if let Some(end) = mark_at(&text, at) {
+                if let Some(end) = placeholder_at(&text, at) {
                     prop_assert!(end > at + 1 && text.get(at..end).is_some(), "{text:?} {at} {end}");
                 }
             }

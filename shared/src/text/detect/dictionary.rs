@@ -1,4 +1,4 @@
-//! The dictionary: names, what is known of each, and known words, used straight from bytes.
+//! The dictionary: names with their concepts, and known words, read in place from bytes.
 
 use super::automaton;
 use super::build;
@@ -14,50 +14,50 @@ use serde::{Deserialize, Serialize};
 
 pub(super) const FORMAT: Format = Format { magic: b"PELNAMES", version: 1, name: "dictionary" };
 
-/// Most bytes of a normalised word; names with longer ones are left out.
+/// The largest normalised word in bytes. Names with longer words are left out.
 pub(super) const MAX_WORD: usize = 256;
-/// Most words and marks of a name; longer ones are left out.
+/// The largest number of words and symbols of a name. Longer names are left out.
 pub(super) const MAX_TOKENS: usize = 255;
 
-/// What the header of a dictionary says.
+/// The header fields of a dictionary.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Fields {
-    /// Words and marks of the longest name.
+    /// The number of words and symbols of the longest name.
     pub longest_name: usize,
 }
 
-/// All names of a knowledge base, and the words that its names and definitions are made of.
+/// All names of a knowledge base, and the words of its names and definitions.
 ///
-/// Nothing is copied from the bytes: they may be a memory map.
+/// It refers to the bytes that it was read from, which may be a memory map.
 pub struct Dictionary {
     pub(super) names: Fst<Bytes>,
     pub(super) words: fst::Set<Bytes>,
     pub(super) postings: Bytes,
     pub(super) longest_name: usize,
-    /// How many concepts there are.
+    /// The number of concepts; postings of others are ignored.
     concepts: usize,
 }
 
 impl Dictionary {
-    /// The bytes of a dictionary of these concepts; the same concepts give the same bytes.
+    /// Encodes a dictionary of the given concepts. The result is deterministic.
     ///
-    /// Names with more than 255 words and marks, or a word of more than 256 bytes, are left out.
+    /// Names with more than 255 words and symbols, or with a word of more than 256 bytes, are left out.
     ///
     /// # Errors
-    /// If the bytes cannot be written, which no concept brings about.
+    /// If the automaton cannot be built, which does not depend on the concepts.
     pub fn build<'a>(concepts: impl Iterator<Item = (ConceptId, &'a Concept)>) -> Result<Vec<u8>> {
         build::build(concepts)
     }
 
-    /// A dictionary over the bytes that [`Dictionary::build`] gave.
+    /// Reads a dictionary that [`Dictionary::build`] encoded.
     ///
     /// # Errors
-    /// If they are something else, of another version, cut short or altered.
+    /// If the bytes are not a dictionary of this version, are truncated or were altered.
     pub fn from_bytes(bytes: Bytes) -> Result<Self> {
         Self::read(&bytes, Check::Checksums)
     }
 
-    /// As [`Dictionary::from_bytes`]; checksums that the caller has compared need not be compared again.
+    /// As [`Dictionary::from_bytes`], with or without a comparison of checksums.
     ///
     /// # Errors
     /// As [`Dictionary::from_bytes`].
@@ -65,7 +65,8 @@ impl Dictionary {
         let container = Container::<Fields>::read(FORMAT, bytes, check)?;
         let damaged =
             |what| move |cause: fst::Error| Error::artifact(format!("the dictionary's {what}")).caused_by(cause);
-        let (names, words) = (container.section("names")?, container.section("words")?);
+        let names = container.section("names")?;
+        let words = container.section("words")?;
         let postings = container.section("postings")?;
         automaton::check(&names, postings.len() as u64).context(|| "the dictionary's names".into())?;
         automaton::check(&words, 0).context(|| "the dictionary's words".into())?;
@@ -78,21 +79,22 @@ impl Dictionary {
         })
     }
 
-    /// The same over a table of so many concepts.
+    /// Restricts the dictionary to a concept table with `concepts` concepts.
     ///
     /// # Errors
-    /// If a name is that of a concept which is not there.
+    /// If a name refers to a concept that the table does not have.
     pub fn among(self, concepts: usize) -> Result<Self> {
         posting::check(&self.postings, concepts)?;
         Ok(Self { concepts, ..self })
     }
 
-    /// The postings that begin at a byte. Those of damaged names may begin anywhere, and so speak of concepts that are not there.
+    /// The postings that start at a byte offset. A damaged automaton may give any offset, so postings
+    /// of concepts that do not exist are left out.
     fn postings(&self, at: u64) -> impl Iterator<Item = Posting> + '_ {
         Postings::at(&self.postings, at).filter(|posting| posting.concept.index() < self.concepts)
     }
 
-    /// The number of names, as they are after normalising, with those derived from them.
+    /// The number of normalised names, derived ones included.
     pub fn len(&self) -> usize {
         self.names.len()
     }
@@ -102,7 +104,7 @@ impl Dictionary {
         self.names.is_empty()
     }
 
-    /// The concepts that have this name, as [`normalise_name`] compares names, in ascending order.
+    /// The concepts with this name, compared by [`normalise_name`], in ascending order.
     pub fn lookup(&self, name: &str) -> Vec<ConceptId> {
         let Some(at) = self.names.get(normalise_name(name)) else { return Vec::new() };
         let stated = self.postings(at.value()).filter(|posting| posting.stated);
@@ -111,16 +113,15 @@ impl Dictionary {
         concepts
     }
 
-    /// The concepts of a mention as found in text, in ascending order: those that have it as their name, else those for
-    /// which it is the plural or singular of a name, or a form derived from a name ("Alzheimers
-    /// disease" from "Alzheimer's disease").
+    /// The concepts of a mention in ascending order: those with this name, else those with a regular
+    /// variant of it: its plural or singular, or a derived form ("Alzheimers disease" of "Alzheimer's
+    /// disease").
     pub fn lookup_mention(&self, mention: &str) -> Vec<ConceptId> {
         let stated = self.lookup(mention);
         if stated.is_empty() { self.lookup_forms(mention) } else { stated }
     }
 
-    /// The concepts for which a mention as found in text is a name in any form, in ascending order: the name itself, its plural or
-    /// singular, or a form derived from it.
+    /// The concepts of a mention in ascending order: those with this name or any regular variant of it.
     pub fn lookup_forms(&self, mention: &str) -> Vec<ConceptId> {
         let mut scan = Scan::new(self, mention, Source::Name);
         let names = scan.names_at(0);
@@ -152,34 +153,35 @@ mod tests {
     }
 
     #[test]
-    fn a_name_leads_to_all_its_concepts() {
+    fn lookup_finds_all_concepts_with_the_name() {
         let dictionary = dictionary(&CONCEPTS, "");
         assert_eq!(dictionary.lookup("COLD"), ids(&[1, 2]));
         assert_eq!(dictionary.lookup("fever"), ids(&[0]));
         assert_eq!(dictionary.lookup("fevers"), ids(&[]));
         assert_eq!(dictionary.lookup("alzheimers"), ids(&[]));
-        assert_eq!((dictionary.lookup(""), dictionary.lookup("col")), (ids(&[]), ids(&[])));
+        assert!(dictionary.lookup("").is_empty() && dictionary.lookup("col").is_empty());
         // fever, pyrexia, cold, common cold, sensation of cold, alzheimer and the derived alzheimers.
         assert_eq!(dictionary.len(), 7);
     }
 
     #[test]
-    fn a_mention_may_be_another_form() {
+    fn lookup_mention_finds_regular_variants() {
         let dictionary = dictionary(&CONCEPTS, "");
         assert_eq!(dictionary.lookup_mention("Fevers"), ids(&[0]));
         assert_eq!(dictionary.lookup_mention("colds"), ids(&[1, 2]));
-        assert_eq!((dictionary.lookup_forms("colds"), dictionary.lookup_forms("cold")), (ids(&[1, 2]), ids(&[1, 2])));
+        assert_eq!(dictionary.lookup_forms("colds"), ids(&[1, 2]));
+        assert_eq!(dictionary.lookup_forms("cold"), ids(&[1, 2]));
         assert_eq!(dictionary.lookup_mention("Alzheimers"), ids(&[2]));
-        assert_eq!((dictionary.lookup_mention(""), dictionary.lookup_mention("fever cold")), (ids(&[]), ids(&[])));
+        assert!(dictionary.lookup_mention("").is_empty() && dictionary.lookup_mention("fever cold").is_empty());
     }
 
     #[test]
-    fn the_same_concepts_give_the_same_bytes() {
+    fn build_is_deterministic() {
         assert_eq!(bytes(&CONCEPTS, "heat of the body"), bytes(&CONCEPTS, "heat of the body"));
     }
 
     #[test]
-    fn an_empty_knowledge_base_has_a_dictionary() {
+    fn empty_dictionary_finds_nothing() {
         let dictionary = dictionary(&[], "");
         assert!(dictionary.is_empty() && dictionary.lookup("fever").is_empty());
         assert!(dictionary.detect("fever", &Default::default()).is_empty());
@@ -187,15 +189,18 @@ mod tests {
 
     #[test]
     fn names_beyond_the_limits_are_left_out() {
-        let (word, words) = ("x".repeat(MAX_WORD + 1), "x ".repeat(MAX_TOKENS + 1));
-        let (longest, most) = ("y".repeat(MAX_WORD), "y ".repeat(MAX_TOKENS));
+        let word = "x".repeat(MAX_WORD + 1);
+        let words = "x ".repeat(MAX_TOKENS + 1);
+        let longest = "y".repeat(MAX_WORD);
+        let most = "y ".repeat(MAX_TOKENS);
         let dictionary = dictionary(&[(&word, &[&words]), (&longest, &[&most])], "");
         assert_eq!(dictionary.lookup(&word).len() + dictionary.lookup(&words).len(), 0);
-        assert_eq!((dictionary.lookup(&longest), dictionary.lookup(&most)), (ids(&[1]), ids(&[1])));
+        assert_eq!(dictionary.lookup(&longest), ids(&[1]));
+        assert_eq!(dictionary.lookup(&most), ids(&[1]));
         assert_eq!(dictionary.detect(&most, &Default::default()).len(), 1);
     }
 
-    /// The bytes of a dictionary with one section replaced and all checksums right.
+    /// A dictionary with one section replaced and correct checksums.
     fn with_section(name: &str, body: &[u8]) -> Bytes {
         let whole = Bytes::from(bytes(&CONCEPTS, "heat of the body"));
         let container = Container::<Fields>::read(FORMAT, &whole, Check::Checksums).expect("whole");
@@ -207,28 +212,29 @@ mod tests {
     }
 
     #[test]
-    fn a_section_that_is_cut_is_refused_though_its_checksum_is_right() {
+    fn truncated_section_with_correct_checksum_is_an_error() {
         let whole = Bytes::from(bytes(&CONCEPTS, "heat of the body"));
         let container = Container::<Fields>::read(FORMAT, &whole, Check::Checksums).expect("whole");
         for name in ["names", "words"] {
             let body = container.section(name).expect("there");
             Dictionary::from_bytes(with_section(name, &body)).expect("whole");
             for length in 0..body.len() {
-                let said = Dictionary::from_bytes(with_section(name, &body[..length])).expect_err("cut").to_string();
-                assert!(said.contains(&format!("the dictionary's {name}")), "{said}");
+                let cut = Dictionary::from_bytes(with_section(name, &body[..length]));
+                let message = cut.expect_err("truncated").to_string();
+                assert!(message.contains(&format!("the dictionary's {name}")), "{message}");
             }
         }
         let postings = container.section("postings").expect("there");
         let cut = Dictionary::from_bytes(with_section("postings", &postings[..postings.len() - 1]));
         assert!(cut.and_then(|cut| cut.among(3)).is_err());
         let read = || Dictionary::from_bytes(whole.clone()).expect("whole");
-        read().among(3).expect("they are all there");
-        let said = read().among(2).expect_err("one is missing").to_string();
-        assert!(said.contains("expected concepts below 2, found 2"), "{said}");
+        read().among(3).expect("all concepts exist");
+        let message = read().among(2).expect_err("one is missing").to_string();
+        assert!(message.contains("expected concepts below 2, found 2"), "{message}");
     }
 
     #[test]
-    fn damage_is_an_error_and_no_panic() {
+    fn damaged_bytes_are_an_error() {
         let whole = bytes(&CONCEPTS, "heat of the body");
         let read = |bytes: Vec<u8>| Dictionary::from_bytes(Bytes::from(bytes)).map(|_| ()).map_err(|e| e.kind());
         assert_eq!(read(whole.clone()), Ok(()));

@@ -1,31 +1,31 @@
-//! One character at a time: what class it is of, and its folded form (compatibility, case, accents).
+//! Character classes, and folding of single characters (compatibility forms, case, accents).
 
 use unicode_normalization::char::{decompose_compatible, is_combining_mark};
 
-/// What a character is to the tokeniser.
+/// The class of a character for tokenization.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
-    /// A letter or digit, or what stands for some (a ligature, a full-width form).
+    /// A letter or digit, or a compatibility form of some (a ligature, a full-width form).
     Letter,
-    /// An accent on the character before it.
+    /// A combining accent.
     Accent,
-    /// Nothing to see: a soft hyphen, a zero-width joiner, a variation selector, a direction mark.
+    /// A character without a glyph: soft hyphen, zero-width joiner, variation selector, direction mark.
     Invisible,
     /// A space or tab of any width.
     Space,
-    /// The end of a line.
+    /// A line end.
     Newline,
     /// A hyphen, dash or minus of any length.
     Dash,
-    /// Something else that parts words: a slash, an underscore, a trade mark sign.
+    /// Another word separator: a slash, an underscore, a trade mark sign.
     Separator,
-    /// An apostrophe, a single quotation mark, a prime.
+    /// An apostrophe, single quotation mark or prime.
     Apostrophe,
-    /// Any other sign; it counts when names are compared.
+    /// Any other symbol, which is significant in comparisons of names.
     Mark,
 }
 
-/// The class of `c`; for letters and marks the folded form is appended to `folded`.
+/// Classifies a character. Appends the folded form of a letter or symbol to `folded`.
 pub(super) fn fold(c: char, folded: &mut String) -> Class {
     let class = match c {
         'a'..='z' | '0'..='9' => Class::Letter,
@@ -62,7 +62,9 @@ fn fold_beyond_ascii(c: char, folded: &mut String) -> Class {
 
 fn decompose(c: char, folded: &mut String) -> Class {
     let start = folded.len();
-    let (mut parts, mut letters, mut last) = (0, 0, c);
+    let mut parts = 0;
+    let mut letters = 0;
+    let mut last = c;
     decompose_compatible(c, |part| {
         if !is_accent(part) {
             parts += 1;
@@ -81,12 +83,11 @@ fn decompose(c: char, folded: &mut String) -> Class {
     if parts == 1 && last != c {
         return fold(last, folded); // a full-width comma, a superscript plus
     }
-    folded.push(c); // "½" would come apart into words that share one character
+    folded.push(c); // the parts of "½" would be words that share a character
     Class::Mark
 }
 
-/// Appends the lower-case form; letters that Unicode does not decompose are written as they usually are without their
-/// stroke or ligature.
+/// Appends the lower-case form. Letters without a Unicode decomposition are transliterated.
 fn fold_case(c: char, folded: &mut String) {
     match c {
         'ß' | 'ẞ' => folded.push_str("ss"),
@@ -103,7 +104,7 @@ fn fold_case(c: char, folded: &mut String) {
     }
 }
 
-/// Whether this mark is dropped. Vowel signs of other scripts are marks too, but carry meaning: they are kept.
+/// Whether a combining mark is dropped. Vowel signs of other scripts are kept: they carry meaning.
 fn is_accent(c: char) -> bool {
     matches!(c, '\u{300}'..='\u{36f}' | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}' | '\u{20d0}'..='\u{20ff}'
         | '\u{fe20}'..='\u{fe2f}')
@@ -119,7 +120,7 @@ pub(super) fn is_greek(c: char) -> bool {
     matches!(c, '\u{b5}' | '\u{370}'..='\u{3ff}' | '\u{1f00}'..='\u{1fff}')
 }
 
-/// How a folded Greek letter is spelt: "β" as "beta".
+/// The name of a folded Greek letter: "beta" for "β".
 pub(super) fn greek_name(folded: &str) -> Option<&'static str> {
     const NAMES: [&str; 25] = [
         "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu", "nu",
@@ -140,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_fold_to_plain_ones() {
+    fn letters_fold_to_ascii() {
         for (c, expected) in
             [('É', "e"), ('ß', "ss"), ('ﬁ', "fi"), ('Ａ', "a"), ('İ', "i"), ('Ł', "l"), ('²', "2"), ('㎎', "mg")]
         {
@@ -149,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn signs_have_their_classes() {
+    fn symbols_have_their_classes() {
         for (c, expected) in [
             ('\u{2011}', Class::Dash),
             ('－', Class::Dash),
@@ -173,7 +174,9 @@ mod tests {
     fn greek_letters_have_names() {
         assert_eq!(greek_name("β"), Some("beta"));
         assert_eq!(greek_name("ω"), Some("omega"));
-        assert_eq!((greek_name("b"), greek_name("ββ"), greek_name("")), (None, None, None));
+        assert_eq!(greek_name("b"), None);
+        assert_eq!(greek_name("ββ"), None);
+        assert_eq!(greek_name(""), None);
         assert!(is_greek('µ') && is_greek('Ω') && !is_greek('u'));
     }
 }

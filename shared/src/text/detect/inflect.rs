@@ -1,6 +1,6 @@
-//! Plural and singular forms of a word, English and the Latin and Greek ones that clinical text keeps.
+//! Plural and singular forms of English words, and of Latin and Greek words in clinical text.
 
-/// Endings, singular and plural.
+/// Pairs of singular and plural endings.
 const ENDINGS: [(&str, &str); 12] = [
     ("", "s"),
     ("s", "ses"),
@@ -16,8 +16,8 @@ const ENDINGS: [(&str, &str); 12] = [
     ("ix", "ices"),
 ];
 
-/// Calls `with(stem, ending)` for every form that `word` may be the plural or singular of. The word is normalised; one
-/// with less than four letters, or with digits or letters beyond a-z, has no other form.
+/// Calls `with(stem, ending)` for each possible plural or singular of a normalised word. Words with
+/// fewer than 4 letters, digits, or letters beyond a-z have none.
 pub(super) fn other_numbers<'w>(word: &'w str, mut with: impl FnMut(&'w str, &'static str)) {
     const MIN_STEM: usize = 3;
     if word.len() <= MIN_STEM || !word.bytes().all(|b| b.is_ascii_lowercase()) {
@@ -26,7 +26,7 @@ pub(super) fn other_numbers<'w>(word: &'w str, mut with: impl FnMut(&'w str, &'s
     for (singular, plural) in ENDINGS {
         for (from, to) in [(plural, singular), (singular, plural)] {
             let Some(stem) = word.strip_suffix(from).filter(|stem| stem.len() >= MIN_STEM) else { continue };
-            // "abscess" is no plural, and nothing ends in "sss".
+            // "abscess" is no plural, and no word ends in "sss".
             let doubled = from.is_empty() != to.is_empty() && stem.ends_with('s');
             if !doubled {
                 with(stem, to);
@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn plurals_lead_to_singulars_and_back() {
+    fn plural_and_singular_are_found_from_each_other() {
         for (singular, plural) in [
             ("headache", "headaches"),
             ("abscess", "abscesses"),
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn short_words_and_codes_have_no_other_form() {
+    fn short_words_and_codes_have_no_other_number() {
         assert!(["ms", "has", "b12s", "fièvres", ""].into_iter().all(|word| others(word).is_empty()));
         assert!(!others("abscess").contains(&"absces".to_owned()));
     }

@@ -1,14 +1,14 @@
-//! English words and people's names, from lists that `lexicon/build.py` makes.
+//! Lists of English words and people's names, which `lexicon/build.py` creates.
 
 use std::sync::LazyLock;
 
-/// English words of six letters or more, and people's names; `lexicon/LICENSES.md` says where they come from.
+/// English words of 6 letters or more, and people's names. `lexicon/LICENSES.md` lists the sources.
 ///
-/// A word that follows from another one by the rules of `terms.rs` is left out.
+/// Regular derivations of other words by the rules of `terms.rs` are left out.
 pub(super) struct Lexicon {
-    /// Words that a million books have.
+    /// Words that occur in a million books.
     pub common: WordList,
-    /// Other words. With a capital inside a sentence they are brands, places and the like.
+    /// Other words. Capitalised inside a sentence they are mostly brands or places.
     pub rare: WordList,
     /// Given names.
     pub given: WordList,
@@ -27,23 +27,24 @@ impl Lexicon {
         &LEXICON
     }
 
-    /// Whether it is a given name or a surname.
+    /// Whether a word is a given name or a surname.
     pub fn is_name(&self, word: &str) -> bool {
         self.surnames.contains(word) || self.given.contains(word)
     }
 }
 
-/// Words in order, one after the other.
+/// A sorted list of words in one string.
 pub(super) struct WordList {
     words: String,
     ends: Vec<u32>,
 }
 
 impl WordList {
-    /// Reads front-coded words: a capital letter says how many letters a word has in common with the one before (A for
-    /// none), and the others follow.
+    /// Reads front-coded words. A capital letter is the length of the prefix that a word shares with
+    /// its predecessor (A is 0); the rest of the word follows.
     fn unpack(packed: &str) -> Self {
-        let (mut list, mut before) = (Self { words: String::new(), ends: Vec::new() }, 0);
+        let mut list = Self { words: String::new(), ends: Vec::new() };
+        let mut before = 0;
         let bytes = packed.as_bytes();
         let mut at = 0;
         while at < bytes.len() {
@@ -67,8 +68,10 @@ impl WordList {
         &self.words[start as usize..self.ends[at] as usize]
     }
 
+    /// Whether the list has a word, by binary search.
     pub fn contains(&self, word: &str) -> bool {
-        let (mut low, mut high) = (0, self.ends.len());
+        let mut low = 0;
+        let mut high = self.ends.len();
         while low < high {
             let middle = low.midpoint(high);
             match self.get(middle).cmp(word) {
@@ -86,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packed_words_are_read_in_order() {
+    fn unpack_reads_front_coded_words() {
         let list = WordList::unpack("AapeDx\nAheartFsClp\n");
         let words: Vec<&str> = (0..list.ends.len()).map(|at| list.get(at)).collect();
         assert_eq!(words, ["ape", "apex", "heart", "hearts", "help"]);
@@ -95,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lexicon_is_whole() {
+    fn lexicon_is_complete_and_sorted() {
         let lexicon = Lexicon::get();
         for (list, count) in
             [(&lexicon.common, 8362), (&lexicon.rare, 20_895), (&lexicon.given, 5130), (&lexicon.surnames, 18_796)]

@@ -1,29 +1,32 @@
-//! Mentions in raw text, by a dictionary of all names of a knowledge base.
+//! Mention detection: a dictionary matcher over all names of a knowledge base.
 //!
-//! Names and text are compared after normalising ([`normalise_name`]), word by word; spans point into the text as it was
-//! given. The rules, with what each did to the spans found in 2,635 abstracts of MedMentions (precision against all gold
-//! spans, recall on those whose concept is in the knowledge base, both exact; 41,054 concepts):
+//! Names and text are normalised ([`normalise_name`]) and compared word by word. Spans refer to the
+//! original text. The table shows the effect of each rule on 2,635 abstracts of MedMentions and
+//! 41,054 concepts: precision against all gold spans, and recall of those with a concept in the
+//! knowledge base. Both count exact spans, in %.
 //!
-//! | rule, each on top of those above | precision | recall |
+//! | rule, in addition to those above | precision | recall |
 //! | --- | --- | --- |
-//! | whole words; longest name from left to right | 41.8 | 51.7 |
-//! | names have a letter and at least three characters | 44.4 | 50.5 |
-//! | abbreviations may be shorter; those with two letters, or that are words ("ALL"), need their case | 49.5 | 51.6 |
-//! | names that are ordinary words in a note are never found (`stopped.txt`) | 57.7 | 50.8 |
-//! | the last word may be in the plural or singular | 58.2 | 58.3 |
-//! | a hyphen may be missing in the text or in the name; "Crohns" is "Crohn's" | 58.3 | 58.5 |
+//! | whole words; longest match from left to right | 41.8 | 51.7 |
+//! | names have a letter and at least 3 characters | 44.4 | 50.5 |
+//! | shorter abbreviations; those of 2 letters or equal to a word ("ALL") match case | 49.5 | 51.6 |
+//! | names that are ordinary words of notes are never found (`stopped.txt`) | 57.7 | 50.8 |
+//! | the last word may be plural or singular | 58.2 | 58.3 |
+//! | the text or the name may lack a hyphen; "Crohns" matches "Crohn's" | 58.3 | 58.5 |
 //!
-//! An abbreviation that is no word, as "COPD", is found in lower case too: in text without capitals that finds 2.8 points
-//! more of the gold spans at no cost in precision.
+//! An abbreviation that is not a word, such as "COPD", is also found in lower case. In text without
+//! capitals that raises recall by 2.8 points and leaves precision unchanged.
 //!
-//! A name may span lines, but no empty line and no list bullet. On one line it runs over no border between cells: a tab,
-//! three blanks, two of them before a word with a capital, a row of underscores or dashes. It runs over no mark that an
-//! anonymiser left and no tag, and in these there is none. A name that is a person's name is no mention ("Dr. Brain").
-//! Names that share words are found each, in pieces: "breast and ovarian cancer".
+//! A name may span lines, but not an empty line or a list bullet. Within a line it does not span a
+//! border between table cells: a tab, 3 blanks, 2 blanks before a capitalised word, or a row of
+//! underscores or dashes. It neither spans nor is in a de-identification placeholder or a tag. A
+//! person's name is no mention ("Dr. Brain"). Coordinated names with shared words are found
+//! separately, as discontinuous mentions: "breast and ovarian cancer".
 //!
-//! A word that neither these names, nor the definitions, nor plain English know in any usual form is reported as an
-//! [`Origin::UnknownTerm`]; plain English is `ordinary.txt` and the lists in `lexicon/`. With them 80.5 % of the unknown
-//! terms in 55 clinical notes are annotated mentions; with `ordinary.txt` alone 40.8 % were.
+//! A word that occurs in no name, no definition and not in general English, in any regular form, is
+//! reported as [`Origin::UnknownTerm`]. General English is `ordinary.txt` and the lists in
+//! `lexicon/`. In 55 clinical notes 80.5 % of the unknown terms are annotated mentions; with
+//! `ordinary.txt` alone it was 40.8 %.
 
 mod automaton;
 mod build;
@@ -52,82 +55,89 @@ use persons::{Person, person_at};
 use scan::{Found, Scan};
 use serde::{Deserialize, Serialize};
 
-/// A mention found in a text.
+/// A mention that was detected in a text.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Detected {
-    /// Where it stands, from its first piece to its last, in bytes on char boundaries of the text.
+    /// The span from the first fragment to the last, in bytes, on character boundaries.
     pub span: Span,
-    /// Why it was taken for a mention.
+    /// Why it is a mention.
     pub origin: Origin,
-    /// The pieces that it consists of, in the order of the text and apart from each other, if something stands between them
-    /// that does not belong to it ("lung injuries" in "lung and heart injuries"); none if it is its whole span.
+    /// The fragments of a discontinuous mention, in ascending order without overlap ("lung injuries"
+    /// in "lung and heart injuries"). Empty for a contiguous mention.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fragments: Vec<Span>,
 }
 
 impl Detected {
-    /// A mention that is a whole span.
+    /// A contiguous mention.
     pub fn new(span: Span, origin: Origin) -> Self {
         Self { span, origin, fragments: Vec::new() }
     }
 
-    /// A mention of some pieces of the text, in any order; those that overlap or touch are joined. Nothing without a piece.
+    /// A mention of some fragments in any order. Fragments that overlap or touch are merged. `None`
+    /// without a fragment.
     pub fn of_pieces(pieces: Vec<Span>, origin: Origin) -> Option<Self> {
         let fragments = text::in_order(pieces);
         let span = Span::new(fragments.first()?.start, fragments.last()?.end);
         Some(Self { span, origin, fragments: if fragments.len() > 1 { fragments } else { Vec::new() } })
     }
 
-    /// The pieces that it consists of, one or more.
+    /// The fragments, or the whole span of a contiguous mention.
     pub fn pieces(&self) -> &[Span] {
         text::pieces(&self.span, &self.fragments)
     }
 
-    /// Whether both mentions share a byte; one that stands in the gap of another does not overlap it.
+    /// Whether both mentions share a byte. A mention in the gap of a discontinuous one does not overlap.
     pub fn overlaps(&self, other: &Self) -> bool {
-        let share = |own: &Span| other.pieces().iter().any(|piece| piece.overlaps(own));
-        self.span.overlaps(&other.span) && self.pieces().iter().any(share)
+        let shares_byte = |own: &Span| other.pieces().iter().any(|piece| piece.overlaps(own));
+        self.span.overlaps(&other.span) && self.pieces().iter().any(shares_byte)
     }
 }
 
-/// Why a piece of text was taken for a mention.
+/// Why a span is a mention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
-    /// It is a name in the knowledge base, or a form of one.
+    /// It matches a name in the knowledge base.
     Name,
-    /// It is a word that neither the knowledge base nor plain English knows, and no person's name: misspelt, or new.
+    /// It is a word that neither the knowledge base nor general English has, and no person's name: a
+    /// misspelling or a new term.
     UnknownTerm,
-    /// The user says so.
+    /// The user gave it.
     Given,
 }
 
-/// What to look for.
+/// Options of mention detection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DetectOptions {
-    /// Report unknown terms too. Has no effect where [`Dictionary::knows_enough_words`] is false.
+    /// Report unknown terms. Has no effect unless [`Dictionary::knows_enough_words`].
     pub unknown_terms: bool,
-    /// Report every name, also within and across others, instead of the longest ones from left to right.
+    /// Report overlapping names instead of the longest matches from left to right.
     pub overlapping: bool,
 }
 
 impl Default for DetectOptions {
-    /// Names without overlap, and unknown terms.
+    /// The longest names without overlap, and unknown terms.
     fn default() -> Self {
         Self { unknown_terms: true, overlapping: false }
     }
 }
 
 impl Dictionary {
-    /// The mentions in a text, by start, then end. Takes time linear in the text, and memory for what it finds alone.
+    /// Detects the mentions in a text, ordered by start and end. Time is linear in the text; memory
+    /// depends on the number of mentions alone.
     pub fn detect(&self, text: &str, options: &DetectOptions) -> Vec<Detected> {
         let unknown_terms = options.unknown_terms && self.knows_enough_words();
         let mut scan = Scan::new(self, text, Source::Text);
         let mut detected: Vec<Detected> = Vec::new();
-        // Tokens; `covered` is one past the last that is part of a name, `after_term` one past the last unknown term.
-        let (mut at, mut covered, mut after_term) = (0, 0, None);
-        let (mut person, mut coordinated) = (Person::default(), false);
-        // Where the token before starts, if it is a word with a capital that belongs to nothing yet.
+        // Token positions: the current one; one past the last token of a name; one past the last
+        // unknown term.
+        let mut at = 0;
+        let mut covered = 0;
+        let mut term_end = None;
+        let mut person = Person::default();
+        let mut coordinated = false;
+        // The start of the previous token, if it is capitalised and in no mention.
         let mut capital_before = None;
         while let Some(token) = scan.token(at) {
             let mut next = at + 1;
@@ -141,10 +151,11 @@ impl Dictionary {
                     whole && scan.accepts(at, **found)
                 };
                 let accepted = names.iter().filter(is_mention).map(|found| (found.last, found.end));
-                let (first_new, mut longest) = (detected.len(), None);
+                let first_new = detected.len();
+                let mut longest = None;
                 for (last, end) in accepted {
                     if !options.overlapping {
-                        detected.truncate(first_new); // shorter ones come first
+                        detected.truncate(first_new); // shorter matches come first
                         next = last + 1;
                     }
                     covered = covered.max(last + 1);
@@ -155,28 +166,28 @@ impl Dictionary {
                     }
                 }
                 scan.recycle(names);
-                let mut parts = Vec::new();
+                let mut coordinations = Vec::new();
                 if let Some(last) = longest.filter(|last| *last > at) {
-                    parts = before_shared_head(self, &mut scan, at, last, |end| ends_at(&detected, end));
+                    coordinations = before_shared_head(self, &mut scan, at, last, |end| ends_at(&detected, end));
                 } else if !surname && let Some((mentions, end)) = around_designators(self, &mut scan, at) {
-                    parts = mentions;
+                    coordinations = mentions;
                     covered = covered.max(end);
                     next = if options.overlapping { next } else { end };
                 }
-                coordinated |= !parts.is_empty();
-                for pieces in parts {
+                coordinated |= !coordinations.is_empty();
+                for pieces in coordinations {
                     if !options.overlapping {
-                        make_room(&mut detected, &pieces);
+                        remove_covered(&mut detected, &pieces);
                     }
                     detected.extend(Detected::of_pieces(pieces, Origin::Name));
                 }
             }
             let is_free = at >= covered && !surname;
             if unknown_terms && is_free {
-                let joined = after_term == Some(at) && token.gap == Gap::Hyphen;
-                // Of a double name ("Harrow-Lindqvist") one half may be an English word.
-                let begun = detected.last().filter(|_| joined).and_then(|term| text.get(term.span.start..));
-                let is_half = capital && begun.is_some_and(|rest| rest.starts_with(char::is_uppercase));
+                let joined = term_end == Some(at) && token.gap == Gap::Hyphen;
+                // One half of a double name ("Harrow-Lindqvist") may be an English word.
+                let term = detected.last().filter(|_| joined).and_then(|term| text.get(term.span.start..));
+                let is_half = capital && term.is_some_and(|rest| rest.starts_with(char::is_uppercase));
                 if is_half || self.is_unknown_term(&mut scan, at) {
                     match detected.last_mut().filter(|_| joined) {
                         Some(term) => term.span.end = token.end,
@@ -186,7 +197,7 @@ impl Dictionary {
                             detected.push(Detected::new(span, Origin::UnknownTerm));
                         }
                     }
-                    after_term = Some(at + 1);
+                    term_end = Some(at + 1);
                 }
             }
             capital_before = (capital && is_free && next == at + 1).then_some(token.start);
@@ -201,28 +212,30 @@ impl Dictionary {
     }
 }
 
-/// Mentions before the last one that are looked at.
-const LAST: usize = 32;
+/// The number of last mentions that are compared with a new one.
+const RECENT: usize = 32;
 
-/// Where the mention starts that was found last and ends at a byte.
+/// The start of the last contiguous mention that ends at a byte.
 fn ends_at(detected: &[Detected], end: usize) -> Option<usize> {
-    let found = detected.iter().rev().take(LAST).find(|found| found.fragments.is_empty() && found.span.end == end);
+    let mut recent = detected.iter().rev().take(RECENT);
+    let found = recent.find(|found| found.fragments.is_empty() && found.span.end == end);
     found.map(|found| found.span.start)
 }
 
-/// Takes out the mentions that are part of a piece: the longer name is meant.
-fn make_room(detected: &mut Vec<Detected>, pieces: &[Span]) {
-    let last = detected.len().saturating_sub(LAST);
-    let within = |found: &Detected| {
+/// Removes recent mentions inside a fragment of a longer mention.
+fn remove_covered(detected: &mut Vec<Detected>, pieces: &[Span]) {
+    let recent = detected.len().saturating_sub(RECENT);
+    let is_covered = |found: &Detected| {
         found.fragments.is_empty()
             && pieces.iter().any(|piece| piece.start <= found.span.start && found.span.end <= piece.end)
             && pieces.iter().map(Span::len).sum::<usize>() > found.span.len()
     };
-    let kept: Vec<Detected> = detected.drain(last..).filter(|found| !within(found)).collect();
+    let kept: Vec<Detected> = detected.drain(recent..).filter(|found| !is_covered(found)).collect();
     detected.extend(kept);
 }
 
-/// Found mentions beside given ones: where they overlap, the given one stays. In the gap of a given one there is room.
+/// Merges detected mentions with given ones, which take precedence where they overlap. A detected
+/// mention may lie in the gap of a given one.
 pub fn join(mut given: Vec<Detected>, found: Vec<Detected>) -> Vec<Detected> {
     let mut at = 0;
     let free: Vec<Detected> = found
@@ -231,9 +244,9 @@ pub fn join(mut given: Vec<Detected>, found: Vec<Detected>) -> Vec<Detected> {
             while given.get(at).is_some_and(|given| given.span.end <= detected.span.start) {
                 at += 1;
             }
-            // Given spans may overlap each other: look at all that begin before this one ends.
-            let mut beside = given[at..].iter().take_while(|given| given.span.start < detected.span.end);
-            !beside.any(|given| given.overlaps(detected))
+            // Given spans may overlap each other, so all that start before this one ends are compared.
+            let mut near = given[at..].iter().take_while(|given| given.span.start < detected.span.end);
+            !near.any(|given| given.overlaps(detected))
         })
         .collect();
     given.extend(free);
@@ -248,9 +261,9 @@ mod tests {
     use bytes::Bytes;
     use proptest::prelude::*;
 
-    /// A dictionary of concepts with these names and synonyms; the first has a definition.
+    /// A dictionary of these names with synonyms; the first concept has the definition.
     pub(super) fn dictionary(concepts: &[(&str, &[&str])], definition: &str) -> Dictionary {
-        Dictionary::from_bytes(Bytes::from(bytes(concepts, definition))).expect("what was built can be read")
+        Dictionary::from_bytes(Bytes::from(bytes(concepts, definition))).expect("a built dictionary is valid")
     }
 
     pub(super) fn bytes(concepts: &[(&str, &[&str])], definition: &str) -> Vec<u8> {
@@ -289,14 +302,14 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_name_from_left_to_right_is_taken() {
+    fn longest_names_are_matched_from_left_to_right() {
         assert_eq!(names("cardiac failure; heart failure, left heart"), ["cardiac failure", "heart failure, left"]);
         assert_eq!(names("heart failures, failures"), ["heart failures", "failures"]);
         assert_eq!(names("chronic obstructive lung failure"), ["failure"]);
     }
 
     #[test]
-    fn overlapping_names_are_all_reported_on_request() {
+    fn overlapping_option_reports_all_names() {
         let options = DetectOptions { overlapping: true, ..DetectOptions::default() };
         let detected = dictionary(&CONCEPTS, "").detect("heart failure, left", &options);
         let spans: Vec<(usize, usize)> = detected.iter().map(|found| (found.span.start, found.span.end)).collect();
@@ -304,13 +317,13 @@ mod tests {
     }
 
     #[test]
-    fn words_are_matched_whole() {
+    fn names_match_whole_words() {
         assert_eq!(names("heartfailure xHF HFx HF2 failurexyz 1failure"), [""; 0]);
         assert_eq!(names("(HF) HF,HF/HF 'HF'"), ["HF"; 5]);
     }
 
     #[test]
-    fn hyphens_blanks_lines_and_apostrophes_vary() {
+    fn hyphens_blanks_line_ends_and_apostrophes_may_vary() {
         for text in [
             "beta-blocker",
             "Beta\u{a0}blockers",
@@ -329,14 +342,14 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_line_and_a_bullet_part_names() {
+    fn names_do_not_span_empty_lines_and_bullets() {
         assert_eq!(names("heart\nfailure"), ["heart\nfailure"]);
         assert_eq!(names("heart\n\nfailure"), ["failure"]);
         assert_eq!(names("- heart\n- failure"), ["failure"]);
     }
 
     #[test]
-    fn cells_of_a_line_part_names() {
+    fn names_do_not_span_table_cells() {
         for border in [
             "          ",
             "\t",
@@ -352,7 +365,7 @@ mod tests {
         ] {
             assert_eq!(names(&format!("Heart{border}Failure to thrive")), ["Failure"], "{border:?}");
         }
-        // Two blanks before a word in lower case are a slip in prose, and a border where the line has another one.
+        // Two blanks before a lower-case word are a border only in a line that has another border.
         assert_eq!(names("a chronic heart  failure"), ["heart  failure"]);
         assert_eq!(names("heart  failure   none"), ["failure"]);
         assert_eq!(names("Test   heart  failure"), ["failure"]);
@@ -361,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_end_with_blanks_around_it_parts_nothing() {
+    fn names_span_line_ends_with_blanks_around_them() {
         for end in ["\n", "   \n", "\n          ", "  \r\n\t", "\r", " \r\r\n ", "\u{2028}  "] {
             let text = format!("chronic heart{end}failure");
             assert_eq!(names(&text), [&text[8..]], "{end:?}");
@@ -372,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_goes_on_in_an_indented_line_and_not_in_the_next_row() {
+    fn cell_continues_in_an_indented_line_only() {
         let text = "PMH      chronic heart\n         failure";
         assert_eq!(names(text), ["heart\n         failure"]);
         assert_eq!(names("Chest    heart\nfailure  none"), ["failure"]);
@@ -381,8 +394,8 @@ mod tests {
     }
 
     #[test]
-    fn marks_of_anonymisers_hold_no_mention_and_part_names() {
-        for mark in [
+    fn names_neither_contain_placeholders_nor_are_in_them() {
+        for placeholder in [
             "[**Failure 5827**]",
             "[**Hospital1 (failure) 18**]",
             "<failure>",
@@ -396,20 +409,20 @@ mod tests {
             "STitle",
             "___",
         ] {
-            assert_eq!(names(&format!("HF {mark} COPD")), ["HF", "COPD"], "{mark}");
-            assert_eq!(names(&format!("heart {mark} failure")), ["failure"], "{mark}");
+            assert_eq!(names(&format!("HF {placeholder} COPD")), ["HF", "COPD"], "{placeholder}");
+            assert_eq!(names(&format!("heart {placeholder} failure")), ["failure"], "{placeholder}");
         }
         assert_eq!(names("[heart failure] (HF) {COPD} **failure**"), ["heart failure", "HF", "COPD", "failure"]);
     }
 
     #[test]
-    fn a_name_may_hold_a_row_of_crosses() {
+    fn name_may_contain_a_placeholder_word() {
         let dictionary = dictionary(&[("XXX syndrome", &["XXX"])], "");
         assert_eq!(found(&dictionary, "XXX syndrome, XXX, 47,XXX", Origin::Name), ["XXX syndrome"]);
     }
 
     #[test]
-    fn digits_and_letters_may_be_apart() {
+    fn names_match_with_or_without_a_blank_between_digits_and_letters() {
         let dictionary = dictionary(&[("5-FU", &["COVID19"]), ("type 2 diabetes", &[])], "");
         let text = "given 5-FU, given 5FU, given 5 FU, virus COVID-19, virus COVID19, type2 diabetes, type-2 diabetes, \
                     given 15FU, given 5F U";
@@ -419,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn signs_that_nobody_sees_do_not_matter() {
+    fn invisible_characters_are_ignored() {
         for text in [
             "heart\u{200b} failure",
             "hea\u{200b}rt fail\u{2060}ure",
@@ -433,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn case_tells_abbreviations_from_words() {
+    fn case_distinguishes_abbreviations_from_words() {
         assert_eq!(names("We can treat all with ALL, but not hf or Hf; HF, HFs, HFS."), ["ALL", "HF", "HFs"]);
         assert_eq!(names("copd, COPD"), ["copd", "COPD"]);
         assert_eq!(names("THE PATIENT HAS ALL SYMPTOMS"), [""; 0]);
@@ -442,13 +455,13 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_words_are_found_by_name_only() {
+    fn ordinary_words_are_found_by_lookup_only() {
         assert_eq!(names("Stage III, late stages"), [""; 0]);
         assert_eq!(dictionary(&CONCEPTS, "").lookup("stage"), [ConceptId(5)]);
     }
 
     #[test]
-    fn foreign_letters_do_not_shift_spans() {
+    fn non_ascii_letters_do_not_shift_spans() {
         let text = "😷 FIE\u{300}VRE；Ｆｉèvre, T\u{200d}-Cell receptor alpha 👩🏽‍⚕️β-adrenergic blockers";
         assert_eq!(
             names(text),
@@ -458,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_takes_linear_time() {
+    fn time_is_linear_in_the_text() {
         let dictionary = dictionary(&CONCEPTS, "");
         let letters = ["a", "a ", "heart ", "beta-", "β", "β\u{301}", "a'", "\u{fdfa}", "\u{200b}", "1,", "\n", "非"];
         let marks = ["a  ", "[", "[**", "<", "<a ", "{{", "@@ ", "**a", "_", "_ ", "$${", "-", " ", "\t", "\r", "xx "];
@@ -501,12 +514,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn spans_can_be_cut_and_are_names(pieces in proptest::collection::vec(piece(), 0..40), overlapping: bool) {
+        fn spans_are_valid_and_match_names(
+            pieces in proptest::collection::vec(piece(), 0..40), overlapping: bool
+        ) {
             let dictionary = dictionary(&CONCEPTS, "");
             let text = pieces.concat();
             let detected = dictionary.detect(&text, &DetectOptions { overlapping, ..DetectOptions::default() });
             for mention in &detected {
-                let name = text::text_of(&text, mention.pieces()).expect("on char boundaries");
+                let name = text::text_of(&text, mention.pieces()).expect("on character boundaries");
                 prop_assert!(!dictionary.lookup_mention(&name).is_empty(), "{:?}", name);
             }
             prop_assert!(detected.is_sorted_by(|a, b| a < b));
@@ -515,7 +530,7 @@ mod tests {
         }
 
         #[test]
-        fn a_name_in_any_dress_is_found_where_it_stands(
+        fn varied_name_is_found_at_its_span(
             concept in 0..CONCEPTS.len(),
             before in "([.;!?😷] ?){0,3}",
             after in "[ .;!?😷\n]{0,3}",
@@ -526,16 +541,17 @@ mod tests {
             let name = CONCEPTS[concept].0;
             let name = if upper { name.to_uppercase() } else { name.to_owned() };
             let ending = if name.ends_with(['s', 'S', 'e', 'E']) || upper || name.contains(',') { "" } else { plural };
-            let dressed = name.replace([' ', '-'], dash) + ending;
-            let text = format!("{before}{dressed}{after}");
+            let varied = name.replace([' ', '-'], dash) + ending;
+            let text = format!("{before}{varied}{after}");
             let detected = dictionary(&CONCEPTS, "").detect(&text, &DetectOptions::default());
-            prop_assert_eq!(detected.first().map(|found| found.span), Some(Span::new(before.len(), before.len() + dressed.len())));
+            let expected = Span::new(before.len(), before.len() + varied.len());
+            prop_assert_eq!(detected.first().map(|found| found.span), Some(expected));
             prop_assert_eq!(detected.len(), 1);
         }
     }
 
     #[test]
-    fn given_spans_win_over_found_ones() {
+    fn join_prefers_given_mentions() {
         let detected = |origin, start, end| Detected::new(Span::new(start, end), origin);
         let given = vec![detected(Origin::Given, 2, 20), detected(Origin::Given, 4, 6)];
         let found = vec![
@@ -548,11 +564,13 @@ mod tests {
         let spans: Vec<_> = joined.iter().map(|detected| (detected.span.start, detected.span.end)).collect();
         assert_eq!(spans, [(0, 2), (2, 20), (4, 6), (20, 25)]);
     }
+
     #[test]
-    fn a_found_mention_in_the_gap_of_a_given_one_stays() {
+    fn join_keeps_detected_mentions_in_gaps_of_given_ones() {
         let at = |start, end| Detected::new(Span::new(start, end), Origin::Name);
         let given = Detected::of_pieces(vec![Span::new(27, 35), Span::new(7, 11)], Origin::Given).expect("two pieces");
-        assert_eq!((given.span, given.pieces()), (Span::new(7, 35), &[Span::new(7, 11), Span::new(27, 35)][..]));
+        assert_eq!(given.span, Span::new(7, 35));
+        assert_eq!(given.pieces(), [Span::new(7, 11), Span::new(27, 35)]);
         let joined = join(vec![given], vec![at(0, 6), at(11, 20), at(21, 35), at(10, 12)]);
         let spans: Vec<_> = joined.iter().map(|detected| (detected.span.start, detected.span.end)).collect();
         assert_eq!(spans, [(0, 6), (7, 35), (11, 20)]);

@@ -1,105 +1,105 @@
-//! Words of a text in normalised form, each with the bytes of the original that it came from.
+//! Tokenization into normalised words and symbols, with the bytes of the original text.
 
 use super::deidentified;
 use super::fold::{Class, fold, greek_name, is_greek};
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Letters and digits.
+    /// A run of letters and digits.
     Word,
-    /// One other sign that counts: a comma, a bracket, a plus.
+    /// A single significant symbol: a comma, a bracket, a plus.
     Mark,
-    /// A word longer than the limit; its form was not kept and no name can match it.
+    /// A word above the length limit. It has no normalised form, so no name matches it.
     TooLong,
-    /// A de-identification mark or a tag, as one token: it stands in a name's place and is no part of any.
+    /// A de-identification placeholder or a tag. No name contains it.
     Hidden,
 }
 
-/// What stands before a token.
+/// The separator before a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Gap {
-    /// Nothing, and the token before is a word: "TNF" and "α". No mention may end or begin here.
+    /// None, after a word: "TNF" and "α". A mention can neither start nor end between the two.
     Glued,
-    /// One hyphen, perhaps at the end of a line.
+    /// One hyphen, which may be at a line end.
     Hyphen,
-    /// White space, dashes, slashes, or a mark.
+    /// Whitespace, dashes, slashes, or a symbol.
     Space,
-    /// The border between two cells of a line: no mention runs across.
+    /// A border between table cells, which no mention spans.
     Cell,
-    /// The start of the text, an empty line or a list bullet: no mention runs across.
+    /// The start of the text, an empty line or a list bullet, which no mention spans.
     Break,
 }
 
 impl Gap {
-    /// Whether no mention runs across.
+    /// Whether no mention spans the gap.
     pub fn parts(self) -> bool {
         matches!(self, Gap::Cell | Gap::Break)
     }
 }
 
-/// What the characters are: a name by itself, or running text.
+/// The kind of text that is tokenized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
-    /// One name: however many blanks it has, they are blanks between its words.
+    /// A single name, in which several blanks are equal to one.
     Name,
-    /// A note: it has columns and de-identification marks.
+    /// Running text with columns and de-identification placeholders.
     Text,
 }
 
-/// A word or mark.
+/// A word or symbol.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Token {
-    /// The first byte in the original text.
+    /// The first byte in the text.
     pub start: usize,
-    /// One past the last byte; a possessive `'s` is left out.
+    /// One past the last byte, without a possessive `'s`.
     pub end: usize,
-    /// Where the normalised form begins and ends in the string that tokens are written to.
+    /// The range of the normalised form in the string of forms.
     pub key: (usize, usize),
     pub kind: Kind,
     pub gap: Gap,
-    /// Bit i: character i of the normalised form was upper case. Characters beyond the 64th have no bit.
+    /// Bit i is set if character i of the normalised form was upper case, for i < 64.
     pub upper: u64,
     /// Whether a possessive `'s` followed.
     pub possessive: bool,
 }
 
-/// Reads the tokens of a text one by one, in time linear in the text.
+/// Reads the tokens of a text, in time linear in the text.
 pub(super) struct Tokens<'t> {
     text: &'t str,
     at: usize,
     source: Source,
-    /// Most bytes of a word's normalised form.
+    /// The largest normalised word in bytes.
     limit: usize,
     folded: String,
     after_word: bool,
     after_greek: bool,
-    /// Whether the last token is a mark that ends a clause: writers put more than one blank after it.
+    /// Whether the last token is punctuation that may be followed by more than one blank.
     after_stop: bool,
-    /// Whether the line has cells so far.
+    /// Whether the line has cells up to the current position.
     in_row: bool,
     started: bool,
 }
 
-/// The character at the reading position.
+/// The current character.
 struct Piece {
     class: Class,
     bytes: usize,
     c: char,
 }
 
-/// Blanks that part cells wherever they stand, and make a line a row of a table.
+/// The number of blanks that always separates cells, and makes the line a table row.
 const MIN_ROW: usize = 3;
-/// Blanks that part cells unless they are a slip of the thumb, or justify a line of prose.
+/// The number of blanks that separates cells, except in a line of prose.
 const MIN_CELL: usize = 2;
-/// Most bytes of a line that are looked at for further cells.
+/// The number of bytes of a line that are searched for further cells.
 const MAX_ROW: usize = 256;
-/// Underscores that are a blank to be filled in.
+/// The number of underscores that is a blank to be filled in.
 const MIN_RULE: usize = 2;
-/// Dashes that are a rule or a border.
+/// The number of dashes that is a rule or border.
 const MIN_DASH_RULE: usize = 3;
 
-/// What was seen between two tokens.
+/// The characters between two tokens.
 #[derive(Default)]
 struct Between {
     spaces: bool,
@@ -107,9 +107,9 @@ struct Between {
     dashes: usize,
     dash_first: bool,
     dash_after_newline: bool,
-    /// White space after the last line end.
+    /// Whether there is whitespace after the last line end.
     indented: bool,
-    /// The white space since the last other sign, and the longest such run of the line.
+    /// The current and the longest run of whitespace.
     run: usize,
     longest_run: usize,
     tab: bool,
@@ -152,42 +152,51 @@ impl Between {
         }
     }
 
-    /// Whether the signs are a rule, or a blank to be filled in.
+    /// Whether there is a rule, or a blank to be filled in.
     fn has_rule(&self) -> bool {
         self.longest_underscores >= MIN_RULE || self.dashes >= MIN_DASH_RULE
     }
 
-    /// Whether what stands on both sides is in different cells of a table.
+    /// Whether the tokens on both sides are in different cells of a table.
     fn is_row(&self) -> bool {
         self.newlines == 0 && (self.tab || self.longest_run >= MIN_ROW)
     }
 
-    /// Whether it may be.
+    /// Whether the tokens on both sides are in different cells unless the line is prose.
     fn may_be_row(&self) -> bool {
         self.newlines == 0 && self.longest_run >= MIN_CELL
     }
 }
 
 impl<'t> Tokens<'t> {
-    /// A reader whose words have at most `limit` bytes.
+    /// A reader. `limit` is the largest normalised word in bytes.
     pub fn new(text: &'t str, limit: usize, source: Source) -> Self {
-        let folded = String::new();
-        let (after_word, after_greek, after_stop, in_row, started) = (false, false, false, false, false);
-        Self { text, at: 0, source, limit, folded, after_word, after_greek, after_stop, in_row, started }
+        Self {
+            text,
+            at: 0,
+            source,
+            limit,
+            folded: String::new(),
+            after_word: false,
+            after_greek: false,
+            after_stop: false,
+            in_row: false,
+            started: false,
+        }
     }
 
-    /// The text that is read.
+    /// The text.
     pub fn text(&self) -> &'t str {
         self.text
     }
 
-    /// The next token; its normalised form is appended to `keys`.
+    /// The next token. Its normalised form is appended to `keys`.
     pub fn next(&mut self, keys: &mut String) -> Option<Token> {
         let mut between = Between::default();
         let (piece, hidden) = loop {
             let piece = self.piece()?;
             if self.source == Source::Text
-                && let Some(end) = deidentified::mark_at(self.text, self.at)
+                && let Some(end) = deidentified::placeholder_at(self.text, self.at)
             {
                 break (piece, Some(end));
             }
@@ -220,14 +229,14 @@ impl<'t> Tokens<'t> {
             self.in_row &= between.newlines == 0;
             return gap;
         }
-        // A cell may go on in the next line, indented; what begins at the margin is another row.
+        // A cell may continue in an indented line; a line at the margin is another row.
         let next_row = self.in_row && between.newlines > 0 && !between.indented;
         let cell = between.is_row() || between.may_be_row() && !self.is_prose();
         self.in_row = between.newlines == 0 && (self.in_row || between.is_row() && !self.after_stop);
         if cell || between.has_rule() || next_row { Gap::Cell } else { gap }
     }
 
-    /// Whether a word in lower case goes on, in a line without columns.
+    /// Whether a lower-case word follows, in a line without columns.
     fn is_prose(&self) -> bool {
         let after = &self.text[self.at..self.text.floor_char_boundary(self.at.saturating_add(MAX_ROW))];
         let line = after.split(['\n', '\r']).next().unwrap_or_default();
@@ -235,14 +244,16 @@ impl<'t> Tokens<'t> {
     }
 
     fn hidden(&mut self, end: usize, keys: &str) -> Token {
-        let (start, key) = (self.at, (keys.len(), keys.len()));
+        let start = self.at;
+        let key = (keys.len(), keys.len());
         self.at = end;
         self.after_stop = false;
         Token { start, end, key, kind: Kind::Hidden, gap: Gap::Space, upper: 0, possessive: false }
     }
 
     fn mark(&mut self, piece: Piece, keys: &mut String) -> Token {
-        let (start, from) = (self.at, keys.len());
+        let start = self.at;
+        let from = keys.len();
         keys.push_str(&self.folded);
         self.at += piece.bytes;
         self.after_stop = matches!(piece.c, '.' | ',' | ';' | ':' | '!' | '?');
@@ -251,9 +262,14 @@ impl<'t> Tokens<'t> {
     }
 
     fn word(&mut self, first: Piece, keys: &mut String) -> Token {
-        let (start, from) = (self.at, keys.len());
-        let (mut end, mut upper, mut chars) = (start, 0, 0);
-        let (mut kind, mut possessive, mut complete) = (Kind::Word, false, false);
+        let start = self.at;
+        let from = keys.len();
+        let mut end = start;
+        let mut upper = 0;
+        let mut chars = 0;
+        let mut kind = Kind::Word;
+        let mut possessive = false;
+        let mut complete = false;
         self.after_stop = false;
         let mut next = Some(first);
         while let Some(piece) = next {
@@ -302,7 +318,7 @@ impl<'t> Tokens<'t> {
         Token { start, end, key: (from, keys.len()), kind, gap: Gap::Space, upper, possessive }
     }
 
-    /// Reads the character at the position into `self.folded`.
+    /// Reads the current character and folds it into `self.folded`.
     fn piece(&mut self) -> Option<Piece> {
         let c = self.text.get(self.at..)?.chars().next()?;
         self.folded.clear();
@@ -310,14 +326,14 @@ impl<'t> Tokens<'t> {
         Some(Piece { class, bytes: c.len_utf8(), c })
     }
 
-    /// What the carriage return at the position is: part of a line end, or one by itself.
+    /// The class of a carriage return: part of a line end, or a line end of its own.
     fn carriage_return(&self) -> Class {
         let after = self.text.as_bytes().get(self.at + 1..).unwrap_or_default();
         if after.starts_with(b"\n") || after.starts_with(b"\r\n") { Class::Space } else { Class::Newline }
     }
 
-    /// The name of the Greek letter at the position if no Greek letter stands beside it: "β" is "beta", but words of
-    /// the Greek language are left alone.
+    /// The name of a single Greek letter, such as "beta" for "β". `None` beside other Greek letters:
+    /// Greek words stay as they are.
     fn lone_greek(&self, piece: &Piece) -> Option<&'static str> {
         if !is_greek(piece.c) || self.after_greek {
             return None;
@@ -328,8 +344,8 @@ impl<'t> Tokens<'t> {
         if next.is_some_and(is_greek) { None } else { greek_name(&self.folded) }
     }
 
-    /// After the apostrophe at the position: `true` if a possessive "s" ends the word, `false` if letters go on, `None`
-    /// if the word ends before the apostrophe.
+    /// What follows an apostrophe: `true` for a possessive "s" that ends the word, `false` for further
+    /// letters, `None` if the word ends before the apostrophe.
     fn after_apostrophe(&self, keys: &str, bytes: usize) -> Option<bool> {
         let mut after = self.text.get(self.at + bytes..)?.chars();
         let next = after.next().filter(|c| c.is_alphabetic())?;
@@ -338,26 +354,31 @@ impl<'t> Tokens<'t> {
     }
 }
 
-/// Signs that do not belong to a name when they end it.
+/// Punctuation that is removed at the end of a name.
 pub(super) const STOPS: [char; 4] = ['.', ',', ';', ':'];
 
-/// Whether a blank parts two neighbouring tokens in a normalised name.
+/// Whether a blank separates two adjacent tokens in a normalised name.
 pub(super) fn needs_blank(before: Kind, after: Kind) -> bool {
     before != Kind::Mark && after != Kind::Mark
 }
 
-/// The form under which names are compared: compatibility forms, case and accents folded; a lone Greek letter spelt
-/// out; hyphens, dashes, slashes and white space as one blank between words; apostrophes, a possessive `'s`, and full
-/// stops and commas at the end dropped.
+/// Normalises a name for comparison.
+///
+/// Compatibility forms, case and accents are folded. A single Greek letter is spelt out. Hyphens,
+/// dashes, slashes and whitespace between words become one blank. Apostrophes, a possessive `'s`, and
+/// punctuation at the end are removed.
 ///
 /// ```
-/// use pel_shared::detect::normalise_name;
+/// use pel_shared::text::detect::normalise_name;
+///
 /// assert_eq!(normalise_name("Sjögren’s–syndrome"), "sjogren syndrome");
 /// assert_eq!(normalise_name("TNF-α  Blocker"), "tnf alpha blocker");
 /// ```
 pub fn normalise_name(name: &str) -> String {
     let mut tokens = Tokens::new(name, usize::MAX, Source::Name);
-    let (mut normalised, mut key, mut before) = (String::with_capacity(name.len()), String::new(), Kind::Mark);
+    let mut normalised = String::with_capacity(name.len());
+    let mut key = String::new();
+    let mut before = Kind::Mark;
     while let Some(token) = tokens.next(&mut key) {
         if needs_blank(before, token.kind) {
             normalised.push(' ');

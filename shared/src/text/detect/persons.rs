@@ -1,33 +1,34 @@
-//! People's names: a disease, symptom or body part that is a surname is no mention.
+//! Detection of people's names: a disease, symptom or body part as a surname is no mention.
 //!
-//! A name is known by the title before it ("Mr. Parkinson", "Drs. Hand and Foot", "Nurse Burns"), or by a given name or
-//! initials before and a degree after it ("J. Hand, MD"). Titles that are abbreviations of something else are told by
-//! their case and their neighbours: "MS" is multiple sclerosis, "mild MR." mitral regurgitation, "12 Heart Dr" a drive.
+//! A name follows a title ("Mr. Parkinson", "Drs. Hand and Foot", "Nurse Burns"), or precedes an
+//! academic degree and has initials or a given name ("J. Hand, MD"). Case and context resolve
+//! ambiguous titles: "MS" is multiple sclerosis, "mild MR." mitral regurgitation, "12 Heart Dr" a
+//! street.
 
 use super::lexicon::Lexicon;
 use super::normalise::{Gap, Kind, Token};
 use super::scan::Scan;
 
-/// Most words of a name, initials not counted.
+/// The largest number of words of a name, without initials.
 const MAX_WORDS: usize = 3;
-/// Most tokens of a name, with initials, particles and full stops.
+/// The largest number of tokens of a name, with initials, particles and full stops.
 const MAX_TOKENS: usize = 16;
-/// Most people behind one plural title.
+/// The largest number of people after a plural title.
 const MAX_PEOPLE: usize = 8;
-/// Tokens before "Dr" that are looked at for a house number.
-const ADDRESS: usize = 4;
+/// The number of tokens before "Dr" that are searched for a house number.
+const ADDRESS_TOKENS: usize = 4;
 
 const PARTICLES: &[&str] = &[
     "al", "bin", "da", "de", "del", "den", "der", "di", "du", "el", "la", "le", "mac", "mc", "o", "st", "ter", "van",
     "vd", "von",
 ];
 
-/// Words before "the Dr." that make it no title.
+/// Words before "dr." that make it no title.
 const ARTICLES: &[&str] =
     &["a", "an", "another", "any", "her", "his", "its", "my", "no", "our", "that", "the", "their", "this", "your"];
 
 /// Words before "mr." that make it mitral regurgitation.
-const DEGREES: &[&str] = &[
+const SEVERITIES: &[&str] = &[
     "chronic",
     "mild",
     "minimal",
@@ -42,40 +43,41 @@ const DEGREES: &[&str] = &[
     "trivial",
 ];
 
-const DEGREES_OF_STUDY: &[&str] = &[
+/// Academic degrees and licences after a name.
+const ACADEMIC_DEGREES: &[&str] = &[
     "aprn", "bsn", "cna", "cnm", "crna", "crnp", "dds", "dnp", "do", "dpm", "dpt", "facc", "facp", "facs", "fnp",
     "frcp", "frcs", "lcsw", "lpn", "lvn", "mbbs", "mbchb", "md", "mph", "msw", "np", "pa", "pharmd", "phd", "psyd",
     "rn",
 ];
 
-/// How a title is used.
+/// The properties of a title.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Title {
-    /// Several people follow.
+    /// Whether several people may follow.
     plural: bool,
-    /// A name in lower case may follow.
+    /// Whether a name in lower case may follow.
     any_case: bool,
 }
 
-/// Where a person's name is.
+/// The token range of a person's name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Person {
-    /// Its first token, or the title before it.
+    /// The first token of the name, or its title.
     pub first: usize,
-    /// One past its last token.
+    /// One past the last token.
     pub end: usize,
-    /// Whether its last word stands after "J." and may as well begin a sentence.
+    /// Whether the last word follows an initial such as "J." and may also start a sentence.
     pub after_initial: bool,
 }
 
-/// The person's name that begins after the title at a token, or with the token itself.
+/// The person's name that starts at a token, or after a title at that token.
 pub(super) fn person_at(scan: &mut Scan, at: usize) -> Option<Person> {
     let token = scan.token(at).filter(|token| token.kind == Kind::Word)?;
     if let Some(title) = title(scan, at, &token) {
         let first = at + 1 + usize::from(is_stop(scan, at + 1));
         return names_after(scan, at, first, title);
     }
-    signed(scan, at, &token)
+    signature(scan, at, &token)
 }
 
 fn title(scan: &mut Scan, at: usize, token: &Token) -> Option<Title> {
@@ -83,19 +85,22 @@ fn title(scan: &mut Scan, at: usize, token: &Token) -> Option<Title> {
     if !(2..=9).contains(&key.len()) {
         return None;
     }
-    let (lower, capital) = (token.upper == 0, token.upper == 1);
-    let one = Title { plural: false, any_case: true };
+    let lower = token.upper == 0;
+    let capital = token.upper == 1;
+    let single = Title { plural: false, any_case: true };
     match key {
-        "mrs" | "mx" | "mme" | "mlle" => Some(one),
-        "messrs" => Some(Title { plural: true, ..one }),
-        "mr" | "ms" if capital => Some(one),
+        "mrs" | "mx" | "mme" | "mlle" => Some(single),
+        "messrs" => Some(Title { plural: true, ..single }),
+        "mr" | "ms" if capital => Some(single),
         "mr" if lower => {
-            (is_stop(scan, at + 1) && !follows(scan, at, DEGREES) && !follows_number(scan, at)).then_some(one)
+            let is_title = is_stop(scan, at + 1) && !follows(scan, at, SEVERITIES) && !follows_number(scan, at);
+            is_title.then_some(single)
         }
-        // "MS. GOUT" is a person at the start of a sentence alone.
-        "mr" | "ms" => (is_stop(scan, at + 1) && begins_sentence(scan, at)).then_some(one),
+        // "MS. GOUT" is a person only at the start of a sentence.
+        "mr" | "ms" => (is_stop(scan, at + 1) && starts_sentence(scan, at)).then_some(single),
         "dr" | "drs" | "prof" => {
-            let (plural, is_drive) = (key == "drs", key == "dr" && is_drive(scan, at));
+            let plural = key == "drs";
+            let is_drive = key == "dr" && is_drive(scan, at);
             let any_case = lower && !follows(scan, at, ARTICLES);
             (!is_drive).then_some(Title { plural, any_case })
         }
@@ -109,22 +114,25 @@ fn title(scan: &mut Scan, at: usize, token: &Token) -> Option<Title> {
     }
 }
 
+/// The names of one or more people from the token `first` on, after the title at `at`.
 fn names_after(scan: &mut Scan, at: usize, first: usize, title: Title) -> Option<Person> {
-    let (before, token) = (scan.token(first - 1)?, scan.token(first)?);
-    // Two blanks after a full stop are no border.
-    let meets = token.gap == Gap::Space || token.gap == Gap::Cell && first > at + 1 && !has_tab(scan, &before, &token);
+    let before = scan.token(first - 1)?;
+    let token = scan.token(first)?;
+    // Two blanks after a full stop are no border between cells.
+    let is_wide_space = token.gap == Gap::Cell && first > at + 1 && !has_tab(scan, &before, &token);
+    let adjacent = token.gap == Gap::Space || is_wide_space;
     let particle = PARTICLES.contains(&scan.key(&token));
-    if token.kind != Kind::Word || !meets || !(is_capitalised(&token) || title.any_case || particle) {
+    if token.kind != Kind::Word || !adjacent || !(is_capitalised(&token) || title.any_case || particle) {
         return None;
     }
-    // "MS. GOUT": the title is no mention either.
+    // The range includes the title: in "MS. GOUT" it is no mention either.
     let mut person = Person { first: at, ..name(scan, first)? };
     for _ in 1..MAX_PEOPLE {
         if !title.plural {
             break;
         }
         let mut next = person.end;
-        // ", and" at most.
+        // At most ", and" separates two names.
         for _ in 0..2 {
             next += usize::from(matches!(key(scan, next).as_deref(), Some("," | "and" | "&")));
         }
@@ -137,18 +145,20 @@ fn names_after(scan: &mut Scan, at: usize, first: usize, title: Title) -> Option
     Some(person)
 }
 
-/// The name that begins at a token: initials, given names and a surname.
+/// The name that starts at a token: initials, given names and a surname.
 fn name(scan: &mut Scan, first: usize) -> Option<Person> {
     let lexicon = Lexicon::get();
     let lower = !is_capitalised(&scan.token(first)?);
-    let (mut end, mut words, mut after_initial) = (first, 0, false);
+    let mut end = first;
+    let mut words = 0;
+    let mut after_initial = false;
     let mut hyphen = false;
     while let Some(token) = scan.token(end).filter(|token| token.kind == Kind::Word && end - first < MAX_TOKENS) {
-        let apart = end > first && (token.gap.parts() || has_newline(scan, end));
+        let separated = end > first && (token.gap.parts() || has_newline(scan, end));
         let key = scan.key(&token).to_owned();
         let particle = PARTICLES.contains(&key.as_str());
         let fits = is_capitalised(&token) || lower && words == 0 || particle || hyphen;
-        if apart || !fits || !key.starts_with(char::is_alphabetic) || words > 0 && is_degree(scan, end) {
+        if separated || !fits || !key.starts_with(char::is_alphabetic) || words > 0 && is_degree(scan, end) {
             break;
         }
         let initial = key.chars().nth(1).is_none();
@@ -181,14 +191,14 @@ fn name(scan: &mut Scan, first: usize) -> Option<Person> {
     (end > first).then_some(Person { first, end, after_initial })
 }
 
-/// "J. Hand, MD": a name that begins at a token and has a degree after it.
-fn signed(scan: &mut Scan, at: usize, token: &Token) -> Option<Person> {
+/// A name with a degree after it, as in a signature: "J. Hand, MD".
+fn signature(scan: &mut Scan, at: usize, token: &Token) -> Option<Person> {
     if !is_capitalised(token) {
         return None;
     }
     let initial = token.end - token.start == 1 && is_stop(scan, at + 1);
-    let begins = initial || Lexicon::get().given.contains(scan.key(token)) || follows(scan, at, &[":", "by"]);
-    if !begins {
+    let may_start = initial || Lexicon::get().given.contains(scan.key(token)) || follows(scan, at, &[":", "by"]);
+    if !may_start {
         return None;
     }
     let person = name(scan, at)?;
@@ -201,12 +211,11 @@ fn is_degree(scan: &mut Scan, at: usize) -> bool {
         return false;
     };
     let key = scan.key(&token).to_owned();
-    if token.upper.count_ones() >= 2 && DEGREES_OF_STUDY.contains(&key.as_str()) {
+    if token.upper.count_ones() >= 2 && ACADEMIC_DEGREES.contains(&key.as_str()) {
         return true;
     }
-    let spaced = ["m", "d", "r", "n", "p"];
-    token.upper == 1
-        && spaced.contains(&key.as_str())
+    let letters = ["m", "d", "r", "n", "p"];
+    &&letters.contains(&key.as_str())
         && is_stop(scan, at + 1)
         && scan.token(at + 2).is_some_and(|next| next.upper & 1 == 1 && next.start == token.end + 1)
 }
@@ -224,7 +233,7 @@ fn is_next_capitalised(scan: &mut Scan, at: usize) -> bool {
     scan.token(at).is_some_and(|token| token.kind == Kind::Word && is_capitalised(&token))
 }
 
-/// Whether a full stop stands right after the token before.
+/// Whether the token is a full stop directly after its predecessor.
 fn is_stop(scan: &mut Scan, at: usize) -> bool {
     let Some(before) = at.checked_sub(1).and_then(|before| scan.token(before)) else { return false };
     scan.token(at).is_some_and(|token| scan.key(&token) == "." && token.start == before.end)
@@ -240,25 +249,27 @@ fn has_tab(scan: &Scan, before: &Token, after: &Token) -> bool {
     scan.text().get(before.end..after.start).is_some_and(|between| between.contains('\t'))
 }
 
+/// Whether one of the words precedes a token.
 fn follows(scan: &mut Scan, at: usize, words: &[&str]) -> bool {
     at.checked_sub(1).and_then(|before| key(scan, before)).is_some_and(|key| words.contains(&key.as_str()))
 }
 
-/// "1+ mr."
+/// Whether a number or "+" precedes a token, as in "1+ mr."
 fn follows_number(scan: &mut Scan, at: usize) -> bool {
     let before = at.checked_sub(1).and_then(|before| key(scan, before));
     before.is_some_and(|key| key == "+" || key.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-fn begins_sentence(scan: &mut Scan, at: usize) -> bool {
+fn starts_sentence(scan: &mut Scan, at: usize) -> bool {
     let Some(token) = scan.token(at) else { return false };
     token.gap.parts() || has_newline(scan, at) || follows(scan, at, &[".", "!", "?"])
 }
 
-/// "12 Heart Dr, Springfield": a capital word before it, and a house number before that.
+/// Whether "Dr" at a token is a street: capitalised words precede it, and a house number before
+/// them, as in "12 Heart Dr, Springfield".
 fn is_drive(scan: &mut Scan, at: usize) -> bool {
     let mut before = at;
-    while let Some(previous) = before.checked_sub(1).filter(|previous| at - previous <= ADDRESS) {
+    while let Some(previous) = before.checked_sub(1).filter(|previous| at - previous <= ADDRESS_TOKENS) {
         let Some(token) = scan.token(previous).filter(|token| token.kind == Kind::Word) else { return false };
         if has_newline(scan, before) {
             return false;
@@ -303,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_surname_after_a_title_is_no_mention() {
+    fn surname_is_no_mention() {
         for text in [
             "Mr. Parkinson has no tremor",
             "Mr Parkinson has no tremor",
@@ -339,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_of_a_person_is_a_mention() {
+    fn findings_of_a_person_are_mentions() {
         for (text, mentions) in [
             ("Mr. Burns has gout", &["gout"][..]),
             ("Mr. Smith: Gout", &["Gout"]),

@@ -1,35 +1,35 @@
-//! What the dictionary knows of a name: the concepts that have it, and when it may be found in text.
+//! Postings: the concepts of a name, and the conditions under which text matches the name.
 
 use crate::error::{Error, Result};
 use crate::kb::ConceptId;
 
-/// When a name may be found in text.
+/// The condition under which text matches a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rule {
-    /// In any case.
+    /// Text in any case matches.
     AnyCase,
-    /// An abbreviation: in any case; its plural where the characters of the mask are upper case. Bit i stands for
-    /// character i of the words of the name.
+    /// An abbreviation: text in any case matches; a plural must have the characters of the mask in
+    /// upper case. Bit i is character i of the name's words.
     Abbreviation(u32),
-    /// An abbreviation that is an ordinary word in lower case, or too short to tell: only where the characters of the
-    /// mask are upper case.
+    /// An abbreviation that is also a word, or is very short: the characters of the mask must be in
+    /// upper case.
     CaseBound(u32),
-    /// Never: an ordinary word.
+    /// Text never matches: the name is an ordinary word.
     Never,
 }
 
-/// One concept under a name.
+/// A concept of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Posting {
     pub concept: ConceptId,
-    /// The knowledge base has a name that normalises to this one; otherwise it was derived from one.
+    /// Whether the concept has this name itself; otherwise the name was derived.
     pub stated: bool,
     pub rule: Rule,
 }
 
-/// Appends the postings of one name: their number, then each as concept, flags and mask, all as LEB128.
+/// Appends the postings of a name: their number, and for each the concept, flags and mask, in LEB128.
 pub(super) fn write(postings: &[Posting], bytes: &mut Vec<u8>) {
-    put(postings.len() as u32, bytes);
+    write_leb128(postings.len() as u32, bytes);
     for posting in postings {
         let (rule, mask) = match posting.rule {
             Rule::AnyCase => (0, None),
@@ -37,15 +37,15 @@ pub(super) fn write(postings: &[Posting], bytes: &mut Vec<u8>) {
             Rule::CaseBound(mask) => (2, Some(mask)),
             Rule::Never => (3, None),
         };
-        put(posting.concept.0, bytes);
-        put(rule << 1 | u32::from(posting.stated), bytes);
+        write_leb128(posting.concept.0, bytes);
+        write_leb128(rule << 1 | u32::from(posting.stated), bytes);
         if let Some(mask) = mask {
-            put(mask, bytes);
+            write_leb128(mask, bytes);
         }
     }
 }
 
-/// The postings that begin at a byte; damaged ones end early.
+/// Reads the postings at an offset. Damaged postings end early.
 pub(super) struct Postings<'b> {
     bytes: &'b [u8],
     left: u32,
@@ -54,26 +54,28 @@ pub(super) struct Postings<'b> {
 impl<'b> Postings<'b> {
     pub fn at(bytes: &'b [u8], at: u64) -> Self {
         let mut bytes = usize::try_from(at).ok().and_then(|at| bytes.get(at..)).unwrap_or_default();
-        let left = take(&mut bytes).unwrap_or(0);
+        let left = read_leb128(&mut bytes).unwrap_or(0);
         Self { bytes, left }
     }
 }
 
-/// Checks that bytes are lists of postings one after the other, of concepts below `concepts`.
+/// Checks that bytes are lists of postings of concepts below `concepts`.
 ///
 /// # Errors
-/// If a list ends early, or names another concept.
+/// If a list ends early, or refers to another concept.
 pub(super) fn check(bytes: &[u8], concepts: usize) -> Result<()> {
     let mut rest = bytes;
     while !rest.is_empty() {
         let at = bytes.len() - rest.len();
-        let expected = take(&mut rest).ok_or_else(|| {
+        let expected = read_leb128(&mut rest).ok_or_else(|| {
             Error::artifact(format!("the dictionary's postings: expected a number at byte {at}, found none"))
         })?;
         let mut list = Postings { bytes: rest, left: expected };
-        let (mut found, mut last) = (0, None);
+        let mut found = 0;
+        let mut last = None;
         for posting in &mut list {
-            (found, last) = (found + 1, last.max(Some(posting.concept)));
+            found += 1;
+            last = last.max(Some(posting.concept));
         }
         if let Some(last) = last.filter(|last| last.index() >= concepts) {
             let last = last.index();
@@ -96,19 +98,19 @@ impl Iterator for Postings<'_> {
 
     fn next(&mut self) -> Option<Posting> {
         self.left = self.left.checked_sub(1)?;
-        let concept = ConceptId(take(&mut self.bytes)?);
-        let flags = take(&mut self.bytes)?;
+        let concept = ConceptId(read_leb128(&mut self.bytes)?);
+        let flags = read_leb128(&mut self.bytes)?;
         let rule = match flags >> 1 {
             0 => Rule::AnyCase,
-            1 => Rule::Abbreviation(take(&mut self.bytes)?),
-            2 => Rule::CaseBound(take(&mut self.bytes)?),
+            1 => Rule::Abbreviation(read_leb128(&mut self.bytes)?),
+            2 => Rule::CaseBound(read_leb128(&mut self.bytes)?),
             _ => Rule::Never,
         };
         Some(Posting { concept, stated: flags & 1 == 1, rule })
     }
 }
 
-fn put(mut value: u32, bytes: &mut Vec<u8>) {
+fn write_leb128(mut value: u32, bytes: &mut Vec<u8>) {
     while value > 0x7f {
         bytes.push(value as u8 | 0x80);
         value >>= 7;
@@ -116,7 +118,7 @@ fn put(mut value: u32, bytes: &mut Vec<u8>) {
     bytes.push(value as u8);
 }
 
-fn take(bytes: &mut &[u8]) -> Option<u32> {
+fn read_leb128(bytes: &mut &[u8]) -> Option<u32> {
     let mut value = 0;
     for shift in (0..35).step_by(7) {
         let (first, rest) = bytes.split_first()?;
@@ -149,15 +151,15 @@ mod tests {
     }
 
     #[test]
-    fn postings_of_concepts_that_are_not_there_and_cut_ones_are_refused() {
+    fn check_rejects_unknown_concepts_and_truncation() {
         let posting = |concept, rule| Posting { concept: ConceptId(concept), stated: true, rule };
         let mut bytes = vec![];
         write(&[posting(3, Rule::AnyCase), posting(300, Rule::Abbreviation(77))], &mut bytes);
         write(&[posting(0, Rule::Never)], &mut bytes);
         check(&bytes, 301).expect("whole");
-        check(&[], 0).expect("nothing is wrong");
-        let said = check(&bytes, 300).expect_err("one too high").to_string();
-        assert!(said.contains("below 300, found 300 at byte 0"), "{said}");
+        check(&[], 0).expect("no postings are valid");
+        let message = check(&bytes, 300).expect_err("concept 300 does not exist").to_string();
+        assert!(message.contains("below 300, found 300 at byte 0"), "{message}");
         for cut in 1..bytes.len() {
             let whole = cut == bytes.len() - 3;
             assert_eq!(check(&bytes[..cut], 301).is_ok(), whole, "cut at {cut}");
@@ -166,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn small_numbers_take_one_byte() {
+    fn small_numbers_are_encoded_in_one_byte() {
         let mut bytes = vec![];
         write(&[Posting { concept: ConceptId(300), stated: true, rule: Rule::AnyCase }], &mut bytes);
         assert_eq!(bytes, [1, 0xac, 0x02, 1]);
@@ -174,14 +176,20 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(before in proptest::collection::vec(any::<u8>(), 0..4), postings in proptest::collection::vec(posting(), 0..5)) {
+        fn written_postings_are_read(
+            before in proptest::collection::vec(any::<u8>(), 0..4),
+            postings in proptest::collection::vec(posting(), 0..5),
+        ) {
             let mut bytes = before.clone();
             write(&postings, &mut bytes);
             prop_assert_eq!(Postings::at(&bytes, before.len() as u64).collect::<Vec<_>>(), postings);
         }
 
         #[test]
-        fn any_bytes_can_be_read(bytes in proptest::collection::vec(any::<u8>(), 0..40), at in any::<u64>()) {
+        fn any_bytes_can_be_read(
+            bytes in proptest::collection::vec(any::<u8>(), 0..40),
+            at in any::<u64>(),
+        ) {
             prop_assert!(Postings::at(&bytes, at % 50).count() <= 40 && Postings::at(&bytes, at).count() <= 40);
         }
     }

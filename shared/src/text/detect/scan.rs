@@ -1,4 +1,4 @@
-//! The walk over a text: at each word the longest name that begins there.
+//! Matching of a text with the automaton of names: the names that start at each token.
 
 use super::deidentified::is_placeholder_word;
 use super::dictionary::{Dictionary, MAX_WORD};
@@ -7,19 +7,20 @@ use super::normalise::{Gap, Kind, Source, Token, Tokens, needs_blank};
 use super::posting::{Postings, Rule};
 use fst::raw::{CompiledAddr, Output};
 
-/// A hyphen may be left out between words that have as many letters together.
+/// The fewest letters of two words together that may be joined where the name has a hyphen.
 const MIN_JOINED: usize = 7;
-/// Most bytes of a word whose digits and letters may be apart in a name.
+/// The largest word in bytes that is split between digits and letters.
 const MAX_BORDERED: usize = 16;
-/// Tokens that are kept before the present one.
+/// The number of tokens that are kept before the current one.
 const HISTORY: usize = 48;
-/// Tokens on either side that tell whether capitals say anything.
+/// The number of tokens on either side in which capital letters are compared.
 const NEIGHBOURS: usize = 8;
-const FORGET_AT_ONCE: usize = 1024;
-/// Ways to spell what was read so far that are followed at once.
+/// The number of tokens that are dropped at once.
+const DROP_AT_ONCE: usize = 1024;
+/// The largest number of spelling variants that are followed at once.
 const MAX_STATES: usize = 8;
 
-/// A place in the automaton of names.
+/// A state of the automaton.
 #[derive(Clone, Copy)]
 struct State {
     node: CompiledAddr,
@@ -31,33 +32,33 @@ struct State {
 pub(super) struct Found {
     /// The last token of the mention.
     pub last: usize,
-    /// Where it ends, in bytes of the text.
+    /// One past the mention's last byte.
     pub end: usize,
-    /// Where its postings are.
+    /// The offset of the name's postings.
     pub postings: u64,
     form: Form,
 }
 
-/// How the last word of the mention is written.
+/// The form of a mention's last word.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// As in the name.
     Same,
-    /// With an "s" more.
+    /// With an additional "s".
     WithS,
-    /// In another way that [`other_numbers`] knows.
+    /// Another form from [`other_numbers`].
     Inflected,
 }
 
-/// A text on its way through a dictionary. It holds a bounded piece of the text's tokens, which are counted from the
-/// start of the text.
+/// The state of matching a text with a dictionary. It keeps a bounded number of tokens. Token
+/// positions count from the start of the text.
 pub(super) struct Scan<'d, 't> {
     dictionary: &'d Dictionary,
     reader: Tokens<'t>,
-    /// Normalised forms of the tokens held.
+    /// The normalised forms of the kept tokens.
     keys: String,
     tokens: Vec<Token>,
-    /// Tokens that were dropped before those held.
+    /// The number of tokens that were dropped before the kept ones.
     dropped: usize,
     states: Vec<State>,
     entries: Vec<State>,
@@ -67,11 +68,19 @@ pub(super) struct Scan<'d, 't> {
 impl<'d, 't> Scan<'d, 't> {
     pub fn new(dictionary: &'d Dictionary, text: &'t str, source: Source) -> Self {
         let reader = Tokens::new(text, MAX_WORD, source);
-        let (states, entries, found) = (Vec::new(), Vec::new(), Vec::new());
-        Self { dictionary, reader, keys: String::new(), tokens: Vec::new(), dropped: 0, states, entries, found }
+        Self {
+            dictionary,
+            reader,
+            keys: String::new(),
+            tokens: Vec::new(),
+            dropped: 0,
+            states: Vec::new(),
+            entries: Vec::new(),
+            found: Vec::new(),
+        }
     }
 
-    /// The token at a position, if the text has so many and it was not forgotten.
+    /// The token at a position; `None` after the end of the text or if it was dropped.
     pub fn token(&mut self, at: usize) -> Option<Token> {
         let index = at.checked_sub(self.dropped)?;
         while self.tokens.len() <= index {
@@ -81,20 +90,20 @@ impl<'d, 't> Scan<'d, 't> {
         self.tokens.get(index).copied()
     }
 
-    /// The text that is walked over.
+    /// The text.
     pub fn text(&self) -> &'t str {
         self.reader.text()
     }
 
-    /// The normalised form of a token that is held.
+    /// The normalised form of a kept token.
     pub fn key(&self, token: &Token) -> &str {
         self.keys.get(token.key.0..token.key.1).unwrap_or_default()
     }
 
-    /// Forgets tokens well before a position. To be called on the way; it seldom has something to do.
+    /// Drops tokens well before a position. It is called for each token and rarely drops any.
     pub fn forget_before(&mut self, at: usize) {
         let drop = at.saturating_sub(self.dropped + HISTORY).min(self.tokens.len());
-        if drop < FORGET_AT_ONCE {
+        if drop < DROP_AT_ONCE {
             return;
         }
         let bytes = self.tokens.get(drop).map_or(self.keys.len(), |token| token.key.0);
@@ -106,7 +115,7 @@ impl<'d, 't> Scan<'d, 't> {
         self.dropped += drop;
     }
 
-    /// The tokens held before, from and to, and after these two.
+    /// The kept tokens before, in and after a token range.
     fn around(&self, first: usize, last: usize) -> (&[Token], &[Token], &[Token]) {
         let end = (last + 1).saturating_sub(self.dropped).min(self.tokens.len());
         let (to_last, after) = self.tokens.split_at(end);
@@ -114,20 +123,20 @@ impl<'d, 't> Scan<'d, 't> {
         (before, mention, after)
     }
 
-    /// All names that begin at a token, shorter ones first, whether or not they may be found in text.
+    /// All names that start at a token, shorter ones first, whatever their rules.
     pub fn names_at(&mut self, first: usize) -> Vec<Found> {
         let mut found = std::mem::take(&mut self.found);
         found.clear();
-        self.walk(first, &mut found);
+        self.match_names(first, &mut found);
         found
     }
 
-    /// Takes a list back, to be filled again.
+    /// Returns a list for reuse.
     pub fn recycle(&mut self, found: Vec<Found>) {
         self.found = found;
     }
 
-    fn walk(&mut self, first: usize, found: &mut Vec<Found>) {
+    fn match_names(&mut self, first: usize, found: &mut Vec<Found>) {
         let fst = &self.dictionary.names;
         self.states.clear();
         self.states.push(State { node: fst.root().addr(), output: Output::zero() });
@@ -141,14 +150,15 @@ impl<'d, 't> Scan<'d, 't> {
             let closed = self.token(last + 1).is_none_or(|after| after.gap != Gap::Glued);
             self.enter(before.as_ref(), &token);
             if closed {
-                self.ends(last, &token, found);
+                self.add_names_at(last, &token, found);
             }
             let key = self.keys.get(token.key.0..token.key.1).unwrap_or_default();
-            let (entries, border) = (self.entries.iter(), border(key));
+            let entries = self.entries.iter();
+            let border = border(key);
             self.states.clear();
             self.states.extend(entries.clone().filter_map(|state| step(self.dictionary, *state, key)));
             if let Some(at) = border {
-                self.states.extend(entries.filter_map(|state| step_apart(self.dictionary, *state, key.split_at(at))));
+                self.states.extend(entries.filter_map(|state| step_split(self.dictionary, *state, key.split_at(at))));
                 self.states.truncate(MAX_STATES);
             }
             if self.states.is_empty() {
@@ -158,8 +168,8 @@ impl<'d, 't> Scan<'d, 't> {
         }
     }
 
-    /// Moves from the end of one token to the start of the next: over a blank where words meet; a hyphen may also be
-    /// nothing.
+    /// Moves the states to the start of the next token: over a blank between words. Where the text has
+    /// a hyphen, the name may have none.
     fn enter(&mut self, before: Option<&Token>, token: &Token) {
         self.entries.clear();
         let Some(before) = before else {
@@ -185,19 +195,20 @@ impl<'d, 't> Scan<'d, 't> {
         self.entries.truncate(MAX_STATES);
     }
 
-    fn ends(&self, last: usize, token: &Token, found: &mut Vec<Found>) {
+    /// Adds the names that end with a token.
+    fn add_names_at(&self, last: usize, token: &Token, found: &mut Vec<Found>) {
         let key = self.key(token);
         let inflects = token.kind == Kind::Word && !is_short_capitals(key, token.upper);
         for entry in &self.entries {
             if let Some(at) = border(key)
-                && let Some(state) = step_apart(self.dictionary, *entry, key.split_at(at))
+                && let Some(state) = step_split(self.dictionary, *entry, key.split_at(at))
             {
-                self.ends_in(last, token, state, Form::Same, found);
+                self.add_final(last, token, state, Form::Same, found);
             }
             let mut end = |stem: &str, ending: &str, form: Form| {
                 let state = step(self.dictionary, *entry, stem).and_then(|state| step(self.dictionary, state, ending));
                 if let Some(state) = state {
-                    self.ends_in(last, token, state, form, found);
+                    self.add_final(last, token, state, form, found);
                 }
             };
             end(key, "", Form::Same);
@@ -213,18 +224,20 @@ impl<'d, 't> Scan<'d, 't> {
         }
     }
 
-    fn ends_in(&self, last: usize, token: &Token, state: State, form: Form, found: &mut Vec<Found>) {
+    /// Adds the name of a final state.
+    fn add_final(&self, last: usize, token: &Token, state: State, form: Form, found: &mut Vec<Found>) {
         let node = self.dictionary.names.node(state.node);
         if node.is_final() {
             let postings = state.output.cat(node.final_output()).value();
-            // One ending may be reached by several rules.
+            // Several rules may lead to the same name.
             if found.last().is_none_or(|found| (found.last, found.postings) != (last, postings)) {
                 found.push(Found { last, end: token.end, postings, form });
             }
         }
     }
 
-    /// Whether a name found here may be a mention, as its case tells, and whether it says anything at all.
+    /// Whether a match is a mention according to the name's rule and the case of the text.
+    /// Placeholders alone are none.
     pub fn accepts(&self, first: usize, found: Found) -> bool {
         if self.around(first, found.last).1.iter().all(|token| is_placeholder_word(self.key(token))) {
             return false;
@@ -234,14 +247,15 @@ impl<'d, 't> Scan<'d, 't> {
             Rule::AnyCase => true,
             Rule::Abbreviation(_) if found.form == Form::Same => true,
             Rule::Abbreviation(mask) => self.has_case(first, found, mask),
-            Rule::CaseBound(mask) => self.has_case(first, found, mask) && !self.shouts(first, found.last),
+            Rule::CaseBound(mask) => self.has_case(first, found, mask) && !self.is_in_capitals(first, found.last),
             Rule::Never => false,
         })
     }
 
-    /// Whether the characters of the mask are upper case, and a plural's "s" is not.
+    /// Whether the characters of the mask are upper case, and a plural's "s" is lower case.
     fn has_case(&self, first: usize, found: Found, mask: u32) -> bool {
-        let (mut upper, mut chars) = (0u64, 0);
+        let mut upper = 0u64;
+        let mut chars = 0;
         for token in self.around(first, found.last).1 {
             if token.kind == Kind::Word && chars < 64 {
                 upper |= token.upper << chars;
@@ -252,9 +266,9 @@ impl<'d, 't> Scan<'d, 't> {
         found.form != Form::Inflected && s_is_small && upper & u64::from(mask) == u64::from(mask)
     }
 
-    /// Whether capitals tell nothing here: the nearest longer word on either side is all in capitals too, or the mention
-    /// is a heading.
-    fn shouts(&self, first: usize, last: usize) -> bool {
+    /// Whether capitals are uninformative: the nearest longer word on a side is in capitals, or the
+    /// mention is a heading.
+    fn is_in_capitals(&self, first: usize, last: usize) -> bool {
         let longer = |token: &&Token| {
             let letters = token.key.1 - token.key.0;
             token.kind == Kind::Word && (5..64).contains(&letters) && !is_placeholder_word(self.key(token))
@@ -269,6 +283,7 @@ impl<'d, 't> Scan<'d, 't> {
     }
 }
 
+/// Follows the transitions for some bytes.
 fn step(dictionary: &Dictionary, from: State, bytes: &str) -> Option<State> {
     let mut state = from;
     for byte in bytes.bytes() {
@@ -279,13 +294,14 @@ fn step(dictionary: &Dictionary, from: State, bytes: &str) -> Option<State> {
     Some(state)
 }
 
-/// As [`step`], with a blank between the two parts of a word.
-fn step_apart(dictionary: &Dictionary, from: State, (left, right): (&str, &str)) -> Option<State> {
+/// As [`step`], with a blank between two parts of a word.
+fn step_split(dictionary: &Dictionary, from: State, (left, right): (&str, &str)) -> Option<State> {
     let state = step(dictionary, from, left).and_then(|state| step(dictionary, state, " "))?;
     step(dictionary, state, right)
 }
 
-/// Where digits and letters meet in a word, if they do so once: "5FU" may be "5-FU".
+/// The position at which a word changes between digits and letters, if there is only one: "5FU"
+/// matches "5-FU".
 fn border(key: &str) -> Option<usize> {
     if key.len() > MAX_BORDERED || !key.is_ascii() {
         return None;
@@ -295,12 +311,12 @@ fn border(key: &str) -> Option<usize> {
     borders.next().filter(|_| borders.next().is_none())
 }
 
-/// Whether one of two characters is a digit, and the other a letter.
+/// Whether one of two characters is a digit and the other a lower-case letter.
 fn changes(before: char, after: char) -> bool {
     before.is_ascii_digit() && after.is_ascii_lowercase() || before.is_ascii_lowercase() && after.is_ascii_digit()
 }
 
-/// "AIDS" is not the plural of "AID".
+/// Whether a word is a short one in capitals: "AIDS" is not the plural of "AID".
 fn is_short_capitals(key: &str, upper: u64) -> bool {
     key.len() <= 5 && upper.count_ones() as usize == key.len()
 }

@@ -1,4 +1,5 @@
-//! Words that the knowledge base does not know: misspelt names, new drugs.
+//! Detection of unknown terms: words that the knowledge base does not have, such as misspellings and
+//! new drugs.
 
 use super::deidentified::is_placeholder_word;
 use super::dictionary::Dictionary;
@@ -9,13 +10,14 @@ use super::scan::Scan;
 use super::words::is_ordinary;
 use bytes::Bytes;
 
-/// Fewest and most letters of an unknown term.
+/// The number of letters of an unknown term.
 const LETTERS: std::ops::RangeInclusive<usize> = 6..=40;
+/// The fewest letters of a stem.
 const MIN_STEM: usize = 3;
-/// A dictionary with fewer known words takes plain English for unknown terms.
+/// With fewer known words, words of general English would be reported as unknown terms.
 const MIN_KNOWN: usize = 8_000;
 
-/// Endings of English words, and what they may have replaced.
+/// Suffixes of English words, and the endings of the stems without them.
 const SUFFIXES: [(&str, &[&str]); 27] = [
     ("ing", &["", "e"]),
     ("ed", &["", "e"]),
@@ -49,7 +51,7 @@ const SUFFIXES: [(&str, &[&str]); 27] = [
 const PREFIXES: [&str; 13] =
     ["un", "non", "re", "pre", "post", "over", "under", "out", "mis", "dis", "in", "sub", "step"];
 
-/// Words after a person's name that make it the name of something else: "McMurray test".
+/// Words that follow an eponym: "McMurray test" is no person.
 const EPONYMS: &[&str] = &[
     "anomaly",
     "classification",
@@ -79,7 +81,7 @@ const EPONYMS: &[&str] = &[
     "ulcer",
 ];
 
-/// Words after the name of a place.
+/// Words that follow the name of a place.
 const PLACES: &[&str] = &[
     "avenue",
     "ave",
@@ -107,11 +109,11 @@ const PLACES: &[&str] = &[
     "valley",
 ];
 
-/// Words that are known, and those that are like them.
+/// Known words and their derivations.
 struct Known<'d> {
     words: &'d fst::Set<Bytes>,
     lexicon: &'static Lexicon,
-    /// Whether rare English words are among them.
+    /// Whether rare English words count as known.
     rare: bool,
 }
 
@@ -123,13 +125,13 @@ impl Known<'_> {
             || self.rare && self.lexicon.rare.contains(word)
     }
 
-    /// Whether a normalised word of a-z is known, with or without a usual prefix.
+    /// Whether a normalised word of a-z is known, with or without a prefix.
     fn knows(&self, word: &str) -> bool {
         let rests = PREFIXES.iter().filter_map(|prefix| word.strip_prefix(prefix));
         self.knows_inflected(word) || rests.filter(|rest| rest.len() > MIN_STEM).any(|rest| self.knows_inflected(rest))
     }
 
-    /// Whether a word is known as it stands, in another number, or without a usual ending.
+    /// Whether a word is known as it is, in another number, or without a suffix.
     fn knows_inflected(&self, word: &str) -> bool {
         let known_before = |suffix: &str, replaced: &[&str]| {
             let Some(stem) = word.strip_suffix(suffix).filter(|stem| stem.len() >= MIN_STEM) else { return false };
@@ -152,14 +154,14 @@ impl Known<'_> {
 }
 
 impl Dictionary {
-    /// Whether unknown terms can be reported: the names and definitions must hold enough words (8,000, with the built-in
-    /// list) to know plain English when they see it.
+    /// Whether unknown terms are reported. This needs 8,000 words in the names, the definitions and the
+    /// built-in list: with fewer, general English would be reported.
     pub fn knows_enough_words(&self) -> bool {
         self.words.len() >= MIN_KNOWN
     }
 
-    /// Whether the token at a position is a word that neither the knowledge base nor plain English knows, and no person's
-    /// name.
+    /// Whether the token at a position is a word that neither the knowledge base nor general English
+    /// has, and no name of a person or place.
     pub(super) fn is_unknown_term(&self, scan: &mut Scan, at: usize) -> bool {
         let Some(token) = scan.token(at) else { return false };
         let word = scan.key(&token);
@@ -170,10 +172,11 @@ impl Dictionary {
         if !readable || self.words.contains(word) {
             return false;
         }
-        let (word, lexicon) = (word.to_owned(), Lexicon::get());
+        let word = word.to_owned();
+        let lexicon = Lexicon::get();
         let mut known = Known { words: &self.words, lexicon, rare: true };
         if known.knows(&word) {
-            // "Tylenol" is a brand, "housekeeper" is none.
+            // A rare word may be a brand ("Tylenol") if it is capitalised like a proper noun.
             known.rare = false;
             if lexicon.is_name(&word) || !is_proper(scan, at, &token) || known.knows(&word) {
                 return false;
@@ -186,19 +189,19 @@ impl Dictionary {
     }
 }
 
-/// Whether a word has a capital inside a sentence, where the word before has none.
+/// Whether a word is capitalised inside a sentence, and its predecessor is not.
 fn is_proper(scan: &mut Scan, at: usize, token: &Token) -> bool {
     let Some(before) = at.checked_sub(1).and_then(|before| scan.token(before)) else { return false };
     let between = scan.text().get(before.end..token.start).unwrap_or_default();
-    let goes_on = match before.kind {
+    let in_sentence = match before.kind {
         Kind::Word => before.upper == 0,
         Kind::Mark => matches!(scan.key(&before), "," | "("),
         Kind::TooLong | Kind::Hidden => false,
     };
-    token.upper == 1 && goes_on && !token.gap.parts() && !between.contains(['\n', '\r'])
+    token.upper == 1 && in_sentence && !token.gap.parts() && !between.contains(['\n', '\r'])
 }
 
-/// Whether a word is a surname, or stands after a given name or an initial.
+/// Whether a word is a surname, or follows a given name or an initial.
 fn is_person(scan: &mut Scan, at: usize, token: &Token, word: &str) -> bool {
     if token.upper & 1 == 0 {
         return false;
@@ -208,7 +211,8 @@ fn is_person(scan: &mut Scan, at: usize, token: &Token, word: &str) -> bool {
         Some((token, scan.key(&token).to_owned()))
     };
     let is_eponym = near(Some(at + 1)).is_some_and(|(_, key)| EPONYMS.contains(&key.as_str()));
-    let (before, earlier) = (near(at.checked_sub(1)), near(at.checked_sub(2)));
+    let before = near(at.checked_sub(1));
+    let earlier = near(at.checked_sub(2));
     let after_given = before
         .as_ref()
         .is_some_and(|(before, key)| before.upper & 1 == 1 && !token.gap.parts() && Lexicon::get().given.contains(key));
@@ -220,13 +224,13 @@ fn is_person(scan: &mut Scan, at: usize, token: &Token, word: &str) -> bool {
     !is_eponym && (after_given || after_initial || Lexicon::get().is_name(word))
 }
 
-/// Whether a word with a capital stands before "Hospital", "Street" and the like.
+/// Whether a capitalised word precedes "Hospital", "Street" and similar words.
 fn is_place(scan: &mut Scan, at: usize) -> bool {
     let (Some(token), Some(after)) = (scan.token(at), scan.token(at + 1)) else { return false };
     token.upper & 1 == 1 && after.upper & 1 == 1 && after.gap == Gap::Space && PLACES.contains(&scan.key(&after))
 }
 
-/// Whether a word is a piece of "example.org" or "someone@example.org".
+/// Whether a word is part of a domain or e-mail address.
 fn is_in_address(scan: &mut Scan, at: usize) -> bool {
     let mut joins = |mark: usize, left: usize, right: usize| {
         let (Some(mark), Some(left), Some(right)) = (scan.token(mark), scan.token(left), scan.token(right)) else {
@@ -243,7 +247,7 @@ mod tests {
     use super::super::{DetectOptions, Origin};
     use super::*;
 
-    /// A dictionary that knows 9,000 more words, of no meaning.
+    /// A dictionary with 9,000 additional meaningless words.
     fn wordy() -> Dictionary {
         let letter = |n: usize| char::from(b'a' + (n % 26) as u8);
         let words: Vec<String> =
@@ -257,26 +261,26 @@ mod tests {
     }
 
     #[test]
-    fn misspelt_and_new_names_are_reported_and_plain_english_is_not() {
+    fn misspellings_and_new_names_are_terms() {
         let note = "Yesterday the patient presents with unremarkable breathing. Overnight she was repeatedly offered \
                     zilebesiran for pnuemonia but refused; discussed with Mr. Kowalski and Dr Abernathy.";
         assert_eq!(terms(note), ["zilebesiran", "pnuemonia"]);
     }
 
     #[test]
-    fn other_forms_of_known_words_are_known() {
+    fn derivations_of_known_words_are_known() {
         assert_eq!(terms("inflammations, nonpenicillin, inflammationless, treatable"), [""; 0]);
         assert_eq!(terms("penicillinxy, unxyzzyed"), ["penicillinxy", "unxyzzyed"]);
     }
 
     #[test]
-    fn a_hyphen_joins_unknown_words_only() {
+    fn hyphenated_unknown_words_are_one_term() {
         assert_eq!(terms("anti-zorblatt-pneumonia flumptious-zorblatt"), ["zorblatt", "flumptious-zorblatt"]);
         assert_eq!(terms("has Zorblatt-inflammation, zorblatt-Lung"), ["Zorblatt", "zorblatt"]);
     }
 
     #[test]
-    fn a_double_name_is_one_term_though_half_of_it_is_english() {
+    fn double_name_with_an_english_half_is_one_term() {
         assert_eq!(
             terms("a Harrow-Zorblatt syndrome, the Zorblatt-Harrow sign, Harrow Zorblatt test"),
             ["Harrow-Zorblatt", "Zorblatt-Harrow", "Zorblatt"]
@@ -284,32 +288,34 @@ mod tests {
     }
 
     #[test]
-    fn addresses_codes_and_other_scripts_are_left_alone() {
+    fn addresses_codes_and_other_scripts_are_no_terms() {
         assert_eq!(terms("zorblatt.example zorblatt@flumptious.org zorblat2 zorbl проверка αβγδεζη"), [""; 0]);
     }
 
     #[test]
-    fn plain_english_is_no_term() {
-        let note = "She agrees, answered all questions and was encouraged. Caucasian female who enjoys basketball; boyfriend in \
-                    college. Moreover, an illness complicating pregnancy. Her housekeeper doesn't ambulate; XXXXXX REDACTED.";
+    fn general_english_is_no_term() {
+        let note = "She agrees, answered all questions and was encouraged. Caucasian female who enjoys \
+                    basketball; boyfriend in college. Moreover, an illness complicating pregnancy. Her housekeeper \
+                    doesn't ambulate; XXXXXX REDACTED.";
         assert_eq!(terms(note), [""; 0]);
     }
 
     #[test]
-    fn names_of_people_and_places_are_no_terms() {
-        let note = "Martha and Andrew met Kowalski, J. Zorblatt and Andrew Flumptious near Zorblatt Hospital on Flumptious Street.";
+    fn people_and_places_are_no_terms() {
+        let note = "Martha and Andrew met Kowalski, J. Zorblatt and Andrew Flumptious near Zorblatt Hospital on \
+                    Flumptious Street.";
         assert_eq!(terms(note), [""; 0]);
         assert_eq!(terms("a positive McMurray test, no kowalski"), ["McMurray", "kowalski"]);
     }
 
     #[test]
-    fn rare_words_with_a_capital_inside_a_sentence_are_terms() {
+    fn rare_capitalised_words_inside_a_sentence_are_terms() {
         assert_eq!(terms("She took Tylenol, Motrin (Benadryl) and tylenol."), ["Tylenol", "Motrin", "Benadryl"]);
         assert_eq!(terms("Tylenol helps. TYLENOL. Takes a Gatorade\nTylenol"), ["Gatorade"]);
     }
 
     #[test]
-    fn a_small_knowledge_base_reports_no_terms() {
+    fn small_dictionary_reports_no_terms() {
         let small = dictionary(&[("pneumonia", &[])], "an inflammation");
         assert!(!small.knows_enough_words() && wordy().knows_enough_words());
         assert!(small.detect("pnuemonia", &DetectOptions::default()).is_empty());

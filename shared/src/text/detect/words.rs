@@ -1,13 +1,13 @@
-//! Ordinary words, from two lists that are part of the source.
+//! Ordinary words, from two lists in the source.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-/// What plain English and hospital talk are made of.
+/// Ordinary words of English and of clinical notes, in lower case.
 pub(super) struct Words {
-    /// Names that are not to be found in text.
+    /// Names that are never found in text.
     pub stopped: HashSet<&'static str>,
-    /// Words that are no abbreviations in lower case and no unknown terms.
+    /// Words that are neither abbreviations in lower case nor unknown terms.
     pub ordinary: HashSet<&'static str>,
 }
 
@@ -17,7 +17,7 @@ impl Words {
     }
 }
 
-/// Whether plain English or hospital talk has the word, given in lower case.
+/// Whether a word, in lower case, is an ordinary word.
 pub(crate) fn is_ordinary(word: &str) -> bool {
     static WORDS: LazyLock<Words> = LazyLock::new(Words::new);
     WORDS.ordinary.contains(word)
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lists_are_normalised_sorted_and_small() {
+    fn word_lists_are_normalised_and_sorted() {
         for list in [include_str!("stopped.txt"), include_str!("ordinary.txt")] {
             let entries: Vec<&str> = list.lines().filter(|line| !line.starts_with('#')).collect();
             assert!(entries.is_sorted_by(|a, b| a < b));
