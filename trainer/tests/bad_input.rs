@@ -117,7 +117,7 @@ fn a_knowledge_base_with_a_fault_is_named_by_line() {
     let folder = tempfile::tempdir().expect("a folder");
     let (kb, out) = (folder.path().join("kb.jsonl"), folder.path().join("bundle"));
     for (line, expected) in [
-        (&b"{\"id\": \"D1\", \"name\": \"x\"}"[..], "the id D1 stands twice"),
+        (&b"{\"id\": \"D1\", \"name\": \"x\"}"[..], "expected unique ids, found D1 twice"),
         (b"{\"id\": \"D9\"}", "missing field `name`"),
         (b"{\"id\": \"D9\", \"name\": \"\"}", "D9 has none"),
         (b"{\"id\": \"D9\", \"name\": \"caf\xe9\"}", "expected UTF-8"),

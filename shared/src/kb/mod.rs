@@ -1,12 +1,13 @@
-//! The knowledge base: concepts, in a stated order, each with a unique identifier.
+//! The knowledge base: an ordered list of concepts with unique identifiers.
 
 pub mod import;
 pub mod table;
+
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 
-/// A concept's position in its knowledge base. Ties in scores are broken by it, lower first.
+/// The position of a concept in its knowledge base. Tied scores are ordered by it, lower first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ConceptId(pub u32);
 
@@ -17,35 +18,36 @@ impl ConceptId {
     }
 }
 
-/// One entity of the knowledge base. Its JSON form is a line of a concept table; unknown fields are ignored.
+/// A concept (entity) of the knowledge base. Its JSON form is a line of a concept table. Unknown
+/// fields are ignored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Concept {
-    /// The identifier that users know (a CUI, `MONDO:0005148` ...), unique in its knowledge base.
+    /// The identifier (a CUI, `MONDO:0005148` ...), unique in its knowledge base.
     pub id: String,
-    /// The preferred name: the title of the papers' templates.
+    /// The preferred name, the title of the papers' templates.
     pub name: String,
-    /// Other names.
+    /// Synonyms.
     #[serde(default)]
     pub synonyms: Vec<String>,
-    /// Semantic types, as names, the primary one first.
+    /// The names of the semantic types, the primary one first.
     #[serde(default)]
     pub types: Vec<String>,
-    /// Semantic types as identifiers (TUIs), where the source gives them.
+    /// The identifiers of the semantic types (TUIs), if the source has them.
     #[serde(default)]
     pub type_ids: Vec<String>,
     /// The description of the papers' templates.
     #[serde(default)]
     pub definition: Option<String>,
-    /// The same concept in other vocabularies.
+    /// Identifiers of the concept in other vocabularies (cross-references).
     #[serde(default)]
     pub xrefs: Vec<String>,
-    /// The vocabularies that this concept was made from.
+    /// The vocabularies that the concept comes from.
     #[serde(default)]
     pub sources: Vec<String>,
 }
 
 impl Concept {
-    /// The preferred name, then the synonyms, each once (compared to the letter).
+    /// The preferred name, then the synonyms, without exact duplicates.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let mut seen = HashSet::with_capacity(1 + self.synonyms.len());
         let all = std::iter::once(&self.name).chain(&self.synonyms);
@@ -53,7 +55,7 @@ impl Concept {
     }
 }
 
-/// Concepts in order, found by position or by identifier.
+/// Concepts by position and by identifier.
 #[derive(Clone, Debug, Default)]
 pub struct KnowledgeBase {
     concepts: Vec<Concept>,
@@ -66,21 +68,22 @@ impl KnowledgeBase {
         Self::default()
     }
 
-    /// Adds a concept at the end.
+    /// Appends a concept.
     ///
     /// # Errors
-    /// If its identifier is taken, or the identifier or name is blank.
+    /// If its identifier exists already, or its identifier or name is blank.
     pub fn push(&mut self, concept: Concept) -> Result<ConceptId> {
         if concept.id.trim().is_empty() {
-            return Err(Error::input(format!("a concept needs an `id`; the one named {:?} has none", concept.name)));
+            return Err(Error::input(format!("expected a concept with an `id`, found none for {:?}", concept.name)));
         }
         if concept.name.trim().is_empty() {
-            return Err(Error::input(format!("a concept needs a `name`; {} has none", concept.id)));
+            return Err(Error::input(format!("expected a concept with a `name`, found none for {}", concept.id)));
         }
         if self.by_id.contains_key(&concept.id) {
-            return Err(Error::input(format!("the id {} stands twice", concept.id)));
+            return Err(Error::input(format!("expected unique ids, found {} twice", concept.id)));
         }
-        let at = u32::try_from(self.concepts.len()).map_err(|_| Error::input("more than 2^32 concepts"))?;
+        let at = u32::try_from(self.concepts.len())
+            .map_err(|_| Error::input("expected at most 2^32 concepts, found more"))?;
         self.by_id.insert(concept.id.clone(), ConceptId(at));
         self.concepts.push(concept);
         Ok(ConceptId(at))
@@ -126,17 +129,17 @@ mod tests {
     }
 
     #[test]
-    fn names_are_listed_once_in_order() {
+    fn names_are_in_order_without_duplicates() {
         let concept = concept("D1", "fever", &["pyrexia", "fever", "pyrexia", "Fever"]);
         assert_eq!(concept.names().collect::<Vec<_>>(), ["fever", "pyrexia", "Fever"]);
     }
 
     #[test]
-    fn identifiers_are_unique_and_names_are_needed() {
+    fn push_requires_unique_identifiers_and_names() {
         let mut kb = KnowledgeBase::new();
         assert_eq!(kb.push(concept("D1", "fever", &[])).expect("new"), ConceptId(0));
-        assert!(kb.push(concept("D1", "cough", &[])).expect_err("taken").to_string().contains("D1 stands twice"));
-        assert!(kb.push(concept("D2", " ", &[])).expect_err("nameless").to_string().contains("D2 has none"));
+        assert!(kb.push(concept("D1", "cough", &[])).expect_err("taken").to_string().contains("found D1 twice"));
+        assert!(kb.push(concept("D2", " ", &[])).expect_err("no name").to_string().contains("found none for D2"));
         assert_eq!((kb.len(), kb.find("D1"), kb.find("D2")), (1, Some(ConceptId(0)), None));
     }
 }

@@ -1,4 +1,4 @@
-//! The concepts of a bundle, decoded one at a time from where their bytes lie, so that opening them costs nothing.
+//! The concept table of a bundle. Concepts are decoded on demand, so opening a table is fast.
 
 use crate::container;
 use crate::container::{Check, Container, Format};
@@ -9,18 +9,18 @@ use bytes::Bytes;
 
 const FORMAT: Format = Format { magic: b"PELCNCPT", version: 1, name: "concept table" };
 
-/// A knowledge base in its file form.
+/// An encoded knowledge base.
 #[derive(Debug)]
 pub struct ConceptTable {
-    /// `[n + 1]`: where each record begins, and the end of the last.
+    /// `[n + 1]`: the start of each record in bytes, and the end of the last one.
     starts: Numbers<u64>,
-    /// `[n]`: positions in the order of their identifiers.
+    /// `[n]`: the concepts' positions in the order of their identifiers.
     by_id: Numbers<u32>,
     records: Bytes,
 }
 
 impl ConceptTable {
-    /// The bytes of a table.
+    /// Encodes a knowledge base.
     ///
     /// # Errors
     /// If a concept cannot be encoded.
@@ -43,7 +43,7 @@ impl ConceptTable {
     /// Reads a table.
     ///
     /// # Errors
-    /// If it is cut short, altered, of another version, or its parts do not fit together.
+    /// If the bytes are truncated, altered, of another version, or inconsistent.
     pub fn from_bytes(bytes: &Bytes, check: Check) -> Result<Self> {
         let container = Container::<usize>::read(FORMAT, bytes, check)?;
         let count = container.fields;
@@ -53,10 +53,12 @@ impl ConceptTable {
         let starts = Numbers::<u64>::new(container.section_of("starts", size(8, count.saturating_add(1))?)?);
         let by_id = Numbers::<u32>::new(container.section_of("by_id", size(4, count)?)?);
         let records = container.section("records")?;
-        let (first, last, end) = (starts.get().first(), starts.get().last(), records.len() as u64);
+        let first = starts.get().first();
+        let last = starts.get().last();
+        let end = records.len() as u64;
         if !starts.get().is_sorted() || (first, last) != (Some(&0), Some(&end)) {
             return Err(Error::artifact(format!(
-                "the concept table: `starts` does not go from 0 to the {end} bytes of its records in ascending order"
+                "the concept table: expected `starts` in ascending order from 0 to {end}, the bytes of its records"
             )));
         }
         let mut seen = vec![false; count];
@@ -65,7 +67,7 @@ impl ConceptTable {
                 Some(seen) if !*seen => *seen = true,
                 _ => {
                     return Err(Error::artifact(format!(
-                        "the concept table: `by_id` does not list each of the {count} concepts once"
+                        "the concept table: expected each of the {count} concepts once in `by_id`"
                     )));
                 }
             }
@@ -86,24 +88,30 @@ impl ConceptTable {
     /// The concept at a position.
     ///
     /// # Errors
-    /// If there is none, or its record is damaged.
+    /// If there is no such concept, or its record is damaged.
     pub fn get(&self, id: ConceptId) -> Result<Concept> {
         let at = id.index();
         let range = match self.starts.get().get(at..at.saturating_add(2)) {
             Some([start, end]) => *start as usize..*end as usize,
-            _ => return Err(Error::artifact(format!("the concept table has no concept {at} of {}", self.len()))),
+            _ => {
+                let count = self.len();
+                return Err(Error::artifact(format!(
+                    "the concept table: expected a concept below {count}, found {at}"
+                )));
+            }
         };
         postcard::from_bytes(&self.records[range])
             .map_err(|cause| Error::artifact(format!("the concept table: record {at}")).caused_by(cause))
     }
 
-    /// The position of an identifier.
+    /// The position of an identifier, by binary search.
     ///
     /// # Errors
-    /// If a record on the way is damaged.
+    /// If a record that is read is damaged.
     pub fn find(&self, id: &str) -> Result<Option<ConceptId>> {
         let order = self.by_id.get();
-        let (mut low, mut high) = (0, order.len());
+        let mut low = 0;
+        let mut high = order.len();
         while low < high {
             let middle = low.midpoint(high);
             let at = ConceptId(order[middle]);
@@ -116,7 +124,7 @@ impl ConceptTable {
         Ok(None)
     }
 
-    /// All concepts, in order.
+    /// Decodes all concepts.
     ///
     /// # Errors
     /// If a record is damaged.
@@ -161,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_that_do_not_fit_are_refused() {
+    fn inconsistent_sections_are_errors() {
         let whole = Bytes::from(ConceptTable::build(&kb()).expect("it can be written"));
         let container = Container::<usize>::read(FORMAT, &whole, Check::Checksums).expect("whole");
         let section = |name: &str| container.section(name).expect("there");
@@ -175,7 +183,8 @@ mod tests {
             ConceptTable::from_bytes(&bytes, Check::Checksums).map(drop).map_err(|error| error.to_string())
         };
         let starts: Vec<u64> = Numbers::new(section("starts")).get().to_vec();
-        let (by_id, records): (Vec<u32>, _) = (Numbers::new(section("by_id")).get().to_vec(), section("records"));
+        let by_id: Vec<u32> = Numbers::new(section("by_id")).get().to_vec();
+        let records = section("records");
         read(&starts, &by_id, &records).expect("whole");
         for (starts, by_id, records, expected) in [
             (vec![1, starts[1], starts[2], starts[3]], by_id.clone(), &records[..], "`starts`"),
@@ -185,13 +194,13 @@ mod tests {
             (starts.clone(), vec![0, 1, 3], &records[..], "`by_id`"),
             (starts.clone(), vec![0, 1, 1], &records[..], "`by_id`"),
         ] {
-            let said = read(&starts, &by_id, records).expect_err(expected);
-            assert!(said.contains(expected), "{said}");
+            let message = read(&starts, &by_id, records).expect_err(expected);
+            assert!(message.contains(expected), "{message}");
         }
     }
 
     #[test]
-    fn an_empty_table_is_whole() {
+    fn empty_table_is_valid() {
         let bytes = ConceptTable::build(&KnowledgeBase::new()).expect("it can be written");
         assert!(ConceptTable::from_bytes(&Bytes::from(bytes), Check::Checksums).expect("whole").is_empty());
     }

@@ -123,7 +123,7 @@ mod tests {
         let good = r#"{"id": "D1", "name": "fever"}"#;
         for (bad, said) in [
             ("{\"id\": \"D2\"}", "name"),
-            (good, "D1 stands twice"),
+            (good, "found D1 twice"),
             ("{\"id\": ", "EOF"),
             (r#"{"id": "D2\u001b[2J", "name": "cough"}"#, "U+001B in \"D2\\u{1b}[2J\""),
             (r#"{"id": "D2\tT9", "name": "cough"}"#, "U+0009"),

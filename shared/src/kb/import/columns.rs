@@ -1,33 +1,33 @@
-//! Which column of a table holds which part of a concept.
+//! The columns of a concept table and their roles.
 
 use crate::error::{Error, Result};
 use crate::kb::Concept;
 
-/// A part of a concept that a column holds.
+/// The role of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The identifier.
     Id,
-    /// A name: the preferred one, or any where a concept has several rows.
+    /// A name: the preferred one, or any if a concept has several rows.
     Name,
-    /// Other names.
+    /// Synonyms.
     Synonyms,
-    /// Names of semantic types.
+    /// The names of semantic types.
     Types,
-    /// Identifiers of semantic types.
+    /// The identifiers of semantic types.
     TypeIds,
     /// The description.
     Definition,
-    /// The same concept elsewhere.
+    /// Cross-references to other vocabularies.
     Xrefs,
-    /// The vocabularies.
+    /// The source vocabularies.
     Sources,
     /// Whether the row's name is the preferred one.
     Preferred,
 }
 
 impl Role {
-    /// All of them, in the order of their declaration.
+    /// All roles, in the order of declaration.
     pub const ALL: [Self; 9] = [
         Self::Id,
         Self::Name,
@@ -40,7 +40,7 @@ impl Role {
         Self::Preferred,
     ];
 
-    /// The name of its column, and other names that are looked for if there is none of that name, best first.
+    /// The names of columns with this role, the default first, then aliases by priority.
     #[must_use]
     pub fn headers(self) -> &'static [&'static str] {
         match self {
@@ -82,7 +82,7 @@ impl Role {
         }
     }
 
-    /// The word for it in `--columns`.
+    /// The name of the role in `--columns`.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -102,9 +102,9 @@ impl Role {
 /// A column of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Column {
-    /// The one with this name in the header, whatever its case.
+    /// The column with this name in the header, in any case.
     Named(String),
-    /// The one at this place, from 1.
+    /// The column with this number, from 1.
     Numbered(usize),
 }
 
@@ -123,56 +123,57 @@ impl std::fmt::Display for Column {
     }
 }
 
-/// Where a table keeps the parts of a concept, as far as the user says it. The others are found by the names of [`Role::headers`].
+/// The columns that the user assigned to roles. Others are found by [`Role::headers`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Columns([Option<Column>; 9]);
 
 impl Columns {
-    /// What the user says of a part.
+    /// The column that the user assigned to a role.
     #[must_use]
     pub fn get(&self, role: Role) -> Option<&Column> {
         self.0.get(role as usize).and_then(Option::as_ref)
     }
 
-    /// Says where a part is.
+    /// Assigns a column to a role.
     pub fn set(&mut self, role: Role, column: Column) {
         if let Some(place) = self.0.get_mut(role as usize) {
             *place = Some(column);
         }
     }
 
-    /// Whether a column is given by its number.
+    /// Whether a column is assigned by its number.
     #[must_use]
     pub fn any_numbered(&self) -> bool {
         self.0.iter().flatten().any(|column| matches!(column, Column::Numbered(_)))
     }
 }
 
-/// Column numbers, from 0.
+/// The column of each role, counted from 0.
 #[derive(Clone, Debug)]
 pub(super) struct Places {
     places: [Option<usize>; 9],
-    /// The parts whose columns bear another name than the usual one, with that name.
+    /// The roles whose columns have an alias as their name, with that name.
     pub other_names: Vec<(Role, String)>,
 }
 
-/// A header's name as aliases are written.
+/// Normalises a column name for comparison with the aliases.
 fn normalised(name: &str) -> String {
     name.trim().to_lowercase().replace([' ', '-', '.'], "_")
 }
 
 impl Places {
-    /// Finds the columns by their names, whatever their case.
+    /// Finds the columns by their names, in any case.
     ///
     /// # Errors
-    /// If a column that is asked for, or one for identifiers or names, is not there, or one is there twice.
+    /// If a column that was assigned, or one for identifiers or names, is missing or ambiguous.
     pub fn find(header: &[String], columns: &Columns) -> Result<Self> {
         let found = || header.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
         let has = |name: &str| header.iter().any(|found| normalised(found) == name);
-        // The identifier of a description is unique, so that each name would become a concept of its own.
+        // The id of a description is unique, so each name would become a concept.
         if columns.get(Role::Id).is_none() && has("conceptid") && has("effectivetime") {
             return Err(Error::input(
-                "these are descriptions of SNOMED CT (RF2), whose `id` is that of the description: say --columns id=conceptId,name=term",
+                "expected concepts, found descriptions of SNOMED CT (RF2), whose `id` is that of the description: \
+                 set --columns id=conceptId,name=term",
             ));
         }
         let mut places = Self { places: [None; 9], other_names: Vec::new() };
@@ -199,7 +200,9 @@ impl Places {
                 None => {
                     let alias = role.headers().iter().find(|alias| has(alias)).unwrap_or(&role.headers()[0]);
                     let at = matching(&|found| normalised(found) == **alias);
-                    if let (true, Some(at)) = (*alias != role.headers()[0], at.first()) {
+                    if *alias != role.headers()[0]
+                        && let Some(at) = at.first()
+                    {
                         places.other_names.push((role, header[*at].trim().to_owned()));
                     }
                     ((*alias).to_owned(), at)
@@ -211,20 +214,26 @@ impl Places {
                 [] if !needed => {}
                 [] => {
                     return Err(Error::input(format!(
-                        "no column {name:?}; the columns are {} (is the delimiter right? see --delimiter, --columns and the --*-column options)",
+                        "expected a column {name:?}, found the columns {}: check --delimiter, --columns and the \
+                         --*-column options",
                         found()
                     )));
                 }
-                _ => return Err(Error::input(format!("the column {name:?} stands twice: {}", found()))),
+                _ => {
+                    let columns = found();
+                    return Err(Error::input(format!(
+                        "expected one column {name:?}, found several in the columns {columns}"
+                    )));
+                }
             }
         }
         Ok(places)
     }
 
-    /// The columns of a table without a header.
+    /// Finds the columns of a table without a header.
     ///
     /// # Errors
-    /// If identifiers or names have no column, a column is given by a name, or the table has fewer columns.
+    /// If identifiers or names have no column, a column is assigned by name, or a number is too large.
     pub fn numbered(width: usize, columns: &Columns) -> Result<Self> {
         let mut places = Self { places: [None; 9], other_names: Vec::new() };
         for role in Role::ALL {
@@ -232,18 +241,19 @@ impl Places {
                 Some(Column::Numbered(number)) if (1..=width).contains(number) => Some(*number - 1),
                 Some(Column::Numbered(number)) => {
                     return Err(Error::input(format!(
-                        "expected a column {number} for {}, found {width} columns (is the delimiter right? see --delimiter)",
+                        "expected a column {number} for {}, found {width} columns: check --delimiter",
                         role.word()
                     )));
                 }
                 Some(Column::Named(name)) => {
                     return Err(Error::input(format!(
-                        "the column {name:?} is given by its name and others by their numbers, which means that there is no header; if there is one, see --header"
+                        "expected column numbers, since other columns have some; found the name {name:?}: set \
+                         --header if the table has a header"
                     )));
                 }
                 None if matches!(role, Role::Id | Role::Name) => {
                     return Err(Error::input(format!(
-                        "expected the number of the column of {}, as in --columns id=1,name=2",
+                        "expected the column number of {}, for example --columns id=1,name=2",
                         role.word()
                     )));
                 }
@@ -258,7 +268,7 @@ impl Places {
         self.places.contains(&Some(at))
     }
 
-    /// Whether a row without a header looks like one: its identifier and name are names of such columns.
+    /// Whether a row looks like a header: its identifier and name are column names.
     pub fn is_header(&self, cells: &[&str]) -> bool {
         [Role::Id, Role::Name].into_iter().all(|role| {
             let cell = self.cell(role, cells).map(normalised).unwrap_or_default();
@@ -270,14 +280,15 @@ impl Places {
         self.places[role as usize].and_then(|at| cells.get(at)).copied()
     }
 
-    /// The concept of a row, and what its column says of the name; several values of a cell are separated by `within`.
+    /// The concept of a row, and the row's mark of a preferred name. `within` separates the values of a
+    /// cell.
     pub fn concept<'a>(&self, cells: &[&'a str], within: &str) -> (Concept, Option<&'a str>) {
         let list = |role: Role| -> Vec<String> {
             let cell = self.cell(role, cells).unwrap_or_default();
             let values = if within.is_empty() { vec![cell] } else { cell.split(within).collect() };
             values.into_iter().filter(|value| !value.trim().is_empty()).map(str::to_owned).collect()
         };
-        // Tables with a row for each name have several in one cell now and then.
+        // Some tables with a row for each name still have several names in a cell.
         let mut names = list(Role::Name).into_iter();
         let name = names.next().unwrap_or_default();
         let concept = Concept {
@@ -294,7 +305,7 @@ impl Places {
     }
 }
 
-/// Marks of a preferred name, in small letters: MedCAT's `P`, UMLS's TS, STT, ISPREF and TTY, and plain words.
+/// Marks of preferred names in lower case: MedCAT's `P`, UMLS's TS, STT, ISPREF and TTY, and words.
 const PREFERRED: [&str; 19] = [
     "p",
     "y",
@@ -317,13 +328,14 @@ const PREFERRED: [&str; 19] = [
     "primary",
 ];
 
-/// Whether a mark says that its name is the preferred one. With `marks`, those alone do, in any case; else the usual ones do,
-/// and a column that repeats the preferred name itself.
+/// Whether a mark says that its name is the preferred one. `marks`, if not empty, replace the default
+/// marks; case is ignored. By default a mark that repeats the name counts, too.
 pub(super) fn is_preferred(mark: &str, name: &str, marks: &[String]) -> bool {
     let mark = mark.trim().to_lowercase();
-    match marks.is_empty() {
-        true => PREFERRED.contains(&mark.as_str()) || !mark.is_empty() && mark == name.trim().to_lowercase(),
-        false => marks.iter().any(|one| one.trim().to_lowercase() == mark),
+    if marks.is_empty() {
+        PREFERRED.contains(&mark.as_str()) || !mark.is_empty() && mark == name.trim().to_lowercase()
+    } else {
+        marks.iter().any(|one| one.trim().to_lowercase() == mark)
     }
 }
 
@@ -347,62 +359,61 @@ mod tests {
         let given = columns(&[(Role::Id, "code".into()), (Role::Name, "preferred".into())]);
         let places = Places::find(&header, &given).expect("they are there");
         let (concept, mark) = places.concept(&["fever", "R50", "pyrexia|febris"], "|");
-        assert_eq!((concept.id.as_str(), concept.name.as_str()), ("R50", "fever"));
-        assert_eq!((concept.synonyms, concept.definition), (vec!["pyrexia".to_owned(), "febris".to_owned()], None));
+        assert_eq!([concept.id.as_str(), concept.name.as_str()], ["R50", "fever"]);
+        assert_eq!(concept.synonyms, ["pyrexia", "febris"]);
+        assert_eq!(concept.definition, None);
         assert_eq!(mark, Some("fever"), "the column `preferred` repeats the name");
-        let say = |columns: &Columns| Places::find(&header, columns).expect_err("missing").to_string();
+        let error = |columns: &Columns| Places::find(&header, columns).expect_err("missing").to_string();
         assert!(
-            say(&Columns::default()).contains(r#"no column "name"; the columns are "Preferred", "Code ", "SYNONYMS""#)
+            error(&Columns::default())
+                .contains(r#"expected a column "name", found the columns "Preferred", "Code ", "SYNONYMS""#)
         );
-        // An optional column that is asked for by name must be there.
+        // An assigned column must exist, also an optional one.
         let mut given = given;
         given.set(Role::Definition, "gloss".into());
-        assert!(say(&given).contains(r#"no column "gloss""#));
+        assert!(error(&given).contains(r#"expected a column "gloss""#));
     }
 
     #[test]
-    fn known_other_names_of_columns_are_found_and_said() {
+    fn aliases_of_columns_are_found_and_reported() {
         let names = header(&["CUI", "Concept Name", "name_status", "Semantic-Type", "more"]);
         let places = Places::find(&names, &Columns::default()).expect("they are there");
         let (concept, mark) = places.concept(&["C1", "fever", "P", "Sign", "x"], "|");
-        assert_eq!(
-            (concept.id.as_str(), concept.name.as_str(), &concept.types[..]),
-            ("C1", "fever", &["Sign".into()][..])
-        );
-        assert_eq!((mark, places.uses(4)), (Some("P"), false));
-        let said: Vec<_> = places.other_names.iter().map(|(role, name)| (role.word(), name.as_str())).collect();
-        assert_eq!(said, [("id", "CUI"), ("name", "Concept Name"), ("types", "Semantic-Type")]);
+        assert_eq!([concept.id.as_str(), concept.name.as_str()], ["C1", "fever"]);
+        assert_eq!(concept.types, ["Sign"]);
+        assert_eq!(mark, Some("P"));
+        assert!(!places.uses(4));
+        let aliases: Vec<_> = places.other_names.iter().map(|(role, name)| (role.word(), name.as_str())).collect();
+        assert_eq!(aliases, [("id", "CUI"), ("name", "Concept Name"), ("types", "Semantic-Type")]);
         let twice = Places::find(&header(&["id", "name", "ID"]), &Columns::default()).expect_err("twice").to_string();
-        assert!(twice.contains("stands twice"), "{twice}");
+        assert!(twice.contains("expected one column \"id\", found several"), "{twice}");
         let rf2 = header(&["id", "effectiveTime", "active", "conceptId", "term"]);
-        let said = Places::find(&rf2, &Columns::default()).expect_err("the wrong id").to_string();
-        assert!(said.contains("--columns id=conceptId,name=term"), "{said}");
+        let message = Places::find(&rf2, &Columns::default()).expect_err("the wrong id").to_string();
+        assert!(message.contains("--columns id=conceptId,name=term"), "{message}");
     }
 
     #[test]
-    fn numbered_columns_need_an_identifier_and_a_name() {
+    fn numbered_columns_require_an_identifier_and_a_name() {
         use Column::Numbered;
-        let of = |given: &[(Role, Column)]| Places::numbered(3, &columns(given)).map_err(|error| error.to_string());
-        let places = of(&[(Role::Id, Numbered(3)), (Role::Name, Numbered(1))]).expect("they are there");
+        let find = |given: &[(Role, Column)]| Places::numbered(3, &columns(given)).map_err(|error| error.to_string());
+        let places = find(&[(Role::Id, Numbered(3)), (Role::Name, Numbered(1))]).expect("the columns exist");
         let (concept, _) = places.concept(&["fever|pyrexia", "x", "R50"], "|");
-        assert_eq!(
-            (concept.id.as_str(), concept.name.as_str(), concept.synonyms.join("+")),
-            ("R50", "fever", "pyrexia".into())
-        );
+        assert_eq!([concept.id.as_str(), concept.name.as_str()], ["R50", "fever"]);
+        assert_eq!(concept.synonyms, ["pyrexia"]);
         assert!(places.is_header(&["Name", "x", "CUI"]) && !places.is_header(&["Name", "x", "C1"]));
-        for (given, said) in [
-            (&[(Role::Id, Numbered(1))][..], "the column of name"),
+        for (given, expected) in [
+            (&[(Role::Id, Numbered(1))][..], "the column number of name"),
             (&[(Role::Id, Numbered(1)), (Role::Name, Numbered(4))], "expected a column 4 for name, found 3 columns"),
             (&[(Role::Id, Numbered(0)), (Role::Name, Numbered(1))], "expected a column 0"),
-            (&[(Role::Id, Numbered(1)), (Role::Name, "term".into())], "\"term\" is given by its name"),
+            (&[(Role::Id, Numbered(1)), (Role::Name, "term".into())], "found the name \"term\""),
         ] {
-            let error = of(given).expect_err(said);
-            assert!(error.contains(said), "{error}");
+            let error = find(given).expect_err(expected);
+            assert!(error.contains(expected), "{error}");
         }
     }
 
     #[test]
-    fn marks_of_preferred_names_are_known() {
+    fn default_and_given_marks_of_preferred_names() {
         for mark in ["P", "y", "PT", "1", " true ", "Preferred"] {
             assert!(is_preferred(mark, "fever", &[]), "{mark}");
         }

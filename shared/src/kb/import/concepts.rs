@@ -1,4 +1,4 @@
-//! The common end of all readers of concepts: tidies a concept, counts it, passes it on.
+//! The last step of all concept readers: normalises, checks and counts concepts.
 
 use super::report::Report;
 use crate::clean::breaks_line;
@@ -6,60 +6,65 @@ use crate::error::Result;
 use crate::kb::Concept;
 use std::collections::HashSet;
 
-/// The kind under which a report counts concepts.
+/// The kind of record under which a report counts concepts.
 pub const CONCEPTS: &str = "concepts";
-/// The reason under which names are noted that a concept has twice.
+/// The note on a synonym that a concept has twice.
 pub const REPEATED: &str = "repeated or blank synonym left out";
-/// The reason for skipping a concept whose id has come before.
-pub const DUPLICATE: &str = "the id stands twice (the first stays)";
-/// The reason for skipping a concept without an id.
+/// The reason for skipping a concept whose identifier exists already.
+pub const DUPLICATE: &str = "duplicate id (first one used)";
+/// The reason for skipping a concept without an identifier.
 pub const NO_ID: &str = "no id";
-/// A concept whose id has a line break or the like in it.
+/// The reason for skipping a concept whose identifier has a control character, such as a line end.
 pub const CONTROL_IN_ID: &str = "id with a control character";
 /// The reason for skipping a concept without a name.
 pub const NO_NAME: &str = "no name";
 
-/// What is filled in where a concept does not say it.
+/// Default values for concepts.
 #[derive(Clone, Debug, Default)]
 pub struct Defaults {
-    /// The vocabulary.
+    /// The source vocabulary.
     pub source: Option<String>,
     /// The semantic type.
     pub kind: Option<String>,
 }
 
-/// Takes a concept that was read.
+/// Receives a concept.
 pub type Take<'a> = dyn FnMut(Concept) -> Result<()> + 'a;
 
-/// Concepts on their way out of a table.
+/// Checks, completes and counts concepts, and passes them to a receiver.
 pub struct Concepts<'a> {
     take: &'a mut Take<'a>,
     seen: HashSet<String>,
-    /// What is filled in.
+    /// The values for concepts without their own.
     pub defaults: Defaults,
-    /// The counts so far.
+    /// The report.
     pub report: &'a mut Report,
 }
 
 impl<'a> Concepts<'a> {
-    /// None yet; `take` gets each.
+    /// `take` receives each concept.
     pub fn new(take: &'a mut Take<'a>, defaults: Defaults, report: &'a mut Report) -> Self {
         Self { take, seen: HashSet::new(), defaults, report }
     }
 
-    /// Passes a tidied concept on, or skips it if its id has come before; `place` says where it stood.
+    /// Passes a tidied concept on, or skips it if its identifier exists already. `place` is its
+    /// location, for the report.
     ///
     /// # Errors
-    /// As taking it.
+    /// The errors of the receiver.
     pub fn push(&mut self, mut concept: Concept, place: impl FnOnce() -> String) -> Result<()> {
         if self.seen.contains(&concept.id) {
             self.report.skip(DUPLICATE, || format!("{} at {}", concept.id, place()));
             return Ok(());
         }
-        if let (true, Some(source)) = (concept.sources.is_empty(), &self.defaults.source) {
+        if concept.sources.is_empty()
+            && let Some(source) = &self.defaults.source
+        {
             concept.sources.push(source.clone());
         }
-        if let (true, Some(kind)) = (concept.types.is_empty(), &self.defaults.kind) {
+        if concept.types.is_empty()
+            && let Some(kind) = &self.defaults.kind
+        {
             concept.types.push(kind.clone());
         }
         self.report.keep(CONCEPTS, 1);
@@ -70,10 +75,11 @@ impl<'a> Concepts<'a> {
     }
 }
 
-/// Trims a concept's texts, makes white space single, and drops what is blank or repeated; `place` says where it stood.
+/// Trims the texts of a concept, collapses whitespace, and removes blank and repeated values. `place`
+/// is its location, for the report.
 ///
 /// # Errors
-/// The reason for which it cannot be taken: [`NO_ID`], [`CONTROL_IN_ID`] or [`NO_NAME`].
+/// The reason why it is invalid: [`NO_ID`], [`CONTROL_IN_ID`] or [`NO_NAME`].
 pub fn tidied(
     mut concept: Concept,
     report: &mut Report,
@@ -84,7 +90,7 @@ pub fn tidied(
     if concept.id.is_empty() {
         return Err(NO_ID);
     }
-    // A line break would end a line of BRAT or PubTator; a terminal obeys an escape sequence.
+    // A line break could forge a line of BRAT or PubTator; an escape sequence could control a terminal.
     if concept.id.contains(breaks_line) {
         return Err(CONTROL_IN_ID);
     }
@@ -102,12 +108,12 @@ pub fn tidied(
     Ok(concept)
 }
 
-/// The words of a text with one space between them.
+/// Collapses whitespace to single spaces and trims.
 pub fn single_spaced(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Makes white space single, and drops texts that are blank, come twice, or are `but`.
+/// Collapses whitespace, and removes texts that are blank, repeated, or equal to `but`.
 pub(super) fn once_each(texts: &mut Vec<String>, but: Option<&str>, mut dropped: impl FnMut(&str)) {
     let mut seen = HashSet::new();
     *texts = std::mem::take(texts)
@@ -128,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_concept_is_tidied() {
+    fn tidied_normalises_texts_and_requires_id_and_name() {
         let mut report = Report::default();
         let messy = Concept {
             id: " D1 ".into(),
@@ -138,23 +144,26 @@ mod tests {
             ..Concept::default()
         };
         let concept = tidied(messy, &mut report, || "line 7".into()).expect("it has an id and a name");
-        assert_eq!((concept.id.as_str(), concept.name.as_str()), ("D1", "common cold"));
-        assert_eq!((concept.synonyms, concept.definition), (vec!["cold".to_owned(), "Cold".to_owned()], None));
+        assert_eq!([concept.id.as_str(), concept.name.as_str()], ["D1", "common cold"]);
+        assert_eq!(concept.synonyms, ["cold", "Cold"]);
+        assert_eq!(concept.definition, None);
         assert_eq!(report.noted[REPEATED], 3);
         assert_eq!(report.examples[REPEATED][1], "\"common cold\" of D1 at line 7");
         let mut reason = |id: &str, name: &str| {
             let concept = Concept { id: id.into(), name: name.into(), ..Concept::default() };
             tidied(concept, &mut report, String::new).expect_err("incomplete")
         };
-        assert_eq!((reason("D1", " "), reason("", "cold")), (NO_NAME, NO_ID));
+        assert_eq!(reason("D1", " "), NO_NAME);
+        assert_eq!(reason("", "cold"), NO_ID);
         for forged in ["D1\nT9\tSign 0 3\tfev", "D1\u{1b}[2J", "D\u{9b}1", "D\u{202e}1", "D\u{2028}1"] {
             assert_eq!(reason(forged, "cold"), CONTROL_IN_ID, "{forged:?}");
         }
     }
 
     #[test]
-    fn the_first_of_two_stays_and_defaults_fill_only_gaps() {
-        let (mut read, mut report) = (Vec::new(), Report::default());
+    fn duplicates_are_skipped_and_defaults_complete_concepts() {
+        let mut read = Vec::new();
+        let mut report = Report::default();
         let mut take = |concept: Concept| {
             read.push(concept);
             Ok(())
@@ -168,11 +177,8 @@ mod tests {
             concepts.push(concept, || format!("line of {name}")).expect("taken");
         }
         assert_eq!(read.iter().map(|concept| concept.name.as_str()).collect::<Vec<_>>(), ["fever", "cough"]);
-        assert_eq!(
-            (&read[0].types[0][..], &read[1].types[0][..], &read[1].sources[0][..]),
-            ("Disease", "Sign", "LOCAL")
-        );
-        assert_eq!((report.kept(CONCEPTS), report.skipped(DUPLICATE)), (2, 1));
+        assert_eq!([&read[0].types[0], &read[1].types[0], &read[1].sources[0]], ["Disease", "Sign", "LOCAL"]);
+        assert_eq!([report.kept(CONCEPTS), report.skipped(DUPLICATE)], [2, 1]);
         assert_eq!(report.examples[DUPLICATE], ["1 at line of chill"]);
     }
 }

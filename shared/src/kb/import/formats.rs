@@ -1,14 +1,14 @@
-//! What a file is by its first lines, to say which command or form reads it when it was given to another.
+//! Recognition of file formats by their first lines, to name the right command in error messages.
 
-/// How much of a file is enough to tell, in bytes.
+/// The number of bytes that are enough to recognise a format.
 pub const HEAD: usize = 64 << 10;
 
-/// A form that a file can be told by.
+/// A file format that can be recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// An ontology in OBO.
     Obo,
-    /// Concepts as one JSON object a line.
+    /// Concepts as JSON lines.
     JsonLines,
     /// An ontology in OWL, as RDF/XML.
     OwlXml,
@@ -18,18 +18,18 @@ pub enum Format {
     Turtle,
     /// OBO Graphs.
     OboGraphs,
-    /// Another JSON file.
+    /// Another JSON document.
     Json,
-    /// Texts with annotations as PubTator has them.
+    /// Annotated texts in PubTator format.
     Pubtator,
     /// Other XML.
     Xml,
-    /// A page of the web: often what was downloaded in place of a file.
+    /// An HTML page, often a failed download.
     Html,
 }
 
 impl Format {
-    /// Tells the form of a file by its beginning; `None` where nothing is certain.
+    /// Recognises the format of a file from its first bytes; `None` if it is uncertain.
     #[must_use]
     pub fn recognise(head: &[u8]) -> Option<Self> {
         let head = head.get(..HEAD.min(head.len())).unwrap_or_default();
@@ -47,7 +47,7 @@ impl Format {
             });
         }
         if text.starts_with('{') || text.starts_with('[') && !text.starts_with("[Term]") && is_json_list(text) {
-            // An object a line, even if it is cut or has other fields: its reader says what is missing.
+            // JSON lines may be truncated or have other fields; their reader reports that.
             let is_line = text.starts_with('{') && text.lines().next().is_some_and(|first| first.trim() != "{");
             let is_graphs = text.starts_with('{') && lower.contains("\"graphs\"") && !lower.starts_with("{\"id\"");
             return Some(match () {
@@ -58,7 +58,7 @@ impl Format {
         }
         let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('!'));
         let first = lines.next().unwrap_or_default();
-        // A title and the abstract of the same document; a table with bars has other second cells.
+        // PubTator: a title and an abstract with the same document id.
         let is_pubtator = |title: &str, next: &str| {
             let id = title.split_once("|t|").map_or("", |(id, _)| id);
             !id.is_empty()
@@ -78,7 +78,7 @@ impl Format {
         }
     }
 
-    /// What it is and how PEL reads it, to end a sentence that begins with "found".
+    /// A description of the format and how PEL reads it, to follow "found".
     #[must_use]
     pub fn advice(self) -> &'static str {
         match self {
@@ -93,15 +93,15 @@ impl Format {
             Self::OboGraphs => {
                 "an ontology as OBO Graphs JSON, which PEL does not read: take its release in OBO, or convert it (`robot convert --input a.json --output a.obo`), and use `pel import obo`"
             }
-            Self::Json => "JSON of another form; `pel import jsonl` reads one object with id and name on each line",
+            Self::Json => "a JSON document; `pel import jsonl` reads one object with id and name on each line",
             Self::Pubtator => "texts in PubTator format, which `pel import pubtator` reads",
             Self::Xml => "XML, which PEL reads only as `pel import tac` needs it",
-            Self::Html => "a web page; perhaps a download gave a page in place of the file",
+            Self::Html => "a web page, perhaps from a failed download",
         }
     }
 }
 
-/// Whether a text in brackets is JSON and no stanza of an ontology or row of a table.
+/// Whether a text that starts with a bracket is JSON, not an OBO stanza or a table row.
 fn is_json_list(text: &str) -> bool {
     let inner = text.trim_start_matches('[').trim_start();
     inner.starts_with(['{', '"', ']']) || inner.is_empty()
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_told_by_their_first_lines() {
+    fn formats_are_recognised_by_their_first_lines() {
         for (head, expected) in [
             ("format-version: 1.2\nontology: x\n", Some(Format::Obo)),
             ("! a comment\n\n[Term]\nid: X:1\n", Some(Format::Obo)),

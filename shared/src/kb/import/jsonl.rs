@@ -1,4 +1,4 @@
-//! Concept tables with one JSON object a line.
+//! Concept tables as JSON lines.
 
 use super::Input;
 use super::concepts::tidied;
@@ -10,10 +10,10 @@ use crate::kb::Concept;
 use serde::Deserialize;
 use std::rc::Rc;
 
-/// The reason for skipping a line that cannot be read as a concept.
-pub const BAD_LINE: &str = "the line is no concept";
+/// The reason for skipping a line that is not a valid concept.
+pub const BAD_LINE: &str = "line is not a concept";
 
-/// A line of the table: the fields of [`Concept`], where `null` is as good as absent. Unknown fields are ignored.
+/// A line of the table: the fields of [`Concept`], which may be `null`. Unknown fields are ignored.
 #[derive(Deserialize)]
 struct Row {
     id: String,
@@ -41,11 +41,11 @@ impl From<Row> for Concept {
     }
 }
 
-/// Reads one table behind those before it. Blank lines are no records; lines of one identifier are one concept.
+/// Reads a table. Blank lines are ignored. Lines with the same identifier form one concept.
 ///
 /// # Errors
-/// If the file cannot be read or is not UTF-8. A line that is no concept is an error that names file, line and field,
-/// or a counted skip if `skip_bad`.
+/// If the file cannot be read or is not UTF-8. A line that is not a concept is an error with file,
+/// line and field, or a counted skip if `skip_bad`.
 pub fn read(mut input: Input<'_>, skip_bad: bool, table: &mut ConceptTable, report: &mut Report) -> Result<()> {
     let name = input.name;
     let file = Rc::<str>::from(name);

@@ -1,15 +1,15 @@
-//! Lines with their numbers.
+//! Numbered lines of a text.
 
 use super::{not_utf8, read_error};
 use crate::error::{Context, Error, Result};
 use std::io::{self, BufRead, Chain, Cursor, ErrorKind, Read};
 
-/// How long a line may be that is read as a record.
+/// The largest line that is read.
 #[derive(Clone, Copy, Debug)]
 pub struct Longest<'a> {
-    /// Its bytes without the line end.
+    /// The number of bytes without the line end.
     pub bytes: usize,
-    /// What whoever has a longer one can do, if anything, as the end of a sentence: `; --more raises the limit`.
+    /// Advice for a longer line, appended to the error message: `; --max-input raises the limit`.
     pub remedy: &'a str,
 }
 
@@ -19,26 +19,26 @@ impl Default for Longest<'_> {
     }
 }
 
-/// How much of a text tells how its lines end, in bytes.
+/// The number of bytes in which the kind of line ends is determined.
 const HEAD: u64 = 64 << 10;
 
-/// The lines of a text, without their ends: LF, CRLF, or CR alone where the beginning of the text has a CR and no LF.
+/// The lines of a text without their ends: LF, CRLF, or CR if the first bytes have a CR and no LF.
 pub(super) struct Lines<'a> {
     name: &'a str,
     reader: Chain<Cursor<Vec<u8>>, &'a mut dyn BufRead>,
-    /// Lines end with CR alone, as old Macintosh programs write them.
+    /// Whether lines end with CR, as in classic Mac OS.
     by_cr: bool,
-    /// The last line ended with CR, so that an LF here is the second half of its end.
+    /// Whether the last line ended with CR, so that an LF here belongs to the same line end.
     after_cr: bool,
     number: usize,
     longest: Longest<'a>,
 }
 
 impl<'a> Lines<'a> {
-    /// The lines of a reader, none longer than the bound.
+    /// The lines of a reader, at most as long as `longest`.
     ///
     /// # Errors
-    /// If its beginning cannot be read.
+    /// If the first bytes cannot be read.
     pub fn new(name: &'a str, reader: &'a mut dyn BufRead, longest: Longest<'a>) -> Result<Self> {
         let mut head = Vec::new();
         (&mut *reader).take(HEAD).read_to_end(&mut head).map_err(|cause| read_error(name, cause))?;
@@ -47,7 +47,7 @@ impl<'a> Lines<'a> {
         Ok(Self { name, reader, by_cr, after_cr: false, number: 0, longest })
     }
 
-    /// Reads the next line into `line`; `false` at the end of the text. A byte order mark before the first is dropped.
+    /// Reads the next line into `line`; `false` at the end. A byte order mark at the start is dropped.
     ///
     /// # Errors
     /// If the text cannot be read, or the line is too long.
@@ -60,7 +60,8 @@ impl<'a> Lines<'a> {
         self.number += 1;
         let Longest { bytes, remedy } = self.longest;
         if line.len() > bytes {
-            let (name, number) = (self.name, self.number);
+            let name = self.name;
+            let number = self.number;
             return Err(Error::input(format!(
                 "{name}: line {number}: expected at most {bytes} bytes in one line, found more{remedy}"
             )));
@@ -71,13 +72,13 @@ impl<'a> Lines<'a> {
         Ok(true)
     }
 
-    /// The number of the line that was read last, from 1.
+    /// The number of the last line, counted from 1.
     pub fn number(&self) -> usize {
         self.number
     }
 
     fn read_to_lf(&mut self, line: &mut Vec<u8>) -> io::Result<bool> {
-        // One byte more than allowed shows that the line is too long; two are its end.
+        // One byte above the limit shows that the line is too long; two more are for its end.
         let read = (&mut self.reader).take((self.longest.bytes as u64).saturating_add(3)).read_until(b'\n', line)?;
         if line.last() == Some(&b'\n') {
             line.pop();
@@ -121,11 +122,13 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// Calls `each` with every line (without its end) and its number, from 1; before it `tick`, whose error ends the reading.
-/// Lines end with LF, CRLF, or CR alone in a text that begins without any LF. A byte order mark is dropped.
+/// Calls `each` with the number (from 1) and text of every line, and `tick` before it. An error of
+/// either ends the reading. Lines end with LF, CRLF, or CR in a text without LF at its start. A byte
+/// order mark is dropped.
 ///
 /// # Errors
-/// What reading, `tick` or `each` gives, with the name and the line; a line that is longer than [`Longest::default`].
+/// The errors of reading, `tick` and `each`, with the name and line number, and lines that are
+/// longer than [`Longest::default`].
 pub fn for_each_line(
     name: &str,
     reader: &mut dyn BufRead,
@@ -135,7 +138,7 @@ pub fn for_each_line(
     for_each_line_within(name, reader, Longest::default(), tick, each)
 }
 
-/// As [`for_each_line`], with another bound on the bytes of a line.
+/// As [`for_each_line`], with another limit on the bytes of a line.
 ///
 /// # Errors
 /// As [`for_each_line`].
@@ -147,7 +150,8 @@ pub fn for_each_line_within(
     mut each: impl FnMut(usize, &str) -> Result<()>,
 ) -> Result<()> {
     tick()?;
-    let (mut lines, mut buffer) = (Lines::new(name, reader, longest)?, Vec::new());
+    let mut lines = Lines::new(name, reader, longest)?;
+    let mut buffer = Vec::new();
     while lines.next(&mut buffer)? {
         let number = lines.number();
         let line = std::str::from_utf8(&buffer).map_err(|error| {
@@ -181,12 +185,12 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_line_end_is_read() {
+    fn all_kinds_of_line_ends_are_read() {
         let cases: [(&str, &[&str]); 8] = [
             ("a\nb\r\n\r\nc", &["a", "b", "", "c"]),
             ("a\rb\r\rc", &["a", "b", "", "c"]),
             ("a\rb\r", &["a", "b"]),
-            // One LF is enough: a CR within a line is then a character of it.
+            // With an LF in the text, a CR is an ordinary character.
             ("a\rb\nc\r\n", &["a\rb", "c"]),
             ("a\r\nb\r", &["a", "b"]),
             ("\u{feff}a\nb\u{feff}", &["a", "b\u{feff}"]),
@@ -203,22 +207,22 @@ mod tests {
     }
 
     #[test]
-    fn carriage_returns_end_lines_beyond_the_head() {
+    fn cr_line_ends_are_read_after_the_first_bytes() {
         let text = format!("{}\rlast\r\nend", "x".repeat(HEAD as usize + 10).replacen('x', "\r", 1));
         let lines = lines_of(&text, 4096);
-        assert_eq!(lines.len(), 4, "an empty line, the long one, and two more");
+        assert_eq!(lines.len(), 4, "an empty line, the long one, and 2 more");
         assert_eq!((lines[2].1.as_str(), lines[3].1.as_str()), ("last", "end"));
     }
 
     #[test]
-    fn a_long_line_is_refused_with_its_number() {
+    fn too_long_line_is_an_error_with_its_number() {
         for text in ["ab\nabcd\n", "ab\rabcd\r", "ab\r\nabcd", "ab\nabcd\r\n"] {
             let mut reader = text.as_bytes();
             let mut lines = Lines::new("a.txt", &mut reader, longest(3)).expect("readable");
             let mut line = Vec::new();
             assert!(lines.next(&mut line).expect("short") && line == b"ab", "{text:?}");
-            let said = lines.next(&mut line).expect_err("long").to_string();
-            assert_eq!(said, "a.txt: line 2: expected at most 3 bytes in one line, found more; split it");
+            let message = lines.next(&mut line).expect_err("long").to_string();
+            assert_eq!(message, "a.txt: line 2: expected at most 3 bytes in one line, found more; split it");
         }
         let mut reader = &b"abc\r\nabc"[..];
         let mut lines = Lines::new("a.txt", &mut reader, longest(3)).expect("readable");
@@ -229,16 +233,17 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_that_is_not_utf8_is_named() {
+    fn invalid_utf8_is_an_error_with_byte_and_position() {
         let mut reader = &b"one\nFi\xe8vre"[..];
-        let said =
-            for_each_line("a.txt", &mut reader, &mut || Ok(()), |_, _| Ok(())).expect_err("no UTF-8").to_string();
-        assert!(said.contains("a.txt: line 2: expected UTF-8, found the byte 0xE8 at byte 2 of the line"), "{said}");
-        assert!(said.contains("--encoding"), "{said}");
+        let message =
+            for_each_line("a.txt", &mut reader, &mut || Ok(()), |_, _| Ok(())).expect_err("invalid").to_string();
+        let expected = "a.txt: line 2: expected UTF-8, found the byte 0xE8 at byte 2 of the line";
+        assert!(message.contains(expected), "{message}");
+        assert!(message.contains("--encoding"), "{message}");
     }
 
     #[test]
-    fn a_line_is_read_up_to_its_bound() {
+    fn line_limit_is_inclusive() {
         let read = |bytes: usize| {
             let mut seen = Vec::new();
             let text = &mut &b"one\nthree\n"[..];
@@ -249,8 +254,8 @@ mod tests {
             (seen, done.err().map(|error| error.to_string()))
         };
         assert_eq!(read(5), (vec!["one".to_owned(), "three".to_owned()], None));
-        let said = "a.txt: line 2: expected at most 4 bytes in one line, found more; split it".to_owned();
-        assert_eq!(read(4), (vec!["one".to_owned()], Some(said)));
+        let message = "a.txt: line 2: expected at most 4 bytes in one line, found more; split it".to_owned();
+        assert_eq!(read(4), (vec!["one".to_owned()], Some(message)));
         assert_eq!(read(usize::MAX).1, None);
     }
 }

@@ -1,4 +1,4 @@
-//! Concepts whose names come in several rows, or whose parts come in several files: joined by their identifiers.
+//! Merging of rows with the same identifier into one concept.
 
 use super::concepts::Concepts;
 use super::report::Report;
@@ -7,12 +7,12 @@ use crate::kb::Concept;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// The reason under which a row is noted whose identifier has come before: its names and the rest are added to that concept.
-pub const JOINED: &str = "row with an id that came before (joined to that concept)";
-/// The reason under which a description is noted that comes after another one of its concept.
-pub const OTHER_DEFINITION: &str = "another definition of a concept left out (the first stays)";
+/// The note on a row with an identifier of an earlier row: it is merged into that concept.
+pub const JOINED: &str = "row with a repeated id (merged into the first)";
+/// The note on a further definition of a concept.
+pub const OTHER_DEFINITION: &str = "further definition of a concept left out (first one used)";
 
-/// The concepts of one or more tables, each once, in the order of their first rows.
+/// The concepts of one or more tables, in the order of their first rows.
 #[derive(Debug, Default)]
 pub struct ConceptTable {
     entries: Vec<Entry>,
@@ -22,14 +22,14 @@ pub struct ConceptTable {
 #[derive(Debug)]
 struct Entry {
     concept: Concept,
-    /// A row has said that its name is the preferred one.
+    /// Whether a row marked its name as the preferred one.
     preferred: bool,
     file: Rc<str>,
     line: usize,
 }
 
 impl ConceptTable {
-    /// Adds what a row says of a concept. The first name that is marked as preferred becomes the concept's, else the first.
+    /// Adds a row. The concept's name is the first one marked as preferred, else the first one.
     pub fn add(&mut self, concept: Concept, preferred: bool, (file, line): (&Rc<str>, usize), report: &mut Report) {
         let Some(entry) = self.by_id.get(&concept.id).and_then(|at| self.entries.get_mut(*at)) else {
             self.by_id.insert(concept.id.clone(), self.entries.len());
@@ -47,10 +47,10 @@ impl ConceptTable {
         }
     }
 
-    /// Passes the concepts on.
+    /// Passes the concepts to `concepts`.
     ///
     /// # Errors
-    /// As taking them.
+    /// The errors of [`Concepts::push`].
     pub fn finish(self, concepts: &mut Concepts<'_>) -> Result<()> {
         for Entry { concept, file, line, .. } in self.entries {
             let place = || format!("{file}:{line}");
@@ -63,13 +63,14 @@ impl ConceptTable {
     }
 }
 
-/// Adds what one more record says to a concept: its name becomes a synonym; says whether it has another definition.
-/// What is then there twice, [`tidied`](super::concepts::tidied) drops.
+/// Merges a record into a concept; its name becomes a synonym. Returns whether it has a different
+/// definition. [`tidied`](super::concepts::tidied) removes duplicates later.
 pub(super) fn join(concept: &mut Concept, other: Concept) -> bool {
     if other.name != concept.name && !other.name.is_empty() {
-        match concept.name.is_empty() {
-            true => concept.name = other.name,
-            false => concept.synonyms.push(other.name),
+        if concept.name.is_empty() {
+            concept.name = other.name;
+        } else {
+            concept.synonyms.push(other.name);
         }
     }
     concept.synonyms.extend(other.synonyms);
@@ -93,13 +94,20 @@ mod tests {
     use crate::kb::import::concepts::{CONCEPTS, Defaults, REPEATED};
 
     fn row(id: &str, name: &str, types: &str, definition: Option<&str>) -> Concept {
-        let (id, name, types) = (id.into(), name.into(), vec![types.into()]);
-        Concept { id, name, types, definition: definition.map(str::to_owned), ..Concept::default() }
+        Concept {
+            id: id.into(),
+            name: name.into(),
+            types: vec![types.into()],
+            definition: definition.map(str::to_owned),
+            ..Concept::default()
+        }
     }
 
     #[test]
-    fn rows_of_one_identifier_become_one_concept() {
-        let (mut table, mut report, file) = (ConceptTable::default(), Report::default(), Rc::<str>::from("a.csv"));
+    fn rows_with_the_same_identifier_become_one_concept() {
+        let mut table = ConceptTable::default();
+        let mut report = Report::default();
+        let file = Rc::<str>::from("a.csv");
         let rows = [
             (row("C1", "failure", "Sign", None), false),
             (row("C2", "tick fever", "Disease", Some("a fever")), false),
@@ -118,11 +126,12 @@ mod tests {
         };
         table.finish(&mut Concepts::new(&mut take, Defaults::default(), &mut report)).expect("taken");
         assert_eq!(read.iter().map(|concept| concept.id.as_str()).collect::<Vec<_>>(), ["C1", "C2"]);
-        // The first preferred name leads; the others follow in the order of their rows.
+        // The first preferred name comes first; the others are in the order of their rows.
         assert_eq!(read[0].name, "kidney failure");
         assert_eq!(read[0].synonyms, ["renal failure", "failure", "RF"]);
-        assert_eq!((read[0].types.join("+"), read[0].definition.as_deref()), ("Sign+Disease".into(), Some("no urine")));
-        assert_eq!((report.kept(CONCEPTS), report.noted[JOINED], report.noted[OTHER_DEFINITION]), (2, 4, 1));
+        assert_eq!(read[0].types, ["Sign", "Disease"]);
+        assert_eq!(read[0].definition.as_deref(), Some("no urine"));
+        assert_eq!([report.kept(CONCEPTS), report.noted[JOINED], report.noted[OTHER_DEFINITION]], [2, 4, 1]);
         assert_eq!(report.noted[REPEATED], 1);
         assert_eq!(report.examples[JOINED][0], "C1 renal failure at a.csv:4");
     }

@@ -1,4 +1,4 @@
-//! Concept tables and ontologies of other tools, read into concepts; what became of each record is counted.
+//! Readers of concept tables and ontologies. A report counts what happened to each record.
 
 pub mod columns;
 pub mod concepts;
@@ -20,38 +20,40 @@ pub use lines::{Longest, for_each_line, for_each_line_within};
 use crate::error::{Error, Result};
 use std::io::BufRead;
 
-/// A text that is read, and what it is called in errors.
+/// A text to read.
 pub struct Input<'a> {
-    /// Its name: a path, as the user gave it.
+    /// Its name in error messages: a path as the user gave it.
     pub name: &'a str,
     /// Its bytes.
     pub reader: &'a mut dyn BufRead,
-    /// Called at each line or row; its error ends the reading.
+    /// Called at each line or row. An error ends the reading.
     pub tick: &'a mut dyn FnMut() -> Result<()>,
-    /// How long a line may be, or several that are one record.
+    /// The largest line, or record of several lines.
     pub longest: Longest<'a>,
 }
 
 impl Input<'_> {
-    /// Calls `each` with every line; see [`for_each_line_within`].
+    /// Calls `each` with the number and text of every line; see [`for_each_line_within`].
     ///
     /// # Errors
-    /// What reading, `tick` or `each` gives, with the name and the line.
+    /// The errors of reading, `tick` and `each`, with the name and the line number.
     pub fn for_each_line(&mut self, each: impl FnMut(usize, &str) -> Result<()>) -> Result<()> {
         for_each_line_within(self.name, self.reader, self.longest, self.tick, each)
     }
 }
 
-/// What a reader says when it meets bytes that are not UTF-8: which byte, where, and what to do. `of` ends the place.
+/// The message for bytes that are not UTF-8: the byte, its position, and what to do. `of` names the
+/// text that the position refers to.
 #[must_use]
 pub fn not_utf8(bytes: &[u8], at: usize, of: &str) -> String {
     let byte = bytes.get(at).copied().unwrap_or_default();
     format!(
-        "expected UTF-8, found the byte 0x{byte:02X} at byte {at} {of} (name the encoding, for example --encoding windows-1252, or convert the file)"
+        "expected UTF-8, found the byte 0x{byte:02X} at byte {at} {of} \
+         (name the encoding, for example --encoding windows-1252, or convert the file)"
     )
 }
 
-/// Names the text in an error of its reader. An error of ours that the reader passes on keeps its kind.
+/// Adds the text's name to an error of its reader. An [`Error`] inside keeps its kind.
 fn read_error(name: &str, cause: std::io::Error) -> Error {
     match cause.downcast::<Error>() {
         Ok(own) => own.context(name),

@@ -1,4 +1,4 @@
-//! OBO 1.2 and 1.4 ontologies: each `[Term]` stanza becomes a concept.
+//! OBO 1.2 and 1.4 ontologies: each `[Term]` stanza is a concept.
 
 use super::concepts::{Concepts, once_each, tidied};
 use super::merging::{JOINED, OTHER_DEFINITION, join};
@@ -13,18 +13,18 @@ use crate::kb::Concept;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// The reason for skipping a term that its authors have withdrawn.
+/// The reason for skipping an obsolete term.
 pub const OBSOLETE: &str = "obsolete term";
 /// The reason for skipping a line without a tag.
 pub const NO_TAG: &str = "line without a colon inside a stanza";
-/// The reason for skipping a synonym or definition whose quote is opened and not closed.
-pub const NOT_QUOTED: &str = "synonym or definition without its quotes";
-/// The reason under which a synonym or definition is noted whose quotes are missing, or not escaped within it.
-pub const MENDED_QUOTES: &str = "synonym or definition read whole although its quotes are missing or not escaped";
-/// The reason under which a value of `is_obsolete` is noted that is neither yes nor no.
-pub const ODD_OBSOLETE: &str = "is_obsolete with another value than true or false (read as false)";
+/// The reason for skipping a synonym or definition with an unclosed quote.
+pub const NOT_QUOTED: &str = "synonym or definition with an unclosed quote";
+/// The note on a synonym or definition with missing or unescaped quotes, which is read as a whole.
+pub const MENDED_QUOTES: &str = "missing or unescaped quotes in a synonym or definition (read as a whole)";
+/// The note on a value of `is_obsolete` that is not a truth value.
+pub const ODD_OBSOLETE: &str = "is_obsolete is neither true nor false (read as false)";
 
-/// What the head of a file says about all its terms.
+/// The header of a file, which applies to all its terms.
 #[derive(Debug, Default)]
 struct Header {
     namespace: Option<String>,
@@ -32,15 +32,15 @@ struct Header {
     synonym_types: SynonymTypes,
 }
 
-/// One `[Term]` stanza.
+/// A `[Term]` stanza.
 #[derive(Debug)]
 pub(super) struct Term {
     pub concept: Concept,
-    /// The `is_a` parents, in the order of the file.
+    /// The identifiers of the `is_a` parents, in file order.
     pub parents: Vec<String>,
-    /// The term's own namespace, else the file's.
+    /// The term's namespace, else the default namespace of the file.
     pub namespace: Option<String>,
-    /// The prefix of the id, else the name of the file's ontology.
+    /// The prefix of the identifier, else the file's ontology.
     pub source: Option<String>,
     obsolete: bool,
     file: Rc<str>,
@@ -49,16 +49,24 @@ pub(super) struct Term {
 
 impl Term {
     fn new(file: &Rc<str>, line: usize) -> Self {
-        let (concept, file) = (Concept::default(), Rc::clone(file));
-        Self { concept, parents: Vec::new(), namespace: None, source: None, obsolete: false, file, line }
+        Self {
+            concept: Concept::default(),
+            parents: Vec::new(),
+            namespace: None,
+            source: None,
+            obsolete: false,
+            file: Rc::clone(file),
+            line,
+        }
     }
 
     fn place(&self) -> String {
-        let (file, line) = (&self.file, self.line);
+        let file = &self.file;
+        let line = self.line;
         format!("{file}:{line} {} {}", self.concept.id, self.concept.name).trim_end().to_owned()
     }
 
-    /// Takes in one line of the stanza.
+    /// Reads one line of the stanza.
     fn read(
         &mut self,
         (tag, value): (&str, &str),
@@ -71,10 +79,10 @@ impl Term {
         match tag {
             "id" if concept.id.is_empty() => concept.id = identifier(value),
             "name" if concept.name.is_empty() => concept.name = plain(value),
-            "id" | "name" => report.note("a term's second id or name left out", example),
+            "id" | "name" => report.note("repeated id or name of a term left out", example),
             "def" => match quoted_line(value).or_else(|| unquoted_line(value)) {
                 Some(definition) => {
-                    if definition.mended {
+                    if definition.repaired {
                         report.note(MENDED_QUOTES, example);
                     }
                     concept.definition = Some(definition.text);
@@ -88,14 +96,14 @@ impl Term {
                 match synonym.refused(reading.choice) {
                     Some(reason) => report.note(&reason, || format!("{}: {}", place(), synonym.text)),
                     None => {
-                        if synonym.mended {
+                        if synonym.repaired {
                             report.note(MENDED_QUOTES, example);
                         }
                         concept.synonyms.push(synonym.text);
                     }
                 }
             }
-            // An alternative id is the same concept under the number of a term that was merged into it.
+            // The identifier of a term that was merged into this one.
             "xref" | "xref_analog" | "xref_unk" | "alt_id" => concept.xrefs.push(identifier(value)),
             "is_a" => self.parents.push(identifier(value)),
             "namespace" => self.namespace = Some(plain(value)),
@@ -109,20 +117,20 @@ impl Term {
     }
 }
 
-/// What the lines of a term are read by.
+/// The context in which the lines of a term are read.
 struct Reading<'a> {
     header: Header,
     choice: &'a SynonymChoice,
 }
 
-/// The terms of one or more files, whose types are known when all are read.
+/// The terms of one or more files. Their types are determined after all files are read.
 #[derive(Debug, Default)]
 pub struct Ontology {
     terms: Vec<Term>,
 }
 
 impl Ontology {
-    /// Reads one file's terms behind those of the files before it.
+    /// Reads the terms of a file.
     ///
     /// # Errors
     /// If the file cannot be read, is not UTF-8, or has no `[Term]` stanza.
@@ -130,28 +138,29 @@ impl Ontology {
         read_file(input, choice, &mut self.terms, report)
     }
 
-    /// Makes concepts of the terms; stanzas of one id are one term, in whatever files they are. The type of a concept is the
-    /// name of the top term above it, or of the one below that if the top says nothing ("All"); the source is the prefix of its
-    /// id (`DOID` in `DOID:4`), unless `concepts` has a type or source for all.
+    /// Makes concepts of the terms. Stanzas with the same identifier are one term, also across files. A
+    /// concept's type is the name of its root ancestor, or of the ancestor below a generic root
+    /// ("All"). Its source is the prefix of its identifier (`DOID` in `DOID:4`). Defaults in `concepts`
+    /// replace both.
     ///
     /// # Errors
-    /// As taking them.
+    /// The errors of [`Concepts::push`].
     pub fn finish(self, concepts: &mut Concepts<'_>) -> Result<()> {
         finish(self.terms, concepts)
     }
 }
 
 fn finish(terms: Vec<Term>, concepts: &mut Concepts<'_>) -> Result<()> {
-    let mut whole = Vec::new();
+    let mut valid = Vec::new();
     for mut term in joined(terms, concepts.report) {
         let place = term.place();
         match tidied(std::mem::take(&mut term.concept), concepts.report, || place.clone()) {
-            Ok(concept) => whole.push(Term { concept, ..term }),
+            Ok(concept) => valid.push(Term { concept, ..term }),
             Err(reason) => concepts.report.skip(&format!("term with {reason}"), || place),
         }
     }
-    let types = types_of(&whole, concepts.report);
-    for (mut term, types) in whole.into_iter().zip(types) {
+    let types = types_of(&valid, concepts.report);
+    for (mut term, types) in valid.into_iter().zip(types) {
         let place = term.place();
         let mut concept = std::mem::take(&mut term.concept);
         if concepts.defaults.kind.is_none() {
@@ -160,7 +169,7 @@ fn finish(terms: Vec<Term>, concepts: &mut Concepts<'_>) -> Result<()> {
         if concepts.defaults.source.is_none() {
             concept.sources.extend(term.source);
         }
-        // A namespace and the name of an ontology are as their file writes them.
+        // Types and sources from the header have not been normalised yet.
         for list in [&mut concept.types, &mut concept.sources] {
             once_each(list, None, |_| {});
         }
@@ -169,19 +178,21 @@ fn finish(terms: Vec<Term>, concepts: &mut Concepts<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The terms that are not obsolete, each id once: ontologies repeat terms of others, often as a mere stub.
+/// Merges terms with the same identifier and drops obsolete ones. Ontologies repeat terms of others,
+/// often without their names.
 fn joined(terms: Vec<Term>, report: &mut Report) -> Vec<Term> {
-    let (mut whole, mut by_id) = (Vec::<Term>::new(), HashMap::new());
+    let mut merged = Vec::<Term>::new();
+    let mut by_id = HashMap::new();
     for term in terms {
         if term.obsolete {
             report.skip(OBSOLETE, || term.place());
             continue;
         }
         let id = term.concept.id.clone();
-        let first = by_id.get(&id).and_then(|at| whole.get_mut(*at)).filter(|_| !id.is_empty());
+        let first = by_id.get(&id).and_then(|at| merged.get_mut(*at)).filter(|_| !id.is_empty());
         let Some(first) = first else {
-            by_id.insert(id, whole.len());
-            whole.push(term);
+            by_id.insert(id, merged.len());
+            merged.push(term);
             continue;
         };
         report.note(JOINED, || term.place());
@@ -192,28 +203,29 @@ fn joined(terms: Vec<Term>, report: &mut Report) -> Vec<Term> {
         first.parents.extend(term.parents);
         first.namespace = first.namespace.take().or(term.namespace);
     }
-    whole
+    merged
 }
 
-/// The name of a stanza that a line begins: `Term` of `[Term]`, with a comment behind it or not.
+/// The name of the stanza that a line starts: `Term` of `[Term]`, with or without a comment.
 fn stanza_of(line: &str) -> Option<&str> {
     let (name, rest) = line.strip_prefix('[')?.split_once(']')?;
     let rest = rest.trim_start();
     (rest.is_empty() || rest.starts_with(['!', '{'])).then_some(name.trim())
 }
 
-/// Where a line belongs.
+/// The current part of a file.
 enum Stanza {
     Header,
     Term,
     Other,
 }
 
-/// A line that a backslash at its end continues on the next one, and its number.
-type Begun = Option<(usize, String)>;
+/// The number and text of a line that ends with a backslash, which the next line continues.
+type Continued = Option<(usize, String)>;
 
 fn read_file(mut input: Input<'_>, choice: &SynonymChoice, terms: &mut Vec<Term>, report: &mut Report) -> Result<()> {
-    let (name, longest) = (input.name, input.longest);
+    let name = input.name;
+    let longest = input.longest;
     let mut file = File {
         name: Rc::from(name),
         reading: Reading { header: Header::default(), choice },
@@ -221,12 +233,13 @@ fn read_file(mut input: Input<'_>, choice: &SynonymChoice, terms: &mut Vec<Term>
         terms,
         report,
     };
-    let (first, mut begun) = (file.terms.len(), Begun::None);
+    let first = file.terms.len();
+    let mut continued = Continued::None;
     input.for_each_line(|number, line| {
         let bare = line.trim();
-        // A stanza's first line is no continuation, whatever the line before ends with.
-        let continues = begun.is_some() && stanza_of(bare).is_none();
-        let (number, whole) = match begun.take() {
+        // A line that starts a stanza continues no other line.
+        let continues = continued.is_some() && stanza_of(bare).is_none();
+        let (number, whole) = match continued.take() {
             Some((number, mut whole)) if continues => {
                 whole.push_str(bare);
                 (number, whole)
@@ -240,18 +253,19 @@ fn read_file(mut input: Input<'_>, choice: &SynonymChoice, terms: &mut Vec<Term>
         let Longest { bytes: most, remedy } = longest;
         if whole.len() > most {
             return Err(Error::input(format!(
-                "expected at most {most} bytes with its continuations, found more{remedy}"
+                "expected at most {most} bytes in a line with its continuations, found more{remedy}"
             )));
         }
-        // An even number of backslashes is so many letters.
-        let slashes = whole.len() - whole.trim_end_matches('\\').len();
-        match slashes % 2 {
-            1 => begun = Some((number, whole[..whole.len() - 1].to_owned())),
-            _ => file.line(number, &whole),
+        // An odd number of backslashes at the end continues the line; pairs are escaped backslashes.
+        let backslashes = whole.len() - whole.trim_end_matches('\\').len();
+        if backslashes % 2 == 1 {
+            continued = Some((number, whole[..whole.len() - 1].to_owned()));
+        } else {
+            file.line(number, &whole);
         }
         Ok(())
     })?;
-    if let Some((number, whole)) = begun {
+    if let Some((number, whole)) = continued {
         file.line(number, &whole);
     }
     let header = file.reading.header;
@@ -268,7 +282,7 @@ fn read_file(mut input: Input<'_>, choice: &SynonymChoice, terms: &mut Vec<Term>
     Ok(())
 }
 
-/// A file that is being read.
+/// The state of reading a file.
 struct File<'a> {
     name: Rc<str>,
     reading: Reading<'a>,
@@ -278,7 +292,7 @@ struct File<'a> {
 }
 
 impl File<'_> {
-    /// Takes in one line, its continuations included. Nothing in a line ends the reading.
+    /// Reads one line with its continuations. Invalid lines are reported and do not end the reading.
     fn line(&mut self, number: usize, line: &str) {
         let line = line.trim();
         if line.is_empty() || line.starts_with('!') {

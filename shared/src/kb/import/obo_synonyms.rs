@@ -1,23 +1,23 @@
-//! What an OBO synonym is worth: its scope, and its type, by which authors withdraw names or mark wrong ones.
+//! OBO synonyms: their scope, and their type, which may mark a synonym as withdrawn or wrong.
 
 use super::obo_syntax::{identifier, quoted_line, unquoted_line};
 use std::collections::{BTreeSet, HashMap};
 
-/// How closely a synonym means its term, in the words of OBO.
+/// The scope of a synonym in OBO.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// It means the same.
+    /// The same meaning.
     Exact,
-    /// It means more.
+    /// A broader meaning.
     Broad,
-    /// It means less.
+    /// A narrower meaning.
     Narrow,
-    /// It means something near.
+    /// A related meaning.
     Related,
 }
 
 impl Scope {
-    /// Reads the word for a scope.
+    /// Parses a scope, in any case.
     #[must_use]
     pub fn read(word: &str) -> Option<Self> {
         match word.to_ascii_uppercase().as_str() {
@@ -29,12 +29,12 @@ impl Scope {
         }
     }
 
-    /// The scope that the tag of a line says; the tags are those of OBO 1.0 and 1.2.
+    /// The scope of a tag of OBO 1.0, such as `exact_synonym`.
     fn of_tag(tag: &str) -> Option<Self> {
         tag.strip_suffix("_synonym").and_then(Self::read)
     }
 
-    /// The reason under which synonyms of this scope are noted when they are not wanted.
+    /// The note on synonyms of this scope that are left out.
     pub fn left_out(self) -> &'static str {
         match self {
             Self::Exact => "EXACT synonym left out",
@@ -45,26 +45,26 @@ impl Scope {
     }
 }
 
-/// Which synonyms become names.
+/// The synonyms that become names.
 #[derive(Clone, Debug)]
 pub struct SynonymChoice {
-    /// The scopes that are taken.
+    /// The accepted scopes.
     pub scopes: Vec<Scope>,
-    /// Types that are taken although they withdraw a name or mark a wrong one, in any case.
+    /// Types that are accepted although they mark a name as withdrawn or wrong, in any case.
     pub with_types: BTreeSet<String>,
-    /// Types that are left out besides.
+    /// Types that are left out in addition.
     pub without_types: BTreeSet<String>,
 }
 
 impl SynonymChoice {
-    /// Synonyms of some scopes, without those that their type withdraws.
+    /// Accepts synonyms of some scopes, except for withdrawn or wrong ones.
     #[must_use]
     pub fn of(scopes: &[Scope]) -> Self {
         Self { scopes: scopes.to_vec(), with_types: BTreeSet::new(), without_types: BTreeSet::new() }
     }
 }
 
-/// Word beginnings in a type's name or description that say: this is no name of the term.
+/// Starts of words in a type's name or description that mark a synonym as withdrawn or wrong.
 const WITHDRAWN: [&str; 14] = [
     "exclud",
     "deprecat",
@@ -82,17 +82,18 @@ const WITHDRAWN: [&str; 14] = [
     "retired",
 ];
 
-/// The same for the numbers of the OBO Metadata Ontology, where a file does not describe them: dubious, misspelling, misnomer.
+/// The same for identifiers of the OBO Metadata Ontology that a file does not declare: dubious,
+/// misspelling, misnomer.
 const WITHDRAWN_OMO: [&str; 3] = ["0003002", "0003006", "0003007"];
 
-/// A type of synonyms that the head of a file declares.
+/// A synonym type that the header of a file declares.
 #[derive(Debug, Default)]
 struct Declared {
     withdrawn: bool,
     scope: Option<Scope>,
 }
 
-/// The types of synonyms that the head of a file declares.
+/// The synonym types that the header of a file declares.
 #[derive(Debug, Default)]
 pub(super) struct SynonymTypes(HashMap<String, Declared>);
 
@@ -113,57 +114,59 @@ impl SynonymTypes {
     }
 }
 
-/// The type's own name within an address or behind a prefix: `OMO_0003006` of `http://purl.obolibrary.org/obo/OMO_0003006`.
+/// The name of a type without a URL or prefix: `OMO_0003006` of
+/// `http://purl.obolibrary.org/obo/OMO_0003006`.
 fn last_part(id: &str) -> String {
     let id = identifier(id);
     id.rsplit(['/', '#']).next().unwrap_or(&id).to_owned()
 }
 
-/// Whether a type's name or description says that its synonyms are no names of the term.
+/// Whether a type's name or description marks its synonyms as withdrawn or wrong.
 fn withdraws(text: &str) -> bool {
     let omo = text.to_uppercase();
     let number = omo.strip_prefix("OMO:").or_else(|| omo.strip_prefix("OMO_"));
     let lower = text.to_lowercase();
     let mut words = lower.split(|c: char| !c.is_alphabetic());
     number.is_some_and(|number| WITHDRAWN_OMO.contains(&number))
-        || words.any(|word| WITHDRAWN.iter().any(|beginning| word.starts_with(beginning)))
+        || words.any(|word| WITHDRAWN.iter().any(|start| word.starts_with(start)))
 }
 
-/// A synonym as a line gives it.
+/// A synonym line.
 #[derive(Debug)]
 pub(super) struct Synonym {
     pub text: String,
     pub scope: Scope,
-    /// Its type, if it has one.
+    /// The type, if there is one.
     pub kind: Option<String>,
-    /// Whether authors have withdrawn it, or mark it as wrong.
+    /// Whether its type marks it as withdrawn or wrong.
     pub withdrawn: bool,
-    /// Whether quotes within it were not escaped, or it had none.
-    pub mended: bool,
+    /// Whether quotes around it were missing, or quotes in it were not escaped.
+    pub repaired: bool,
 }
 
 impl Synonym {
-    /// Reads the value of a `synonym` line (or `exact_synonym` and its kin); `None` if there is no text in it.
+    /// Reads the value of a line `synonym`, `exact_synonym` and so on; `None` if it has no text.
     pub fn read(tag: &str, value: &str, types: &SynonymTypes) -> Option<Self> {
         let line = quoted_line(value).or_else(|| unquoted_line(value))?;
         let mut words = line.rest.split(['[', '{']).next().unwrap_or_default().split_whitespace();
-        let (mut scope, mut kind) = (Scope::of_tag(tag), None);
+        let mut scope = Scope::of_tag(tag);
+        let mut kind = None;
         for word in words.by_ref().take(2).take_while(|word| !word.starts_with('!')) {
             match (Scope::read(word), scope) {
-                (Some(said), None) => scope = Some(said),
-                // OBO 1.0 says the scope by the tag.
+                (Some(read), None) => scope = Some(read),
+                // In OBO 1.0 the tag determines the scope.
                 (Some(_), Some(_)) => {}
                 (None, _) => kind = Some(last_part(word)),
             }
         }
-        // OBO's default for a missing scope is that of the type, then RELATED.
+        // Without a scope, OBO takes that of the type, and then RELATED.
         let declared = kind.as_ref().and_then(|kind| types.0.get(&kind.to_lowercase()));
         let scope = scope.or_else(|| declared.and_then(|declared| declared.scope)).unwrap_or(Scope::Related);
         let withdrawn = kind.as_ref().is_some_and(|kind| types.withdrawn(kind));
-        Some(Self { text: line.text, scope, kind, withdrawn, mended: line.mended })
+        Some(Self { text: line.text, scope, kind, withdrawn, repaired: line.repaired })
     }
 
-    /// Why it is no name, by the choice; `None` if it is one.
+    /// Why the synonym is left out by a choice; `None` if it is a name.
     pub fn refused(&self, choice: &SynonymChoice) -> Option<String> {
         let within = |types: &BTreeSet<String>| {
             self.kind.as_ref().is_some_and(|kind| types.iter().any(|one| one.eq_ignore_ascii_case(kind)))
@@ -198,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn scope_and_type_are_read() {
+    fn scope_and_type_are_parsed() {
         let types = types();
         let read = |tag: &str, value: &str| {
             let synonym = Synonym::read(tag, value, &types).expect(value);
@@ -226,19 +229,19 @@ mod tests {
     }
 
     #[test]
-    fn withdrawn_names_are_taken_only_if_asked_for() {
+    fn withdrawn_synonyms_are_left_out_unless_their_type_is_accepted() {
         let types = types();
         let mut choice = SynonymChoice::of(&[Scope::Exact]);
-        let why =
+        let refused =
             |value: &str, choice: &SynonymChoice| Synonym::read("synonym", value, &types).expect(value).refused(choice);
-        assert_eq!(why(r#""a" EXACT EXCLUDE []"#, &choice).as_deref(), Some("synonym of type EXCLUDE left out"));
-        assert_eq!(why(r#""a" NARROW []"#, &choice).as_deref(), Some("NARROW synonym left out"));
-        assert_eq!(why(r#""a" EXACT ABBREVIATION []"#, &choice), None);
+        assert_eq!(refused(r#""a" EXACT EXCLUDE []"#, &choice).as_deref(), Some("synonym of type EXCLUDE left out"));
+        assert_eq!(refused(r#""a" NARROW []"#, &choice).as_deref(), Some("NARROW synonym left out"));
+        assert_eq!(refused(r#""a" EXACT ABBREVIATION []"#, &choice), None);
         choice.with_types.insert("exclude".into());
         choice.without_types.insert("abbreviation".into());
-        assert_eq!(why(r#""a" EXACT EXCLUDE []"#, &choice), None);
+        assert_eq!(refused(r#""a" EXACT EXCLUDE []"#, &choice), None);
         assert_eq!(
-            why(r#""a" EXACT ABBREVIATION []"#, &choice).as_deref(),
+            refused(r#""a" EXACT ABBREVIATION []"#, &choice).as_deref(),
             Some("synonym of type ABBREVIATION left out")
         );
     }

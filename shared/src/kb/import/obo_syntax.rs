@@ -1,12 +1,12 @@
-//! The small print of OBO 1.2 and 1.4 lines: escapes, quoted texts, trailing modifiers and comments.
+//! The syntax of OBO 1.2 and 1.4 lines: escapes, quoted texts, trailing modifiers and comments.
 
-/// Splits a line `tag: value` and trims both; `None` if there is no colon.
+/// Splits a line `tag: value` and trims both; `None` without a colon.
 pub fn tag_and_value(line: &str) -> Option<(&str, &str)> {
     let (tag, value) = line.split_once(':')?;
     Some((tag.trim(), value.trim()))
 }
 
-/// Resolves the escapes of a value.
+/// Resolves escape sequences.
 pub fn unescaped(value: &str) -> String {
     let mut text = String::with_capacity(value.len());
     let mut chars = value.chars();
@@ -25,44 +25,45 @@ pub fn unescaped(value: &str) -> String {
     text
 }
 
-/// Quotes in a line that may be the closing one, at most: each is looked at with the rest of the line.
-const MOST_QUOTES: usize = 100;
+/// The largest number of quotes that are tried as the closing one, which bounds the time.
+const MAX_QUOTES: usize = 100;
 
-/// The text of a line and what follows it.
+/// The text of a line and its remainder.
 #[derive(Debug, PartialEq, Eq)]
 pub struct TextLine<'a> {
-    /// The text, unescaped.
+    /// The text without escapes.
     pub text: String,
-    /// What follows.
+    /// The remainder after the text.
     pub rest: &'a str,
-    /// Quotes within the text were not escaped, or it has none around it.
-    pub mended: bool,
+    /// Whether quotes around the text were missing, or quotes in it were not escaped.
+    pub repaired: bool,
 }
 
-/// The text of a value that starts with a quoted one, unescaped, and what follows the closing quote; `None` if it does
-/// not start with a quote or the quote is not closed.
+/// Reads a quoted text at the start of a value; `None` without one, or if its quote is not closed.
 ///
-/// Authors forget to escape quotes within the text. So the closing quote is the first one that only scope, type, references,
-/// modifiers and a comment follow; if no quote is so, then the first one that a scope or references follow or that ends the line.
+/// Quotes inside the text are often not escaped. The closing quote is the first one that only scope,
+/// type, references, modifiers and a comment follow. Without such a quote it is the first one before a
+/// scope, references or the end of the line.
 pub fn quoted_line(value: &str) -> Option<TextLine<'_>> {
     let inner = value.trim_start().strip_prefix('"')?;
-    let mut loose = None;
+    let mut fallback = None;
     let quotes = unescaped_positions(inner).filter(|(_, c)| *c == '"');
-    for (count, (at, _)) in quotes.take(MOST_QUOTES).enumerate() {
-        let (text, rest) = (inner.get(..at)?, inner.get(at + 1..)?);
-        let line = |mended| TextLine { text: unescaped(text), rest: rest.trim(), mended };
+    for (count, (at, _)) in quotes.take(MAX_QUOTES).enumerate() {
+        let text = inner.get(..at)?;
+        let rest = inner.get(at + 1..)?;
+        let line = |repaired| TextLine { text: unescaped(text), rest: rest.trim(), repaired };
         if is_tail(rest) {
             return Some(line(count > 0));
         }
-        if loose.is_none() && begins_tail(rest) {
-            loose = Some(line(count > 0));
+        if fallback.is_none() && starts_tail(rest) {
+            fallback = Some(line(count > 0));
         }
     }
-    loose
+    fallback
 }
 
-/// The text of a value without quotes: up to its scope, references or modifiers. `None` if there is none, or if a quote is
-/// opened at its beginning.
+/// Reads an unquoted text up to its scope, references or modifiers. `None` if it is empty or starts
+/// with a quote.
 pub fn unquoted_line(value: &str) -> Option<TextLine<'_>> {
     let value = value.trim();
     let scope =
@@ -70,14 +71,14 @@ pub fn unquoted_line(value: &str) -> Option<TextLine<'_>> {
     let end = scope.chain(value.find(" [")).chain(value.find(" {")).min().unwrap_or(value.len());
     let (text, rest) = value.split_at_checked(end)?;
     let text = plain(text);
-    match text.is_empty() || text.starts_with(['"', '[', '{']) {
-        true => None,
-        false => Some(TextLine { text, rest: rest.trim(), mended: true }),
+    if text.is_empty() || text.starts_with(['"', '[', '{']) {
+        return None;
     }
+    Some(TextLine { text, rest: rest.trim(), repaired: true })
 }
 
-/// Whether what follows a quote begins like the end of a line: with nothing, a scope or references.
-fn begins_tail(rest: &str) -> bool {
+/// Whether the text after a quote starts like a tail: it is empty, a scope or references.
+fn starts_tail(rest: &str) -> bool {
     let trimmed = rest.trim_start();
     let word = trimmed.split([' ', '\t', '[']).next().unwrap_or_default();
     trimmed.is_empty()
@@ -85,8 +86,8 @@ fn begins_tail(rest: &str) -> bool {
         || rest.len() > trimmed.len() && matches!(word, "EXACT" | "BROAD" | "NARROW" | "RELATED")
 }
 
-/// Whether all that follows a quote is the end of a line: at most a scope and a type, references in brackets, modifiers in
-/// braces, a comment.
+/// Whether the text after a quote is a complete tail: at most a scope and a type, references in
+/// brackets, modifiers in braces, and a comment.
 fn is_tail(rest: &str) -> bool {
     let mut left = rest.trim_start();
     if !left.is_empty() && left.len() == rest.len() && !left.starts_with(['[', '{']) {
@@ -109,7 +110,7 @@ fn is_tail(rest: &str) -> bool {
     left.is_empty() || left.starts_with('!')
 }
 
-/// The byte behind the bracket that closes the one at the front; brackets in quoted texts within do not count.
+/// One past the bracket that closes the one at the start. Brackets in quoted texts are ignored.
 fn closing(text: &str, close: char) -> Option<usize> {
     let mut within_quotes = false;
     for (at, c) in unescaped_positions(text) {
@@ -122,12 +123,13 @@ fn closing(text: &str, close: char) -> Option<usize> {
     None
 }
 
-/// An unquoted value without its trailing `{modifiers}` and `! comment`, unescaped and trimmed.
+/// An unquoted value without `{modifiers}` and `! comment` at its end, without escapes, trimmed.
 pub fn plain(value: &str) -> String {
     unescaped(bare(value)).trim().to_owned()
 }
 
-/// The identifier at the front of a value such as `DOID:4 {source="x"} ! disease` or `MESH:D1 "heading"`.
+/// The identifier at the start of a value such as `DOID:4 {source="x"} ! disease` or
+/// `MESH:D1 "heading"`.
 pub fn identifier(value: &str) -> String {
     let value = bare(value);
     let value = match unescaped_positions(value).find(|(_, c)| *c == '"') {
@@ -137,16 +139,17 @@ pub fn identifier(value: &str) -> String {
     unescaped(value).trim().to_owned()
 }
 
-/// Cuts what may follow a value. Modifiers are cut first, too, because they may quote what looks like a comment.
+/// Removes modifiers and comments from the end. A modifier may quote text that looks like a comment.
 fn bare(value: &str) -> &str {
     without_modifiers(without_comment(without_modifiers(value)))
 }
 
-/// Cuts a comment. Names may hold a bare exclamation mark, so only one with white space on both sides (or the end of
-/// the line behind it) starts a comment.
+/// Removes a comment. Names may contain an exclamation mark, so only one between whitespace (or at an
+/// end) starts a comment.
 fn without_comment(value: &str) -> &str {
     let spaced = |(at, _): &(usize, char)| {
-        let (before, after) = (value.get(..*at).unwrap_or(""), value.get(at + 1..).unwrap_or(""));
+        let before = value.get(..*at).unwrap_or("");
+        let after = value.get(at + 1..).unwrap_or("");
         (before.is_empty() || before.ends_with(char::is_whitespace))
             && (after.is_empty() || after.starts_with(char::is_whitespace))
     };
@@ -156,7 +159,7 @@ fn without_comment(value: &str) -> &str {
     }
 }
 
-/// Cuts trailing modifiers. Names may end in braces, so they must hold a `key=value`.
+/// Removes modifiers at the end. Names may end with braces, so modifiers must contain `=`.
 fn without_modifiers(value: &str) -> &str {
     let value = value.trim_end();
     let open = unescaped_positions(value).filter(|(_, c)| *c == '{').last();
@@ -168,7 +171,7 @@ fn without_modifiers(value: &str) -> &str {
     }
 }
 
-/// The characters that no backslash stands before, with their byte positions.
+/// The unescaped characters with their byte offsets.
 fn unescaped_positions(value: &str) -> impl Iterator<Item = (usize, char)> {
     let mut escaped = false;
     value.char_indices().filter(move |(_, c)| {
@@ -189,15 +192,15 @@ mod tests {
     }
 
     #[test]
-    fn a_quoted_text_ends_at_its_own_quote() {
+    fn quoted_text_ends_at_its_closing_quote() {
         let line = quoted_line(r#""5\" long, \\" EXACT [PMID:1 "x"]"#).expect("closed");
-        assert_eq!((line.text.as_str(), line.rest), ("5\" long, \\", r#"EXACT [PMID:1 "x"]"#));
+        assert_eq!([line.text.as_str(), line.rest], ["5\" long, \\", r#"EXACT [PMID:1 "x"]"#]);
         assert_eq!(quoted_line(r#""never closed\""#), None);
         assert_eq!(quoted_line("bare"), None);
     }
 
     #[test]
-    fn quotes_that_are_not_escaped_do_not_cut_the_text() {
+    fn unescaped_quotes_do_not_end_the_text() {
         for (value, text, rest) in [
             (r#""3,3',3"-triyl acid" EXACT IUPAC_NAME [IUPAC:]"#, r#"3,3',3"-triyl acid"#, "EXACT IUPAC_NAME [IUPAC:]"),
             (r#""so-called "tick" fever" EXACT []"#, r#"so-called "tick" fever"#, "EXACT []"),
@@ -210,7 +213,7 @@ mod tests {
             ),
             (r#""size 5" [large] of it" EXACT []"#, r#"size 5" [large] of it"#, "EXACT []"),
             (r#""a 5" b" [] {source="x"} ! said"#, r#"a 5" b"#, r#"[] {source="x"} ! said"#),
-            // What is odd behind the text does not lengthen it.
+            // Irregular text after the closing quote is not part of the text.
             (r#""whole" EXACT [Z:1<new"#, "whole", "EXACT [Z:1<new"),
             (r#""whole" EXACT [] trailing"#, "whole", "EXACT [] trailing"),
             (r#""whole." [PMID:1 "a] b"]"#, "whole.", r#"[PMID:1 "a] b"]"#),
@@ -218,12 +221,12 @@ mod tests {
             let line = quoted_line(value).expect(value);
             assert_eq!((line.text.as_str(), line.rest), (text, rest), "{value}");
         }
-        assert!(!quoted_line(r#""a" EXACT []"#).expect("plain").mended);
-        assert!(quoted_line(r#""a "b" c" EXACT []"#).expect("mended").mended);
+        assert!(!quoted_line(r#""a" EXACT []"#).expect("valid").repaired);
+        assert!(quoted_line(r#""a "b" c" EXACT []"#).expect("repaired").repaired);
     }
 
     #[test]
-    fn a_text_without_quotes_ends_at_its_scope_or_references() {
+    fn unquoted_text_ends_at_its_scope_or_references() {
         for (value, text, rest) in [
             ("tick fever [X:1]", "tick fever", "[X:1]"),
             ("tick fever EXACT []", "tick fever", "EXACT []"),
@@ -233,11 +236,13 @@ mod tests {
             let line = unquoted_line(value).expect(value);
             assert_eq!((line.text.as_str(), line.rest), (text, rest), "{value}");
         }
-        assert_eq!((unquoted_line("\"lost"), unquoted_line(" "), unquoted_line("[X:1]")), (None, None, None));
+        for value in ["\"lost", " ", "[X:1]"] {
+            assert_eq!(unquoted_line(value), None, "{value}");
+        }
     }
 
     #[test]
-    fn comments_and_modifiers_go_and_names_stay() {
+    fn comments_and_modifiers_are_removed_from_values() {
         assert_eq!(plain(r#"fever {source="x", y="}"} ! as of 2016"#), "fever");
         assert_eq!(plain(r#"fever {note="a ! b"}"#), "fever");
         assert_eq!(plain("Kung! disease"), "Kung! disease");
@@ -251,15 +256,15 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_many_quotes_takes_linear_time() {
+    fn time_is_linear_in_the_number_of_quotes() {
         let begin = std::time::Instant::now();
         let line = format!("\"{}", "x\" [ ".repeat(200_000));
         assert!(quoted_line(&line).is_some());
-        // With the rest of the line for each quote it would be 10^11 steps.
+        // Reading the rest of the line for each quote would take 10^11 steps.
         assert!(begin.elapsed() < std::time::Duration::from_secs(20));
     }
 
-    /// Every text of up to five characters over those that matter to the syntax, and some that do not.
+    /// All texts of up to 5 of the characters with a meaning in the syntax and some others.
     fn small_texts() -> Vec<String> {
         let mut texts = vec![String::new()];
         let mut last = texts.clone();
@@ -271,18 +276,18 @@ mod tests {
     }
 
     #[test]
-    fn quoting_round_trips_for_every_small_text() {
+    fn quoted_line_round_trips_all_small_texts() {
         let texts = small_texts();
         assert_eq!(texts.len(), (0..=5).map(|length| 9_usize.pow(length)).sum::<usize>());
         for text in texts {
             let line = format!("\"{}\" EXACT []", text.replace('\\', "\\\\").replace('"', "\\\""));
-            assert_eq!(quoted_line(&line), Some(TextLine { text, rest: "EXACT []", mended: false }));
+            assert_eq!(quoted_line(&line), Some(TextLine { text, rest: "EXACT []", repaired: false }));
         }
     }
 
     #[test]
-    fn texts_with_bare_quotes_are_read_whole() {
-        // Without blanks and braces behind an inner quote nothing looks like the end of the line.
+    fn texts_with_unescaped_quotes_are_read_as_a_whole() {
+        // Without blanks and braces, no inner quote looks like the closing one.
         for text in small_texts().into_iter().filter(|text| !text.contains(['\\', ' ', '{', '!'])) {
             let line = format!("\"x{text}y\" EXACT []");
             assert_eq!(quoted_line(&line).map(|found| found.text), Some(format!("x{text}y")));
@@ -290,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn cutting_never_adds() {
+    fn results_are_never_longer_than_the_line() {
         for line in small_texts() {
             assert!(plain(&line).len() <= line.len() && identifier(&line).len() <= plain(&line).len().max(line.len()));
             assert!(

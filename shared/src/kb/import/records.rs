@@ -1,14 +1,15 @@
-//! One JSON object a line, read so that an error names the field.
+//! JSON lines, read so that an error names the field.
 
 use crate::error::{Error, Result};
 use serde::de::DeserializeOwned;
 use serde::de::value::MapDeserializer;
 use serde_json::{Map, Value};
 
-/// Reads a line as one record. Unknown fields are ignored.
+/// Decodes a line as a record. Unknown fields are ignored.
 ///
 /// # Errors
-/// If the line is no JSON object, a needed field is missing, or a field has the wrong type; the field is named.
+/// If the line is not a JSON object, a required field is missing, or a field has the wrong type. The
+/// message names the field.
 pub fn record<T: DeserializeOwned>(line: &str) -> Result<T> {
     if !line.trim_start().starts_with('{') {
         return Err(Error::input("expected one JSON object, which begins with `{`"));
@@ -20,8 +21,8 @@ pub fn record<T: DeserializeOwned>(line: &str) -> Result<T> {
     })
 }
 
-/// The field at which reading the record field by field fails (none if a field is missing), and why; `None` if the
-/// line is no object at all.
+/// The field that cannot be decoded, and why. The field is `None` if one is missing. The result is
+/// `None` if the line is not an object.
 fn faulty_field<T: DeserializeOwned>(line: &str) -> Option<(Option<String>, String)> {
     let object: Map<String, Value> = serde_json::from_str(line).ok()?;
     let mut at = None;
@@ -35,10 +36,14 @@ fn faulty_field<T: DeserializeOwned>(line: &str) -> Option<(Option<String>, Stri
     Some((at, why.to_string()))
 }
 
-/// The error without its line, which is always 1 and would stand beside the true one.
+/// The message without its line number, which is always 1; the caller adds the real one.
 fn in_one_line(cause: &serde_json::Error) -> String {
-    let (said, place) = (cause.to_string(), format!(" at line {} column {}", cause.line(), cause.column()));
-    said.strip_suffix(&place).map_or_else(|| said.clone(), |what| format!("{what} at column {}", cause.column()))
+    let message = cause.to_string();
+    let place = format!(" at line {} column {}", cause.line(), cause.column());
+    match message.strip_suffix(&place) {
+        Some(what) => format!("{what} at column {}", cause.column()),
+        None => message,
+    }
 }
 
 #[cfg(test)]
@@ -46,22 +51,22 @@ mod tests {
     use super::*;
     use crate::kb::Concept;
 
-    fn said(line: &str) -> String {
-        record::<Concept>(line).expect_err("it is no concept").to_string()
+    fn error(line: &str) -> String {
+        record::<Concept>(line).expect_err("it is not a concept").to_string()
     }
 
     #[test]
-    fn the_field_is_named() {
-        assert!(said(r#"{"id": "D1", "name": 7}"#).starts_with("field `name`: invalid type: integer `7`"));
-        assert!(said(r#"{"id": "D1", "name": "fever", "synonyms": ["a", 2]}"#).starts_with("field `synonyms`:"));
-        assert_eq!(said(r#"{"id": "D1"}"#), "missing field `name`");
+    fn error_names_the_field() {
+        assert!(error(r#"{"id": "D1", "name": 7}"#).starts_with("field `name`: invalid type: integer `7`"));
+        assert!(error(r#"{"id": "D1", "name": "fever", "synonyms": ["a", 2]}"#).starts_with("field `synonyms`:"));
+        assert_eq!(error(r#"{"id": "D1"}"#), "missing field `name`");
     }
 
     #[test]
-    fn a_truncated_line_is_told_from_a_wrong_one() {
-        let cut = said(r#"{"id": "D1", "name": "fev"#);
+    fn truncated_and_wrong_lines_have_different_errors() {
+        let cut = error(r#"{"id": "D1", "name": "fev"#);
         assert_eq!(cut, "expected one JSON object: EOF while parsing a string at column 25");
-        // A list in the order of the fields would do for serde.
-        assert_eq!(said(r#"["D1", "fever"]"#), "expected one JSON object, which begins with `{`");
+        // serde would also accept a list in the order of the fields.
+        assert_eq!(error(r#"["D1", "fever"]"#), "expected one JSON object, which begins with `{`");
     }
 }

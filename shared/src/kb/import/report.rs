@@ -1,11 +1,11 @@
-//! What became of the input: every record is kept or skipped, and every skip has a named reason.
+//! The report of an import: each record is kept or skipped, and each skip has a reason.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Examples that are kept for each reason.
+/// The number of examples for each reason.
 const EXAMPLES: usize = 3;
-/// Characters that are kept of an example.
+/// The length of an example in characters.
 const EXAMPLE_LENGTH: usize = 160;
 
 /// Counts by name, in alphabetical order.
@@ -14,35 +14,35 @@ pub type Counts = BTreeMap<String, usize>;
 /// The counts of an import, or of reading a corpus.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
-    /// What was taken, by kind.
+    /// The records that were kept, by kind.
     pub kept: Counts,
-    /// What was changed on the way or left out by an option's wish, by reason.
+    /// The records that were changed, or left out by an option, by reason.
     pub noted: Counts,
-    /// What could not be taken, by reason.
+    /// The records that were skipped, by reason.
     pub skipped: Counts,
-    /// The first few places for each reason of `noted` and `skipped`.
+    /// The first examples for each reason of `noted` and `skipped`.
     pub examples: BTreeMap<String, Vec<String>>,
 }
 
 impl Report {
-    /// Counts `count` things as taken.
+    /// Counts kept records.
     pub fn keep(&mut self, kind: &str, count: usize) {
         add(&mut self.kept, kind, count);
     }
 
-    /// Counts a change; `example` is asked only for the first few.
+    /// Counts a change. `example` is only called for the first few.
     pub fn note(&mut self, reason: &str, example: impl FnOnce() -> String) {
         add(&mut self.noted, reason, 1);
         self.remember(reason, example);
     }
 
-    /// Counts a record as skipped; `example` is asked only for the first few.
+    /// Counts a skipped record. `example` is only called for the first few.
     pub fn skip(&mut self, reason: &str, example: impl FnOnce() -> String) {
         add(&mut self.skipped, reason, 1);
         self.remember(reason, example);
     }
 
-    /// Adds the counts of another report, and its examples where there is room.
+    /// Adds another report, and its examples up to the limit.
     pub fn merge(&mut self, other: Self) {
         let Self { kept, noted, skipped, examples } = other;
         for (own, other) in [(&mut self.kept, kept), (&mut self.noted, noted), (&mut self.skipped, skipped)] {
@@ -50,27 +50,27 @@ impl Report {
         }
         for (reason, some) in examples {
             let own = self.examples.entry(reason).or_default();
-            let room = EXAMPLES.saturating_sub(own.len());
-            own.extend(some.into_iter().take(room));
+            let free = EXAMPLES.saturating_sub(own.len());
+            own.extend(some.into_iter().take(free));
         }
     }
 
-    /// How many things of a kind were taken.
+    /// The number of kept records of a kind.
     pub fn kept(&self, kind: &str) -> usize {
         self.kept.get(kind).copied().unwrap_or(0)
     }
 
-    /// How many records were skipped for a reason.
+    /// The number of records that were skipped for a reason.
     pub fn skipped(&self, reason: &str) -> usize {
         self.skipped.get(reason).copied().unwrap_or(0)
     }
 
-    /// How many records were skipped, for whatever reason.
+    /// The number of skipped records.
     pub fn skipped_in_all(&self) -> usize {
         self.skipped.values().sum()
     }
 
-    /// The reasons for skipping with their counts, most frequent first, in one line; empty if nothing was skipped.
+    /// The reasons for skipping with counts, most frequent first, on one line. Empty without a skip.
     pub fn reasons(&self) -> String {
         let mut reasons: Vec<_> = self.skipped.iter().collect();
         reasons.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
@@ -88,12 +88,12 @@ impl Report {
 
 fn add(counts: &mut Counts, name: &str, count: usize) {
     match counts.get_mut(name) {
-        Some(so_far) => *so_far += count,
+        Some(total) => *total += count,
         None => drop(counts.insert(name.to_owned(), count)),
     }
 }
 
-/// A text cut to a length that fits into a report, the cut marked.
+/// Truncates a text for a report, with an ellipsis.
 fn shortened(text: &str) -> String {
     match text.char_indices().nth(EXAMPLE_LENGTH) {
         Some((byte, _)) => format!("{}...", text.get(..byte).unwrap_or(text)),
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reasons_are_counted_and_only_the_first_examples_stay() {
+    fn report_counts_reasons_and_keeps_the_first_examples() {
         let mut report = Report::default();
         for number in 1..=5 {
             report.skip("no name", || format!("line {number}"));
@@ -115,14 +115,14 @@ mod tests {
         report.note("moved", || "line 9".into());
         report.keep("concepts", 2);
         report.keep("concepts", 1);
-        assert_eq!((report.skipped("no name"), report.skipped_in_all(), report.kept("concepts")), (5, 6, 3));
+        assert_eq!([report.skipped("no name"), report.skipped_in_all(), report.kept("concepts")], [5, 6, 3]);
         assert_eq!(report.examples["no name"], ["line 1", "line 2", "line 3"]);
         assert_eq!(report.examples["obsolete"][0].chars().count(), EXAMPLE_LENGTH + 3);
         assert_eq!(report.reasons(), "5 x no name, 1 x obsolete");
     }
 
     #[test]
-    fn merged_reports_add_up() {
+    fn merge_adds_counts_and_examples() {
         let report = |count: usize| {
             let mut report = Report::default();
             (0..count).for_each(|at| report.note("moved", || format!("{count}:{at}")));
@@ -131,12 +131,12 @@ mod tests {
         };
         let mut both = report(2);
         both.merge(report(5));
-        assert_eq!((both.noted["moved"], both.kept("mentions")), (7, 7));
+        assert_eq!([both.noted["moved"], both.kept("mentions")], [7, 7]);
         assert_eq!(both.examples["moved"], ["2:0", "2:1", "5:0"]);
     }
 
     #[test]
-    fn the_json_form_reads_back() {
+    fn json_round_trips() {
         let mut report = Report::default();
         report.keep("documents", 7);
         report.skip("unknown document", || "12".into());

@@ -1,34 +1,34 @@
-//! Rows of tables whose columns are separated by one character: CSV, TSV and their kin.
+//! Rows of tables with one delimiter character, such as CSV and TSV.
 //!
-//! The `csv` crate is not used for reading, because it takes malformed quotes in silence: an opened quote swallows the rows
-//! behind it, and a field may grow until memory ends. Here a quote that is not closed where it should be is an error with
-//! its line, and a row has a limit.
+//! The `csv` crate does not report malformed quotes: an unclosed quote swallows the following rows,
+//! and a field grows without a limit. Here a misplaced or unclosed quote is an error with its line,
+//! and rows have a limit.
 
 use super::lines::{Lines, Longest};
 use crate::error::{Error, Result};
 use std::io::BufRead;
 
-/// The longest row that is read unless a layout says otherwise, in bytes.
+/// The default limit of a row in bytes.
 pub const LONGEST_ROW: usize = 16 << 20;
 
-/// The reason for skipping a row in which a quoted cell goes on behind its closing quote.
-pub const BAD_QUOTE: &str = "a quoted cell that goes on behind its closing quote";
+/// The reason for skipping a row with text after the closing quote of a cell.
+pub const BAD_QUOTE: &str = "text after the closing quote of a cell";
 
-/// What quotation marks mean in a table.
+/// The meaning of quotation marks in a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quoting {
-    /// A cell that begins with a quote ends at the next single one, maybe lines later; two are one (RFC 4180).
+    /// A quoted cell may span lines; two quotes in it are one quote (RFC 4180).
     Csv,
-    /// Quotes are letters, but a cell that is in quotes as a whole, inner ones doubled, is read without them. No cell goes
-    /// over the end of a line.
+    /// A cell that is quoted as a whole is unquoted; other quotes are ordinary characters. No cell
+    /// spans lines.
     Cells,
-    /// Quotes are letters.
+    /// Quotes are ordinary characters.
     None,
 }
 
 impl Quoting {
-    /// How tables with a delimiter are quoted unless the user says otherwise: CSV as RFC 4180 has it; tables with tabs
-    /// or bars (Athena, RF2, UMLS) have names with lone quotes in them.
+    /// The default quoting of a delimiter. Tables with tabs or vertical bars (Athena, RF2, UMLS) have
+    /// names with unpaired quotes; others follow RFC 4180.
     #[must_use]
     pub fn usual(delimiter: u8) -> Self {
         match delimiter {
@@ -38,16 +38,16 @@ impl Quoting {
     }
 }
 
-/// One row: its cells, one after the other.
+/// A row: the bytes of its cells, concatenated.
 #[derive(Debug, Default)]
 pub(super) struct Row {
     bytes: Vec<u8>,
     ends: Vec<usize>,
-    /// The line that it begins on, from 1.
+    /// The number of its first line, from 1.
     pub line: usize,
-    /// How many lines it takes.
+    /// The number of lines that it spans.
     pub lines: usize,
-    /// Why it is not to be used, where the rows behind it can be.
+    /// Why the row is invalid, if the following rows can still be read.
     pub fault: Option<String>,
 }
 
@@ -73,10 +73,10 @@ impl Row {
         self.bytes.get(start..end).unwrap_or_default()
     }
 
-    /// The cells as texts.
+    /// The cells as strings.
     ///
     /// # Errors
-    /// The column of a cell that is not UTF-8, from 1, its bytes, and the byte in it.
+    /// For a cell that is not UTF-8: its column from 1, its bytes, and the offset of the invalid byte.
     pub fn texts(&self) -> std::result::Result<Vec<&str>, (usize, &[u8], usize)> {
         let text =
             |at| std::str::from_utf8(self.cell(at)).map_err(|error| (at + 1, self.cell(at), error.valid_up_to()));
@@ -84,18 +84,18 @@ impl Row {
     }
 }
 
-/// Where in a quoted row a byte stands.
+/// The state of the parser of quoted rows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Before the first byte of a cell.
+    /// At the start of a cell.
     Start,
-    /// In a cell without quotes.
+    /// In an unquoted cell.
     Bare,
-    /// Between quotes.
+    /// In quotes.
     Quoted,
-    /// Right behind a quote that closes, unless another follows.
+    /// After a quote, which closes the cell unless another follows.
     Closed,
-    /// Behind a closed quote and blanks.
+    /// After a closing quote and blanks.
     Over,
 }
 
@@ -107,27 +107,27 @@ pub(super) struct Rows<'a> {
     delimiter: u8,
     quoting: Quoting,
     line: Vec<u8>,
-    /// The line is yet to be taken.
+    /// Whether `line` has not been consumed yet.
     peeked: bool,
 }
 
 impl<'a> Rows<'a> {
-    /// The rows of a reader, none longer than so many bytes.
+    /// The rows of a reader, each of at most `longest` bytes.
     ///
     /// # Errors
-    /// If its beginning cannot be read.
+    /// If the first bytes cannot be read.
     pub fn new(name: &'a str, reader: &'a mut dyn BufRead, longest: usize) -> Result<Self> {
         let lines = Lines::new(name, reader, Longest { bytes: longest, remedy: " (see --max-row)" })?;
-        let (delimiter, quoting) = (b',', Quoting::Csv);
-        Ok(Self { name, lines, longest, delimiter, quoting, line: Vec::new(), peeked: false })
+        Ok(Self { name, lines, longest, delimiter: b',', quoting: Quoting::Csv, line: Vec::new(), peeked: false })
     }
 
-    /// How the rows from here on are separated and quoted.
+    /// Sets the delimiter and quoting of the following rows.
     pub fn set(&mut self, delimiter: u8, quoting: Quoting) {
-        (self.delimiter, self.quoting) = (delimiter, quoting);
+        self.delimiter = delimiter;
+        self.quoting = quoting;
     }
 
-    /// The next line that is not empty, without taking it; `None` at the end.
+    /// The next line that is not empty, without consuming it; `None` at the end.
     ///
     /// # Errors
     /// If it cannot be read or is too long.
@@ -141,39 +141,44 @@ impl<'a> Rows<'a> {
         Ok(Some(&self.line))
     }
 
-    /// Drops the line that was peeked at.
+    /// Consumes the line of [`Rows::peek`].
     pub fn skip_line(&mut self) {
         self.peeked = false;
     }
 
-    /// Reads the next row; `false` at the end. Empty lines are no rows.
+    /// Reads the next row; `false` at the end. Empty lines are ignored.
     ///
     /// # Errors
-    /// If the text cannot be read, the row is too long, a quote is never closed, or one is closed in the midst of a cell some
-    /// lines later.
+    /// If the text cannot be read, the row is too long, or a quote is not closed or is closed on a
+    /// later line inside a cell.
     pub fn next(&mut self, row: &mut Row) -> Result<bool> {
         row.clear();
         if self.peek()?.is_none() {
             return Ok(false);
         }
         self.peeked = false;
-        (row.line, row.lines) = (self.lines.number(), 1);
+        row.line = self.lines.number();
+        row.lines = 1;
         if self.quoting != Quoting::Csv {
             split_cells(&self.line, self.delimiter, self.quoting, row);
             return Ok(true);
         }
         let mut state = State::Start;
         loop {
-            if let Err(column) = take_quoted(&self.line, self.delimiter, &mut state, row) {
-                let (name, line, last) = (self.name, row.line, row.line + row.lines - 1);
+            if let Err(column) = parse_quoted(&self.line, self.delimiter, &mut state, row) {
+                let name = self.name;
+                let line = row.line;
+                let last = row.line + row.lines - 1;
                 if row.lines == 1 {
                     row.fault = Some(format!(
-                        "line {line}: in column {column} a quoted cell goes on behind its closing quote; expected two quotes for one inside a cell (if quotes are letters here, see --no-quotes)"
+                        "line {line}: expected the end of the cell after its closing quote in column {column}, found more \
+                         text: double a quote inside a cell, or set --no-quotes if quotes are ordinary characters"
                     ));
                     return Ok(true);
                 }
                 return Err(Error::input(format!(
-                    "{name}: line {line}: a quote is opened in this row and closed in the midst of a cell in line {last} (if quotes are letters here, see --no-quotes)"
+                    "{name}: line {line}: expected a closing quote at the end of a cell, found it inside a cell in line \
+                     {last}: set --no-quotes if quotes are ordinary characters"
                 )));
             }
             if state != State::Quoted {
@@ -181,16 +186,19 @@ impl<'a> Rows<'a> {
                 return Ok(true);
             }
             row.bytes.push(b'\n');
-            let begins = row.line;
+            let start = row.line;
             if row.bytes.len() > self.longest {
-                let (name, most) = (self.name, self.longest >> 20);
+                let name = self.name;
+                let limit = self.longest >> 20;
                 return Err(Error::input(format!(
-                    "{name}: line {begins}: the row is longer than {most} MiB; is the quote that is opened in it never closed? (see --no-quotes and --max-row)"
+                    "{name}: line {start}: expected a row of at most {limit} MiB, found more: is a quote in it never \
+                     closed? See --no-quotes and --max-row"
                 )));
             }
             if !self.lines.next(&mut self.line)? {
                 return Err(Error::input(format!(
-                    "{}: line {begins}: a quote is opened in this row and never closed (if quotes are letters here, see --no-quotes)",
+                    "{}: line {start}: expected a closing quote for this row, found the end of the file: set --no-quotes if \
+                     quotes are ordinary characters",
                     self.name
                 )));
             }
@@ -199,8 +207,8 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Takes in one line of a row with quoting as CSV has it; fails with the column in which a quote is misplaced.
-fn take_quoted(line: &[u8], delimiter: u8, state: &mut State, row: &mut Row) -> std::result::Result<(), usize> {
+/// Parses one line of a row with CSV quoting. The error is the column of a misplaced quote.
+fn parse_quoted(line: &[u8], delimiter: u8, state: &mut State, row: &mut Row) -> std::result::Result<(), usize> {
     for &byte in line {
         *state = match *state {
             State::Quoted if byte == b'"' => State::Closed,
@@ -238,10 +246,11 @@ fn split_cells(line: &[u8], delimiter: u8, quoting: Quoting, row: &mut Row) {
     }
 }
 
-/// What stands in a cell that is in quotes as a whole, inner quotes doubled; `None` for other cells.
+/// The content of a cell that is quoted as a whole; `None` for other cells.
 fn unquoted(cell: &[u8]) -> Option<Vec<u8>> {
     let inner = cell.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
-    let (mut text, mut bytes) = (Vec::with_capacity(inner.len()), inner.iter());
+    let mut text = Vec::with_capacity(inner.len());
+    let mut bytes = inner.iter();
     while let Some(&byte) = bytes.next() {
         if byte == b'"' && bytes.next() != Some(&b'"') {
             return None;
@@ -251,12 +260,12 @@ fn unquoted(cell: &[u8]) -> Option<Vec<u8>> {
     Some(text)
 }
 
-/// The cells of one line as texts; `None` if it is not UTF-8 or is not a whole row.
+/// The cells of one line as strings; `None` if it is not UTF-8 or not a complete row.
 pub(super) fn cells_of(line: &[u8], delimiter: u8, quoting: Quoting) -> Option<Vec<String>> {
     let mut row = Row::default();
     if quoting == Quoting::Csv {
         let mut state = State::Start;
-        take_quoted(line, delimiter, &mut state, &mut row).ok()?;
+        parse_quoted(line, delimiter, &mut state, &mut row).ok()?;
         row.end_cell();
         if state == State::Quoted {
             return None;
@@ -276,7 +285,8 @@ mod tests {
         let mut reader = text.as_bytes();
         let mut rows = Rows::new("a.csv", &mut reader, longest)?;
         rows.set(delimiter, quoting);
-        let (mut row, mut all) = (Row::default(), Vec::new());
+        let mut row = Row::default();
+        let mut all = Vec::new();
         while rows.next(&mut row)? {
             match &row.fault {
                 Some(fault) => all.push((row.line, vec!["fault".into(), fault.clone()])),
@@ -291,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn csv_rows_are_split_as_rfc_4180_has_it() {
+    fn csv_rows_follow_rfc_4180() {
         let text = "a,\"b,c\"\r\n\r\n\"two\nlines\",\"5\"\" long\"\n,\"\" ,x\"y\n";
         let expected = [(1, vec!["a", "b,c"]), (3, vec!["two\nlines", "5\" long"]), (5, vec!["", "", "x\"y"])];
         let found = read(text, b',', Quoting::Csv);
@@ -302,27 +312,28 @@ mod tests {
     }
 
     #[test]
-    fn misplaced_quotes_are_named_and_swallow_nothing() {
+    fn misplaced_and_unclosed_quotes_are_reported_with_their_line() {
         let found = read("1,\"dry\" cough\n2,fever\n", b',', Quoting::Csv);
-        assert!(found[0].1[1].contains("line 1: in column 2"), "{found:?}");
+        assert!(found[0].1[1].contains("line 1: expected the end of the cell") && found[0].1[1].contains("column 2"));
         assert_eq!(found[1], (2, vec!["2".into(), "fever".into()]));
-        let said = |text: &str| rows(text, b',', Quoting::Csv, 100).expect_err(text).to_string();
-        assert!(
-            said("x,y\n1,\"a\n2,b\n3,say \"c\"\n")
-                .contains("a.csv: line 2: a quote is opened in this row and closed in the midst of a cell in line 4")
-        );
-        assert!(said("x,y\n1,\"a\n2,b\n").contains("a.csv: line 2: a quote is opened in this row and never closed"));
-        let long = format!("x,y\n1,\"{}", "word\n".repeat(40));
-        assert!(said(&long).contains("a.csv: line 2: the row is longer than"));
+        let error = |text: &str| rows(text, b',', Quoting::Csv, 100).expect_err(text).to_string();
+        let message = error("x,y\n1,\"a\n2,b\n3,say \"c\"\n");
+        assert!(message.contains("a.csv: line 2: expected a closing quote at the end of a cell"), "{message}");
+        assert!(message.contains("found it inside a cell in line 4"), "{message}");
+        let message = error("x,y\n1,\"a\n2,b\n");
+        assert!(message.contains("a.csv: line 2: expected a closing quote for this row"), "{message}");
+        let message = error(&format!("x,y\n1,\"{}", "word\n".repeat(40)));
+        assert!(message.contains("a.csv: line 2: expected a row of at most"), "{message}");
     }
 
     #[test]
-    fn quotes_are_letters_in_tables_with_tabs() {
-        let text = "1\t\"edoxaban\n2\t30GX1/2\"\n3\tstatus \"Deceased\"\n4\t\"fever\"\n5\t\"5\"\" long\"\n6\t\"\n7\t\"a\"b\"\n";
+    fn quotes_in_tab_separated_tables_are_ordinary_characters() {
+        let text = "1\t\"edoxaban\n2\t30GX1/2\"\n3\tstatus \"Deceased\"\n4\t\"fever\"\n5\t\"5\"\" long\"\n6\t\"\n\
+            7\t\"a\"b\"\n";
         let names: Vec<_> = read(text, b'\t', Quoting::Cells).into_iter().map(|(_, row)| row[1].clone()).collect();
         assert_eq!(names, ["\"edoxaban", "30GX1/2\"", "status \"Deceased\"", "fever", "5\" long", "\"", "\"a\"b\""]);
         let bare: Vec<_> = read(text, b'\t', Quoting::None).into_iter().map(|(_, row)| row[1].clone()).collect();
-        assert_eq!((bare[3].as_str(), bare[4].as_str()), ("\"fever\"", "\"5\"\" long\""));
+        assert_eq!([bare[3].as_str(), bare[4].as_str()], ["\"fever\"", "\"5\"\" long\""]);
     }
 
     proptest! {
@@ -335,7 +346,9 @@ mod tests {
         }
 
         #[test]
-        fn no_line_of_a_table_with_tabs_is_swallowed(lines in prop::collection::vec("[a\"]{1,6}\t[a\" ]{0,6}", 1..8)) {
+        fn tab_separated_rows_are_single_lines(
+            lines in prop::collection::vec("[a\"]{1,6}\t[a\" ]{0,6}", 1..8)
+        ) {
             let found = read(&lines.join("\n"), b'\t', Quoting::Cells);
             prop_assert_eq!(found.len(), lines.len());
             prop_assert!(found.iter().all(|(_, row)| row.len() == 2));
