@@ -53,7 +53,8 @@ pub fn escaped(text: &str) -> Cow<'_, str> {
         match c {
             '\r' if chars.peek() == Some(&'\n') => out.push(c),
             _ if is_escaped(c) => {
-                // Writing to a String cannot fail. These characters have at most 4 hexadecimal digits.
+                // Writing to a String cannot fail. These characters have at most 4 hexadecimal
+                // digits.
                 let _ = write!(out, "\\u{:04x}", u32::from(c));
             }
             _ => out.push(c),

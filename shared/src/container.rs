@@ -199,8 +199,8 @@ impl<T: DeserializeOwned> Container<T> {
     }
 }
 
-/// Checks that the sections follow the header and each other, that the padding is zero, and that the
-/// file ends after the last section. `header_end` is the offset after the header.
+/// Checks that the sections follow the header and each other, that the padding is zero, and that
+/// the file ends after the last section. `header_end` is the offset after the header.
 fn check_layout(name: &str, bytes: &Bytes, header_end: usize, sections: &BTreeMap<String, Section>) -> Result<()> {
     let mut ordered: Vec<(&String, &Section)> = sections.iter().collect();
     // An empty section has the same offset as its successor.

@@ -119,7 +119,7 @@ fn a_knowledge_base_with_a_fault_is_named_by_line() {
     for (line, expected) in [
         (&b"{\"id\": \"D1\", \"name\": \"x\"}"[..], "expected unique ids, found D1 twice"),
         (b"{\"id\": \"D9\"}", "missing field `name`"),
-        (b"{\"id\": \"D9\", \"name\": \"\"}", "D9 has none"),
+        (b"{\"id\": \"D9\", \"name\": \"\"}", "found none for D9"),
         (b"{\"id\": \"D9\", \"name\": \"caf\xe9\"}", "expected UTF-8"),
     ] {
         std::fs::write(&kb, [KB.as_bytes(), line].concat()).expect("written");

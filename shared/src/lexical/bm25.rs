@@ -1,8 +1,9 @@
 //! BM25 over words. A document is a concept: all its names and optionally its definition.
 //!
 //! The variant is Lucene's: idf = ln(1 + (N - df + 0.5) / (df + 0.5)), which is never negative. A
-//! term's weight in a document is idf * tf / (tf + k1 * (1 - b + b * length / mean length)), without
-//! the constant factor k1 + 1. Document lengths are exact. Repeated words of a query count repeatedly.
+//! term's weight in a document is idf * tf / (tf + k1 * (1 - b + b * length / mean length)),
+//! without the constant factor k1 + 1. Document lengths are exact. Repeated words of a query count
+//! repeatedly.
 
 use super::Ranked;
 use super::postings::{Document, Postings, Scratch};
@@ -127,8 +128,8 @@ mod tests {
     #[test]
     fn scores_equal_the_formula() {
         let index = Bm25::new(&kb(), Bm25Config::default()).expect("good parameters");
-        // The lengths are 5, 1 and 1, the mean is 7/3. "lung" is in 2 of 3 documents: idf ln(1 + 1.5/2.5)
-        // = ln 1.6. "cancer" is in 1: idf ln(1 + 2.5/1.5) = ln(8/3).
+        // The lengths are 5, 1 and 1, the mean is 7/3. "lung" is in 2 of 3 documents: idf ln(1 +
+        // 1.5/2.5) = ln 1.6. "cancer" is in 1: idf ln(1 + 2.5/1.5) = ln(8/3).
         let saturation = |length: f64| 1.2 * (0.25 + 0.75 * length / (7.0 / 3.0));
         let close = |found: f32, expected: f64| (f64::from(found) - expected).abs() < 1e-6;
         let ranked = index.search("LUNG", 8, &mut Scratch::new());

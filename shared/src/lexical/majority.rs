@@ -16,9 +16,9 @@ struct Seen {
 /// Ranks the gold concepts of a surface form in training, most frequent first, and then the other
 /// concepts with that name.
 ///
-/// For n training mentions of the surface form, a concept with c of them scores c / (n + 1), and one
-/// with the name alone scores 1 / (n + 2). So scores descend, a surface form that was mostly NIL has
-/// low scores, and a name without training mentions scores 1/2.
+/// For n training mentions of the surface form, a concept with c of them scores c / (n + 1), and
+/// one with the name alone scores 1 / (n + 2). So scores descend, a surface form that was mostly
+/// NIL has low scores, and a name without training mentions scores 1/2.
 #[derive(Clone, Debug)]
 pub struct MajoritySurface {
     names: ExactNames,

@@ -9,7 +9,8 @@ use std::collections::HashMap;
 pub enum Normal {
     /// Lower case.
     LowerCase,
-    /// Lower case. Characters other than letters, digits and `_` separate words; one space joins them.
+    /// Lower case. Characters other than letters, digits and `_` separate words; one space joins
+    /// them.
     Words,
 }
 

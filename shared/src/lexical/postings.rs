@@ -32,7 +32,8 @@ impl<T> Lists<T> {
     }
 }
 
-/// A document: its terms with positive weights, each term once, and the concepts that it belongs to.
+/// A document: its terms with positive weights, each term once, and the concepts that it belongs
+/// to.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Document {
     pub terms: Vec<(u32, f32)>,

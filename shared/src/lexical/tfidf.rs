@@ -3,10 +3,10 @@
 //!
 //! The weights equal scikit-learn's `TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 3))` with
 //! its defaults, fitted on all names of all concepts. A name of several concepts counts once for
-//! each. Text is lower-cased and split at whitespace. Each word is padded with one space at both ends
-//! and split into overlapping 3-grams. A gram's weight is its count times its inverse document
-//! frequency ln((1 + n) / (1 + df)) + 1. Vectors have unit length. Grams of a query that no name has
-//! do not count towards its length.
+//! each. Text is lower-cased and split at whitespace. Each word is padded with one space at both
+//! ends and split into overlapping 3-grams. A gram's weight is its count times its inverse document
+//! frequency ln((1 + n) / (1 + df)) + 1. Vectors have unit length. Grams of a query that no name
+//! has do not count towards its length.
 
 use super::Ranked;
 use super::postings::{Document, Postings, Scratch};

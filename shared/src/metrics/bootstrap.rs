@@ -38,9 +38,9 @@ pub fn resample(
 
 /// The 95 % interval of the pooled (micro-averaged) proportion over all groups.
 ///
-/// A group is a unit of sampling, such as a document: its mentions are correlated, so they are drawn
-/// together (cluster bootstrap). Groups of one mention give the plain bootstrap. The same seed gives
-/// the same interval. `None` if the groups are empty or `resamples` is 0.
+/// A group is a unit of sampling, such as a document: its mentions are correlated, so they are
+/// drawn together (cluster bootstrap). Groups of one mention give the plain bootstrap. The same
+/// seed gives the same interval. `None` if the groups are empty or `resamples` is 0.
 pub fn bootstrap(groups: &[Share], resamples: usize, seed: u64) -> Option<Interval> {
     resample(groups.len(), resamples, seed, |drawn| {
         drawn.iter().filter_map(|group| groups.get(*group)).copied().sum::<Share>().value()
@@ -117,8 +117,8 @@ mod tests {
 
     #[test]
     fn macro_interval_weighs_each_domain_once() {
-        // Each document has 9 of 10 right in domain 0 and 0 of 1 in domain 1. Pooled that is 9/11, the
-        // macro-average is 0.45.
+        // Each document has 9 of 10 right in domain 0 and 0 of 1 in domain 1. Pooled that is 9/11,
+        // the macro-average is 0.45.
         let document = vec![(0, Share { hits: 9, of: 10 }), (1, Share { hits: 0, of: 1 })];
         let interval = bootstrap_macro(&[document.clone(), document], 2, 50, 3).expect("there are documents");
         assert!((interval.low - 0.45).abs() < 1e-12 && (interval.high - 0.45).abs() < 1e-12);

@@ -7,7 +7,8 @@ use serde::Serialize;
 /// The best candidate of one mention, with its correctness.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Answer {
-    /// The best score; infinite if the mention is linked at any threshold, `None` without a candidate.
+    /// The best score; infinite if the mention is linked at any threshold, `None` without a
+    /// candidate.
     pub score: Option<f32>,
     /// Whether the best candidate is the gold concept.
     pub right: bool,

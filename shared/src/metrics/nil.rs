@@ -1,9 +1,9 @@
 //! NIL detection as binary classification by the best score.
 //!
-//! A mention is predicted NIL if its best score is below the threshold or it has no candidate, as in
-//! [`NilPolicy`](crate::nil::NilPolicy). NIL is the positive class of curves and of the average
-//! precision; the negated best score is its score. Tied mentions form one step. An infinite score is
-//! linked at every threshold, as for an exact match with a name: no point of a curve rejects it.
+//! A mention is predicted NIL if its best score is below the threshold or it has no candidate, as
+//! in [`NilPolicy`](crate::nil::NilPolicy). NIL is the positive class of curves and of the average
+//! precision; the negated best score is its score. Tied mentions form one step. An infinite score
+//! is linked at every threshold, as for an exact match with a name: no point of a curve rejects it.
 
 use super::Share;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 /// The best score of one mention, with its gold class.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Top {
-    /// The best score; infinite if the mention is linked at any threshold, `None` without a candidate.
+    /// The best score; infinite if the mention is linked at any threshold, `None` without a
+    /// candidate.
     pub score: Option<f32>,
     /// Whether the gold label is NIL.
     pub nil: bool,
@@ -51,8 +52,8 @@ impl NilCounts {
         Share { hits: self.found, of: self.found + self.missed }.value()
     }
 
-    /// F1, the harmonic mean of precision and recall; `None` if there is neither a NIL mention nor a
-    /// NIL prediction.
+    /// F1, the harmonic mean of precision and recall; `None` if there is neither a NIL mention nor
+    /// a NIL prediction.
     pub fn f1(self) -> Option<f64> {
         Share { hits: 2 * self.found, of: 2 * self.found + self.wrong + self.missed }.value()
     }
@@ -137,8 +138,8 @@ pub fn nil_curve(tops: &[Top]) -> Vec<CurvePoint> {
     sweep(tops).into_iter().filter_map(point).collect()
 }
 
-/// Reduces a curve to at most `points` points for a plot. The first and last stay; the others are at
-/// about equal steps of recall. Values are rounded to 4 digits.
+/// Reduces a curve to at most `points` points for a plot. The first and last stay; the others are
+/// at about equal steps of recall. Values are rounded to 4 digits.
 pub fn thinned(curve: &[CurvePoint], points: usize) -> Vec<CurvePoint> {
     let (Some(first), Some(last)) = (curve.first(), curve.last()) else { return Vec::new() };
     if points < 2 {

@@ -122,16 +122,17 @@ mod tests {
 
     #[test]
     fn average_precision_weighs_documents_by_their_number_in_the_sample() {
-        // One document has a concept with the lowest score, the other NIL above it. A sample has the
-        // NIL twice (1), each once (1/2), or the concept twice (no NIL, no value).
+        // One document has a concept with the lowest score, the other NIL above it. A sample has
+        // the NIL twice (1), each once (1/2), or the concept twice (no NIL, no value).
         let found = nil_intervals(&[(0, top(0.1, false)), (1, top(0.2, true))], 0.5, 200, 1);
         assert_eq!(found.au_pr, Some(Interval { low: 0.5, high: 1.0 }));
-        // The first document twice, the second once: precision is 2/4 at 0.1 and 3/6 at 0.3, and the
-        // gain in recall is 2/3 and 1/3.
+        // The first document twice, the second once: precision is 2/4 at 0.1 and 3/6 at 0.3, and
+        // the gain in recall is 2/3 and 1/3.
         let ascending = [(0.1, 0, true), (0.1, 0, false), (0.3, 1, true), (0.3, 1, false)];
         let by_hand = 2.0 / 4.0 * (2.0 / 3.0) + 3.0 / 6.0 * (1.0 / 3.0);
         assert_eq!(weighted_average_precision(&ascending, &[2, 1]), Some(by_hand));
-        // Without the first document, 1 of 2 predictions is right. Without documents there is no value.
+        // Without the first document, 1 of 2 predictions is right. Without documents there is no
+        // value.
         assert_eq!(weighted_average_precision(&ascending, &[0, 1]), Some(0.5));
         assert_eq!(weighted_average_precision(&ascending, &[0, 0]), None);
         // A concept below the NIL counts as often as its document.

@@ -51,8 +51,8 @@ impl Rows {
         (count > 0.0).then(|| sums.into_iter().map(|sum| sum / count).collect())
     }
 
-    /// Fits the weights of the features by Newton's method on standardised features. The intercept is
-    /// not penalised and not returned. `None` if all rows have the same label.
+    /// Fits the weights of the features by Newton's method on standardised features. The intercept
+    /// is not penalised and not returned. `None` if all rows have the same label.
     pub fn weights(mut self) -> Option<Vec<f64>> {
         let positive = self.labels.iter().filter(|label| **label).count();
         if positive == 0 || positive == self.labels.len() {
@@ -81,8 +81,8 @@ impl Rows {
         Some(weights.iter().zip(deviations).map(|(weight, deviation)| weight / deviation).collect())
     }
 
-    /// Scales each feature to mean 0 and standard deviation 1. Returns the deviations it divided by:
-    /// 1 for a constant feature.
+    /// Scales each feature to mean 0 and standard deviation 1. Returns the deviations it divided
+    /// by: 1 for a constant feature.
     fn standardise(&mut self) -> Option<Vec<f64>> {
         let width = self.width;
         let count = self.labels.len() as f64;

@@ -75,7 +75,8 @@ impl NilReason {
 }
 
 impl NilPolicy {
-    /// Checks that the numbers of a policy that was read are finite: JSON allows numbers beyond `f32`.
+    /// Checks that the numbers of a policy that was read are finite: JSON allows numbers beyond
+    /// `f32`.
     ///
     /// # Errors
     /// If a number is not finite. The message names its field.
@@ -109,8 +110,8 @@ impl NilPolicy {
         }
     }
 
-    /// As [`NilPolicy::decide`], but links the best candidate at any score if `exact_match` is true:
-    /// the mention is one of its names. The threshold is for mentions without such a match.
+    /// As [`NilPolicy::decide`], but links the best candidate at any score if `exact_match` is
+    /// true: the mention is one of its names. The threshold is for mentions without such a match.
     pub fn decide_named(&self, candidates: &[Candidate], offset: f32, exact_match: bool) -> Decision {
         match candidates.first().copied() {
             Some(best) if exact_match => Decision::Linked { best },

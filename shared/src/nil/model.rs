@@ -94,8 +94,8 @@ impl Lift {
         self.margin * margin + self.brief * brief + self.overlap * overlap + self.named * named + projection + self.base
     }
 
-    /// Fits the weights that separate mentions with a concept in the knowledge base (`true`) from NIL
-    /// mentions: those of an L2-regularised logistic regression, divided by the score's weight.
+    /// Fits the weights that separate mentions with a concept in the knowledge base (`true`) from
+    /// NIL mentions: those of an L2-regularised logistic regression, divided by the score's weight.
     ///
     /// The vector is left out if the rarer class has fewer than 20 mentions for each of its values.
     /// `None` if a class has no mention, or a higher score does not make a concept more likely.

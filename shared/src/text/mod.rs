@@ -1,4 +1,5 @@
-//! Text spans and mentions. A [`Span`] counts bytes; [`Offsets`] converts to code points and UTF-16.
+//! Text spans and mentions. A [`Span`] counts bytes; [`Offsets`] converts to code points and
+//! UTF-16.
 
 pub mod abbreviations;
 pub mod detect;
@@ -93,8 +94,8 @@ pub fn text_of<'a>(text: &'a str, pieces: &[Span]) -> Result<Cow<'a, str>> {
 pub struct Mention<'a> {
     /// The span from the first fragment to the last.
     pub span: Span,
-    /// The mention's text, with abbreviations expanded if requested ([`crate::text::abbreviations`]).
-    /// Of a discontinuous mention, only its fragments.
+    /// The mention's text, with abbreviations expanded if requested
+    /// ([`crate::text::abbreviations`]). Of a discontinuous mention, only its fragments.
     pub text: Cow<'a, str>,
     /// The text before the mention.
     pub left: &'a str,
@@ -112,8 +113,8 @@ impl<'a> Mention<'a> {
         Ok(Self { span, text: mention, left: &text[..span.start], right: &text[span.end..] })
     }
 
-    /// Cuts a text at the fragments of a mention, which must be in ascending order. The text between
-    /// fragments belongs neither to the mention nor to its context.
+    /// Cuts a text at the fragments of a mention, which must be in ascending order. The text
+    /// between fragments belongs neither to the mention nor to its context.
     ///
     /// # Errors
     /// If there is no fragment, or as [`Span::of`].
@@ -164,7 +165,8 @@ impl<'a> Offsets<'a> {
         code_points
     }
 
-    /// The UTF-16 code units before a byte offset. An offset inside a character counts as its start.
+    /// The UTF-16 code units before a byte offset. An offset inside a character counts as its
+    /// start.
     pub fn utf16(&self, byte: usize) -> usize {
         let (_, _, utf16) = self.position(byte);
         utf16

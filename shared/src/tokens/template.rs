@@ -87,8 +87,9 @@ impl Tokens {
         Ok(Some(Encoded { second: ids.len(), ids, own: start..start + window.mention, cut }))
     }
 
-    /// Encodes an entity in at most `max_len` tokens. With `synonyms`, they follow the title, separated
-    /// by semicolons. The title has priority over the types, and these over the description.
+    /// Encodes an entity in at most `max_len` tokens. With `synonyms`, they follow the title,
+    /// separated by semicolons. The title has priority over the types, and these over the
+    /// description.
     ///
     /// # Errors
     /// If the title is empty after normalisation, `max_len` is too small for the template, or the

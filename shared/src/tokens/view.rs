@@ -8,8 +8,8 @@ use crate::text::Mention;
 use crate::text::abbreviations::Reader;
 use serde::{Deserialize, Serialize};
 
-/// The largest window in tokens that a manifest may have. Encoders have lower limits; this one keeps
-/// sums of window lengths from overflowing.
+/// The largest window in tokens that a manifest may have. Encoders have lower limits; this one
+/// keeps sums of window lengths from overflowing.
 pub const LONGEST_WINDOW: usize = 1 << 20;
 
 /// The texts that represent a concept.
@@ -45,8 +45,8 @@ pub struct ViewOptions {
     /// Whether abbreviations that the text defines are expanded in mentions.
     #[serde(default = "yes")]
     pub abbreviations: bool,
-    /// The weight of the template in a concept's score, 0 to 1, for [`View::Both`]. The most similar
-    /// name has the rest.
+    /// The weight of the template in a concept's score, 0 to 1, for [`View::Both`]. The most
+    /// similar name has the rest.
     #[serde(default)]
     pub mix: f32,
     /// The weight of spelling in a concept's score, 0 to 1: of the square of the mention's largest
@@ -65,7 +65,8 @@ fn yes() -> bool {
 }
 
 impl ViewOptions {
-    /// Mentions without context against names, for a sentence encoder without training on this task.
+    /// Mentions without context against names, for a sentence encoder without training on this
+    /// task.
     pub fn names() -> Self {
         Self { concepts: View::Names, mention_template: MentionTemplate::Bare, mention_tokens: 32, ..Self::template() }
     }
@@ -86,8 +87,8 @@ impl ViewOptions {
         }
     }
 
-    /// Encodes the rows of a concept in the index, in order: its template, then its names. Names that
-    /// are empty after normalisation and duplicates are left out.
+    /// Encodes the rows of a concept in the index, in order: its template, then its names. Names
+    /// that are empty after normalisation and duplicates are left out.
     ///
     /// # Errors
     /// If the vocabulary has no marker tokens, or a text cannot be tokenized.
@@ -108,7 +109,8 @@ impl ViewOptions {
         Ok(rows)
     }
 
-    /// Checks that the windows are in range; [`ViewOptions::check_windows`] checks an encoder's limit.
+    /// Checks that the windows are in range; [`ViewOptions::check_windows`] checks an encoder's
+    /// limit.
     ///
     /// # Errors
     /// If a window is 0 or longer than [`LONGEST_WINDOW`].

@@ -29,15 +29,16 @@ pub fn balance(left: usize, mention: usize, right: usize, budget: usize) -> Wind
 const BYTES_PER_PIECE: usize = 16;
 /// The largest chunk in bytes that is tokenized for one side of a window, long words aside.
 const MAX_CHUNK: usize = 1 << 16;
-/// The distance in bytes in which whitespace is searched after a chunk. A longer word is one unknown
-/// piece wherever it is cut. Without this limit, text without whitespace would be read to its end for
-/// each mention.
+/// The distance in bytes in which whitespace is searched after a chunk. A longer word is one
+/// unknown piece wherever it is cut. Without this limit, text without whitespace would be read to
+/// its end for each mention.
 const MAX_WORD: usize = 1 << 12;
 
 /// Tokenizes the start of a text: at least `want` pieces if the text has them, possibly more. Also
 /// returns whether these are all pieces.
 ///
-/// WordPiece splits at whitespace first, so a chunk that ends there has the pieces of the whole text.
+/// WordPiece splits at whitespace first, so a chunk that ends there has the pieces of the whole
+/// text.
 pub fn head(tokens: &Tokens, text: &str, want: usize) -> Result<(Vec<u32>, bool)> {
     let mut chunk = want.max(1) * BYTES_PER_PIECE;
     loop {

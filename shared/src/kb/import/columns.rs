@@ -233,7 +233,8 @@ impl Places {
     /// Finds the columns of a table without a header.
     ///
     /// # Errors
-    /// If identifiers or names have no column, a column is assigned by name, or a number is too large.
+    /// If identifiers or names have no column, a column is assigned by name, or a number is too
+    /// large.
     pub fn numbered(width: usize, columns: &Columns) -> Result<Self> {
         let mut places = Self { places: [None; 9], other_names: Vec::new() };
         for role in Role::ALL {
@@ -280,8 +281,8 @@ impl Places {
         self.places[role as usize].and_then(|at| cells.get(at)).copied()
     }
 
-    /// The concept of a row, and the row's mark of a preferred name. `within` separates the values of a
-    /// cell.
+    /// The concept of a row, and the row's mark of a preferred name. `within` separates the values
+    /// of a cell.
     pub fn concept<'a>(&self, cells: &[&'a str], within: &str) -> (Concept, Option<&'a str>) {
         let list = |role: Role| -> Vec<String> {
             let cell = self.cell(role, cells).unwrap_or_default();
@@ -328,8 +329,8 @@ const PREFERRED: [&str; 19] = [
     "primary",
 ];
 
-/// Whether a mark says that its name is the preferred one. `marks`, if not empty, replace the default
-/// marks; case is ignored. By default a mark that repeats the name counts, too.
+/// Whether a mark says that its name is the preferred one. `marks`, if not empty, replace the
+/// default marks; case is ignored. By default a mark that repeats the name counts, too.
 pub(super) fn is_preferred(mark: &str, name: &str, marks: &[String]) -> bool {
     let mark = mark.trim().to_lowercase();
     if marks.is_empty() {

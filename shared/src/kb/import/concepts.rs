@@ -75,8 +75,8 @@ impl<'a> Concepts<'a> {
     }
 }
 
-/// Trims the texts of a concept, collapses whitespace, and removes blank and repeated values. `place`
-/// is its location, for the report.
+/// Trims the texts of a concept, collapses whitespace, and removes blank and repeated values.
+/// `place` is its location, for the report.
 ///
 /// # Errors
 /// The reason why it is invalid: [`NO_ID`], [`CONTROL_IN_ID`] or [`NO_NAME`].
@@ -90,7 +90,8 @@ pub fn tidied(
     if concept.id.is_empty() {
         return Err(NO_ID);
     }
-    // A line break could forge a line of BRAT or PubTator; an escape sequence could control a terminal.
+    // A line break could forge a line of BRAT or PubTator; an escape sequence could control a
+    // terminal.
     if concept.id.contains(breaks_line) {
         return Err(CONTROL_IN_ID);
     }

@@ -30,7 +30,8 @@ const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
 /// The layout of a table.
 #[derive(Clone, Debug)]
 pub struct Layout {
-    /// The field delimiter. `None` tries the usual one and then others, until the header has its columns.
+    /// The field delimiter. `None` tries the usual one and then others, until the header has its
+    /// columns.
     pub delimiter: Option<u8>,
     /// The delimiter that is tried first. `None` takes that of the file name.
     pub usual_delimiter: Option<u8>,
@@ -42,7 +43,8 @@ pub struct Layout {
     pub columns: Columns,
     /// Whether there is a header although columns have numbers.
     pub header: bool,
-    /// The marks of a preferred name in the column [`Role::Preferred`]; empty for the default marks.
+    /// The marks of a preferred name in the column [`Role::Preferred`]; empty for the default
+    /// marks.
     pub preferred: Vec<String>,
     /// The largest row in bytes.
     pub longest_row: usize,
@@ -118,8 +120,9 @@ fn in_words(delimiter: u8) -> String {
 ///
 /// # Errors
 /// If the file cannot be read, a needed column is missing, a quote is not closed or is closed on a
-/// later line inside a cell, or a row is too long. A row that has another number of fields, a misplaced
-/// quote, no id or name, or is not UTF-8 is an error, too, or a counted skip if the layout says so.
+/// later line inside a cell, or a row is too long. A row that has another number of fields, a
+/// misplaced quote, no id or name, or is not UTF-8 is an error, too, or a counted skip if the
+/// layout says so.
 pub fn read(input: Input<'_>, layout: &Layout, table: &mut ConceptTable, report: &mut Report) -> Result<()> {
     // The layout has the limit on rows.
     let Input { name, reader, tick, longest: _ } = input;

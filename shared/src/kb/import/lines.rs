@@ -47,7 +47,8 @@ impl<'a> Lines<'a> {
         Ok(Self { name, reader, by_cr, after_cr: false, number: 0, longest })
     }
 
-    /// Reads the next line into `line`; `false` at the end. A byte order mark at the start is dropped.
+    /// Reads the next line into `line`; `false` at the end. A byte order mark at the start is
+    /// dropped.
     ///
     /// # Errors
     /// If the text cannot be read, or the line is too long.
@@ -123,8 +124,8 @@ impl<'a> Lines<'a> {
 }
 
 /// Calls `each` with the number (from 1) and text of every line, and `tick` before it. An error of
-/// either ends the reading. Lines end with LF, CRLF, or CR in a text without LF at its start. A byte
-/// order mark is dropped.
+/// either ends the reading. Lines end with LF, CRLF, or CR in a text without LF at its start. A
+/// byte order mark is dropped.
 ///
 /// # Errors
 /// The errors of reading, `tick` and `each`, with the name and line number, and lines that are

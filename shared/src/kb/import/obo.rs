@@ -138,10 +138,10 @@ impl Ontology {
         read_file(input, choice, &mut self.terms, report)
     }
 
-    /// Makes concepts of the terms. Stanzas with the same identifier are one term, also across files. A
-    /// concept's type is the name of its root ancestor, or of the ancestor below a generic root
-    /// ("All"). Its source is the prefix of its identifier (`DOID` in `DOID:4`). Defaults in `concepts`
-    /// replace both.
+    /// Makes concepts of the terms. Stanzas with the same identifier are one term, also across
+    /// files. A concept's type is the name of its root ancestor, or of the ancestor below a generic
+    /// root ("All"). Its source is the prefix of its identifier (`DOID` in `DOID:4`). Defaults in
+    /// `concepts` replace both.
     ///
     /// # Errors
     /// The errors of [`Concepts::push`].
@@ -178,8 +178,8 @@ fn finish(terms: Vec<Term>, concepts: &mut Concepts<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Merges terms with the same identifier and drops obsolete ones. Ontologies repeat terms of others,
-/// often without their names.
+/// Merges terms with the same identifier and drops obsolete ones. Ontologies repeat terms of
+/// others, often without their names.
 fn joined(terms: Vec<Term>, report: &mut Report) -> Vec<Term> {
     let mut merged = Vec::<Term>::new();
     let mut by_id = HashMap::new();
@@ -256,7 +256,8 @@ fn read_file(mut input: Input<'_>, choice: &SynonymChoice, terms: &mut Vec<Term>
                 "expected at most {most} bytes in a line with its continuations, found more{remedy}"
             )));
         }
-        // An odd number of backslashes at the end continues the line; pairs are escaped backslashes.
+        // An odd number of backslashes at the end continues the line; pairs are escaped
+        // backslashes.
         let backslashes = whole.len() - whole.trim_end_matches('\\').len();
         if backslashes % 2 == 1 {
             continued = Some((number, whole[..whole.len() - 1].to_owned()));
@@ -292,7 +293,8 @@ struct File<'a> {
 }
 
 impl File<'_> {
-    /// Reads one line with its continuations. Invalid lines are reported and do not end the reading.
+    /// Reads one line with its continuations. Invalid lines are reported and do not end the
+    /// reading.
     fn line(&mut self, number: usize, line: &str) {
         let line = line.trim();
         if line.is_empty() || line.starts_with('!') {

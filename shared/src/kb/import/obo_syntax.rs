@@ -41,9 +41,9 @@ pub struct TextLine<'a> {
 
 /// Reads a quoted text at the start of a value; `None` without one, or if its quote is not closed.
 ///
-/// Quotes inside the text are often not escaped. The closing quote is the first one that only scope,
-/// type, references, modifiers and a comment follow. Without such a quote it is the first one before a
-/// scope, references or the end of the line.
+/// Quotes inside the text are often not escaped. The closing quote is the first one that only
+/// scope, type, references, modifiers and a comment follow. Without such a quote it is the first
+/// one before a scope, references or the end of the line.
 pub fn quoted_line(value: &str) -> Option<TextLine<'_>> {
     let inner = value.trim_start().strip_prefix('"')?;
     let mut fallback = None;
@@ -139,13 +139,14 @@ pub fn identifier(value: &str) -> String {
     unescaped(value).trim().to_owned()
 }
 
-/// Removes modifiers and comments from the end. A modifier may quote text that looks like a comment.
+/// Removes modifiers and comments from the end. A modifier may quote text that looks like a
+/// comment.
 fn bare(value: &str) -> &str {
     without_modifiers(without_comment(without_modifiers(value)))
 }
 
-/// Removes a comment. Names may contain an exclamation mark, so only one between whitespace (or at an
-/// end) starts a comment.
+/// Removes a comment. Names may contain an exclamation mark, so only one between whitespace (or at
+/// an end) starts a comment.
 fn without_comment(value: &str) -> &str {
     let spaced = |(at, _): &(usize, char)| {
         let before = value.get(..*at).unwrap_or("");

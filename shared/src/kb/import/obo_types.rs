@@ -10,8 +10,8 @@ pub const MANY_TYPES: &str = "term with too many root ancestors (the first 16 ar
 /// The largest number of types of a concept. It bounds the time for ontologies with many roots.
 const MAX_TYPES: usize = 16;
 
-/// The types of each term: the names of its root ancestors, by the order of the parents. A root with
-/// children is its own type. A term without relatives has its namespace as type.
+/// The types of each term: the names of its root ancestors, by the order of the parents. A root
+/// with children is its own type. A term without relatives has its namespace as type.
 ///
 /// A generic root, such as HPO's "All", is not counted; its children are roots instead. Namespaces
 /// have lower priority because in most ontologies they merely repeat the ontology's name.
@@ -109,8 +109,8 @@ const GENERIC: [&str; 27] = [
 /// Upper ontologies, whose terms (entity, continuant ...) are roots in ontologies of all fields.
 const UPPER: [&str; 4] = ["BFO", "OWL", "SNAP", "SPAN"];
 
-/// Whether a root's name describes no kind of thing: "All", "Thing", "SNOMED CT Concept", "HPO root",
-/// or a term of an upper ontology.
+/// Whether a root's name describes no kind of thing: "All", "Thing", "SNOMED CT Concept", "HPO
+/// root", or a term of an upper ontology.
 fn is_generic(term: &Term) -> bool {
     let prefix = term.concept.id.split([':', '_']).next().unwrap_or_default();
     if UPPER.iter().any(|upper| upper.eq_ignore_ascii_case(prefix)) {
@@ -127,11 +127,11 @@ fn is_generic(term: &Term) -> bool {
         })
 }
 
-/// For each term, its root ancestors in depth-first order, by the order of the parents. Slightly more
-/// than [`MAX_TYPES`] are kept. A cycle has no root.
+/// For each term, its root ancestors in depth-first order, by the order of the parents. Slightly
+/// more than [`MAX_TYPES`] are kept. A cycle has no root.
 ///
-/// Tarjan's algorithm for strongly connected components visits ancestors first, so the time is linear
-/// in the terms and `is_a` relations.
+/// Tarjan's algorithm for strongly connected components visits ancestors first, so the time is
+/// linear in the terms and `is_a` relations.
 fn roots_above(above: &[Vec<usize>]) -> Vec<Vec<usize>> {
     const NEW: usize = usize::MAX;
     let mut roots: Vec<Vec<usize>> = vec![Vec::new(); above.len()];
@@ -226,8 +226,8 @@ mod tests {
 
     #[test]
     fn roots_are_in_the_order_of_the_parents() {
-        // 0 and 1 are roots, 2 is below both (1 first), 3 is below 2 and 0. 4 and 5 form a cycle, and 6
-        // is below it. 7 is its own parent, 8 is below 7 and 0, 9 is below 7.
+        // 0 and 1 are roots, 2 is below both (1 first), 3 is below 2 and 0. 4 and 5 form a cycle,
+        // and 6 is below it. 7 is its own parent, 8 is below 7 and 0, 9 is below 7.
         let above = [vec![], vec![], vec![1, 0], vec![2, 0], vec![5], vec![4], vec![4], vec![7], vec![8, 0], vec![7]];
         let roots = roots_above(&above);
         assert_eq!([&roots[3][..], &roots[0][..], &roots[2][..]], [&[1, 0][..], &[0][..], &[1, 0][..]]);

@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 /// Decodes a line as a record. Unknown fields are ignored.
 ///
 /// # Errors
-/// If the line is not a JSON object, a required field is missing, or a field has the wrong type. The
-/// message names the field.
+/// If the line is not a JSON object, a required field is missing, or a field has the wrong type.
+/// The message names the field.
 pub fn record<T: DeserializeOwned>(line: &str) -> Result<T> {
     if !line.trim_start().starts_with('{') {
         return Err(Error::input("expected one JSON object, which begins with `{`"));

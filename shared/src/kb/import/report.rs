@@ -70,7 +70,8 @@ impl Report {
         self.skipped.values().sum()
     }
 
-    /// The reasons for skipping with counts, most frequent first, on one line. Empty without a skip.
+    /// The reasons for skipping with counts, most frequent first, on one line. Empty without a
+    /// skip.
     pub fn reasons(&self) -> String {
         let mut reasons: Vec<_> = self.skipped.iter().collect();
         reasons.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));

@@ -27,8 +27,8 @@ pub enum Quoting {
 }
 
 impl Quoting {
-    /// The default quoting of a delimiter. Tables with tabs or vertical bars (Athena, RF2, UMLS) have
-    /// names with unpaired quotes; others follow RFC 4180.
+    /// The default quoting of a delimiter. Tables with tabs or vertical bars (Athena, RF2, UMLS)
+    /// have names with unpaired quotes; others follow RFC 4180.
     #[must_use]
     pub fn usual(delimiter: u8) -> Self {
         match delimiter {
@@ -76,7 +76,8 @@ impl Row {
     /// The cells as strings.
     ///
     /// # Errors
-    /// For a cell that is not UTF-8: its column from 1, its bytes, and the offset of the invalid byte.
+    /// For a cell that is not UTF-8: its column from 1, its bytes, and the offset of the invalid
+    /// byte.
     pub fn texts(&self) -> std::result::Result<Vec<&str>, (usize, &[u8], usize)> {
         let text =
             |at| std::str::from_utf8(self.cell(at)).map_err(|error| (at + 1, self.cell(at), error.valid_up_to()));

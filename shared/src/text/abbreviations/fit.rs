@@ -6,12 +6,13 @@ use crate::text::Span;
 /// The conditions that a long form must meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strictness {
-    /// The characters occur in order: the first starts the first word, the last is in the last word.
+    /// The characters occur in order: the first starts the first word, the last is in the last
+    /// word.
     Loose,
     /// As `Loose`, and every word except function words provides its first character.
     Strict,
-    /// As `Strict`, and all characters but one start words, of at least 3. For short forms that could
-    /// be words.
+    /// As `Strict`, and all characters but one start words, of at least 3. For short forms that
+    /// could be words.
     MostlyInitials,
     /// As `Strict`, and all characters start words. For short forms that are words.
     Initials,
@@ -52,8 +53,8 @@ pub fn fitting(text: &str, short: Span, words: &[Span], strictness: Strictness) 
     scored.max_by_key(|(score, at)| (*score, *at)).map(|(_, at)| words.len() - at)
 }
 
-/// Whether a short form without brackets may abbreviate a single word, e.g. "nps" of "nanoparticles"
-/// but not "bone" of "bovine".
+/// Whether a short form without brackets may abbreviate a single word, e.g. "nps" of
+/// "nanoparticles" but not "bone" of "bovine".
 fn may_abbreviate(short: &str, word: &str) -> bool {
     let vowels = short.chars().filter(|c| "aeiou".contains(*c)).count();
     short.len() > 2 && vowels < 2 && !word.starts_with(short)

@@ -1,13 +1,13 @@
 //! Abbreviations that a text defines, as in "small for gestational age (SGA)", to expand mentions.
 //!
 //! The algorithm extends Schwartz and Hearst ("A simple algorithm for identifying abbreviation
-//! definitions in biomedical text", 2003). The long form precedes the bracket and has the characters
-//! of the short form in order, the first at the start of a word. Among several long forms, the one
-//! with the most characters at the starts of words for its length is taken.
+//! definitions in biomedical text", 2003). The long form precedes the bracket and has the
+//! characters of the short form in order, the first at the start of a word. Among several long
+//! forms, the one with the most characters at the starts of words for its length is taken.
 //!
-//! Definitions without brackets are found under stricter conditions: "small for gestational age sga".
-//! A short form that looks like an English word needs more characters at the starts of words, so
-//! that "Symptoms include" does not define "sinus". List markers and references define nothing.
+//! Definitions without brackets are found under stricter conditions: "small for gestational age
+//! sga". A short form that looks like an English word needs more characters at the starts of words,
+//! so that "Symptoms include" does not define "sinus". List markers and references define nothing.
 //! `bench/abbreviations.py` measures precision and recall.
 
 mod fit;
@@ -20,7 +20,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
-use words::{is_function_word, is_ordinary, is_pointer, is_pronounceable, is_roman};
+use words::{is_function_word, is_ordinary, is_pronounceable, is_reference, is_roman};
 
 /// The length of a short form in brackets, in characters.
 const SHORT: Range<usize> = 2..11;
@@ -84,7 +84,8 @@ impl<'a> Abbreviations<'a> {
             // List markers and references define nothing.
         } else if self.is_short(short) {
             let text = &self.text[short.start..short.end];
-            // "(apo)" and "(glu)" are mostly abbreviations; "(renal)" and "(cysts)" are mostly words.
+            // "(apo)" and "(glu)" are mostly abbreviations; "(renal)" and "(cysts)" are mostly
+            // words.
             let is_word = is_ordinary(text) || is_pronounceable(text) && text.chars().count() > 3;
             let strictness = if is_word { Strictness::Initials } else { Strictness::Loose };
             self.define(short, &words[before], strictness, true);
@@ -127,7 +128,7 @@ impl<'a> Abbreviations<'a> {
     fn is_marker(&self, span: Span) -> bool {
         let text = &self.text[span.start..span.end];
         // "(iv)" may mean intravenous, unless the text has "(i)" or "(iii)".
-        is_pointer(text) || self.lists && is_roman(text)
+        is_reference(text) || self.lists && is_roman(text)
     }
 
     /// Whether a span has the length of a short form, two letters or more, and no whitespace.
@@ -176,8 +177,8 @@ impl<'a> Abbreviations<'a> {
         all.into_iter()
     }
 
-    /// The definition of the short form `short` at `place`: the last one before it, else the first one
-    /// after it.
+    /// The definition of the short form `short` at `place`: the last one before it, else the first
+    /// one after it.
     fn definition_of(&self, short: &str, place: Span) -> Option<Definition> {
         let key = short.to_lowercase();
         let forms = [key.strip_suffix('s').map(str::to_owned), Some(format!("{key}s"))];
@@ -264,8 +265,8 @@ impl<'a> Abbreviations<'a> {
     }
 }
 
-/// Cuts mentions out of texts, and expands their abbreviations if requested. Keeps the definitions of
-/// the last text, so mentions of one text should be read in turn.
+/// Cuts mentions out of texts, and expands their abbreviations if requested. Keeps the definitions
+/// of the last text, so mentions of one text should be read in turn.
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
     expand: bool,
@@ -293,7 +294,8 @@ impl<'a> Reader<'a> {
         self.mention_in(text, &[span])
     }
 
-    /// Cuts out the mention of some fragments in ascending order. Each fragment is expanded by itself.
+    /// Cuts out the mention of some fragments in ascending order. Each fragment is expanded by
+    /// itself.
     ///
     /// # Errors
     /// As [`Mention::cut_pieces`].

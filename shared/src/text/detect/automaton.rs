@@ -12,8 +12,8 @@
 //!             of 256 bytes for n > 32, inputs, addresses, outputs, the final output
 //! ```
 //!
-//! A sizes byte has the bytes of an address in its upper half and of an output in its lower half. An
-//! address is a distance from the first byte of the node; 0 is the empty final node. Nodes are
+//! A sizes byte has the bytes of an address in its upper half and of an output in its lower half.
+//! An address is a distance from the first byte of the node; 0 is the empty final node. Nodes are
 //! adjacent.
 
 use crate::error::{Error, Result};

@@ -73,7 +73,8 @@ impl Parsed {
         self.keys.get(token.key.0..token.key.1).unwrap_or_default()
     }
 
-    /// Writes the normalised name from tokens, each with an ending. With `joined`, hyphens are left out.
+    /// Writes the normalised name from tokens, each with an ending. With `joined`, hyphens are left
+    /// out.
     fn write<'t>(&self, tokens: impl Iterator<Item = (&'t Token, &'static str)>, joined: bool) -> String {
         let mut written = String::new();
         let mut before = Kind::Mark;
@@ -88,8 +89,8 @@ impl Parsed {
         written
     }
 
-    /// The positions of upper-case characters, if the name looks like an abbreviation: it is short and
-    /// has capitals beyond the first letter.
+    /// The positions of upper-case characters, if the name looks like an abbreviation: it is short
+    /// and has capitals beyond the first letter.
     fn abbreviation(&self) -> Option<u32> {
         let mut upper = 0u64;
         let mut chars = 0;

@@ -1,11 +1,11 @@
-//! Coordinated names with shared words: "breast and ovarian cancer", "hepatitis B and C", "type 1 and
-//! 2 diabetes". They give discontinuous mentions ([`Detected`](super::Detected)).
+//! Coordinated names with shared words: "breast and ovarian cancer", "hepatitis B and C", "type 1
+//! and 2 diabetes". They give discontinuous mentions ([`Detected`](super::Detected)).
 //!
 //! A mention is only formed if the knowledge base has its name:
 //!
 //! - Shared last words: a name of several words after "and", "or", "&" or a slash shares its last
-//!   words with the words before. Commas may separate earlier conjuncts: "breast, ovarian, and colon
-//!   cancer".
+//!   words with the words before. Commas may separate earlier conjuncts: "breast, ovarian, and
+//!   colon cancer".
 //! - Designators: numbers and letters share the words before and after them: "vitamin B6 and B12",
 //!   "type I or II diabetes".
 

@@ -41,7 +41,8 @@ pub struct Dictionary {
 impl Dictionary {
     /// Encodes a dictionary of the given concepts. The result is deterministic.
     ///
-    /// Names with more than 255 words and symbols, or with a word of more than 256 bytes, are left out.
+    /// Names with more than 255 words and symbols, or with a word of more than 256 bytes, are left
+    /// out.
     ///
     /// # Errors
     /// If the automaton cannot be built, which does not depend on the concepts.
@@ -88,8 +89,8 @@ impl Dictionary {
         Ok(Self { concepts, ..self })
     }
 
-    /// The postings that start at a byte offset. A damaged automaton may give any offset, so postings
-    /// of concepts that do not exist are left out.
+    /// The postings that start at a byte offset. A damaged automaton may give any offset, so
+    /// postings of concepts that do not exist are left out.
     fn postings(&self, at: u64) -> impl Iterator<Item = Posting> + '_ {
         Postings::at(&self.postings, at).filter(|posting| posting.concept.index() < self.concepts)
     }
@@ -113,15 +114,16 @@ impl Dictionary {
         concepts
     }
 
-    /// The concepts of a mention in ascending order: those with this name, else those with a regular
-    /// variant of it: its plural or singular, or a derived form ("Alzheimers disease" of "Alzheimer's
-    /// disease").
+    /// The concepts of a mention in ascending order: those with this name, else those with a
+    /// regular variant of it: its plural or singular, or a derived form ("Alzheimers disease" of
+    /// "Alzheimer's disease").
     pub fn lookup_mention(&self, mention: &str) -> Vec<ConceptId> {
         let stated = self.lookup(mention);
         if stated.is_empty() { self.lookup_forms(mention) } else { stated }
     }
 
-    /// The concepts of a mention in ascending order: those with this name or any regular variant of it.
+    /// The concepts of a mention in ascending order: those with this name or any regular variant of
+    /// it.
     pub fn lookup_forms(&self, mention: &str) -> Vec<ConceptId> {
         let mut scan = Scan::new(self, mention, Source::Name);
         let names = scan.names_at(0);
@@ -160,7 +162,8 @@ mod tests {
         assert_eq!(dictionary.lookup("fevers"), ids(&[]));
         assert_eq!(dictionary.lookup("alzheimers"), ids(&[]));
         assert!(dictionary.lookup("").is_empty() && dictionary.lookup("col").is_empty());
-        // fever, pyrexia, cold, common cold, sensation of cold, alzheimer and the derived alzheimers.
+        // fever, pyrexia, cold, common cold, sensation of cold, alzheimer and the derived
+        // alzheimers.
         assert_eq!(dictionary.len(), 7);
     }
 

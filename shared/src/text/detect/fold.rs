@@ -9,7 +9,8 @@ pub(super) enum Class {
     Letter,
     /// A combining accent.
     Accent,
-    /// A character without a glyph: soft hyphen, zero-width joiner, variation selector, direction mark.
+    /// A character without a glyph: soft hyphen, zero-width joiner, variation selector, direction
+    /// mark.
     Invisible,
     /// A space or tab of any width.
     Space,

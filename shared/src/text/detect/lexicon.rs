@@ -40,8 +40,8 @@ pub(super) struct WordList {
 }
 
 impl WordList {
-    /// Reads front-coded words. A capital letter is the length of the prefix that a word shares with
-    /// its predecessor (A is 0); the rest of the word follows.
+    /// Reads front-coded words. A capital letter is the length of the prefix that a word shares
+    /// with its predecessor (A is 0); the rest of the word follows.
     fn unpack(packed: &str) -> Self {
         let mut list = Self { words: String::new(), ends: Vec::new() };
         let mut before = 0;

@@ -62,8 +62,8 @@ pub struct Detected {
     pub span: Span,
     /// Why it is a mention.
     pub origin: Origin,
-    /// The fragments of a discontinuous mention, in ascending order without overlap ("lung injuries"
-    /// in "lung and heart injuries"). Empty for a contiguous mention.
+    /// The fragments of a discontinuous mention, in ascending order without overlap ("lung
+    /// injuries" in "lung and heart injuries"). Empty for a contiguous mention.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fragments: Vec<Span>,
 }
@@ -87,7 +87,8 @@ impl Detected {
         text::pieces(&self.span, &self.fragments)
     }
 
-    /// Whether both mentions share a byte. A mention in the gap of a discontinuous one does not overlap.
+    /// Whether both mentions share a byte. A mention in the gap of a discontinuous one does not
+    /// overlap.
     pub fn overlaps(&self, other: &Self) -> bool {
         let shares_byte = |own: &Span| other.pieces().iter().any(|piece| piece.overlaps(own));
         self.span.overlaps(&other.span) && self.pieces().iter().any(shares_byte)
@@ -100,8 +101,8 @@ impl Detected {
 pub enum Origin {
     /// It matches a name in the knowledge base.
     Name,
-    /// It is a word that neither the knowledge base nor general English has, and no person's name: a
-    /// misspelling or a new term.
+    /// It is a word that neither the knowledge base nor general English has, and no person's name:
+    /// a misspelling or a new term.
     UnknownTerm,
     /// The user gave it.
     Given,
@@ -244,7 +245,8 @@ pub fn join(mut given: Vec<Detected>, found: Vec<Detected>) -> Vec<Detected> {
             while given.get(at).is_some_and(|given| given.span.end <= detected.span.start) {
                 at += 1;
             }
-            // Given spans may overlap each other, so all that start before this one ends are compared.
+            // Given spans may overlap each other, so all that start before this one ends are
+            // compared.
             let mut near = given[at..].iter().take_while(|given| given.span.start < detected.span.end);
             !near.any(|given| given.overlaps(detected))
         })

@@ -332,8 +332,8 @@ impl<'t> Tokens<'t> {
         if after.starts_with(b"\n") || after.starts_with(b"\r\n") { Class::Space } else { Class::Newline }
     }
 
-    /// The name of a single Greek letter, such as "beta" for "β". `None` beside other Greek letters:
-    /// Greek words stay as they are.
+    /// The name of a single Greek letter, such as "beta" for "β". `None` beside other Greek
+    /// letters: Greek words stay as they are.
     fn lone_greek(&self, piece: &Piece) -> Option<&'static str> {
         if !is_greek(piece.c) || self.after_greek {
             return None;
@@ -344,8 +344,8 @@ impl<'t> Tokens<'t> {
         if next.is_some_and(is_greek) { None } else { greek_name(&self.folded) }
     }
 
-    /// What follows an apostrophe: `true` for a possessive "s" that ends the word, `false` for further
-    /// letters, `None` if the word ends before the apostrophe.
+    /// What follows an apostrophe: `true` for a possessive "s" that ends the word, `false` for
+    /// further letters, `None` if the word ends before the apostrophe.
     fn after_apostrophe(&self, keys: &str, bytes: usize) -> Option<bool> {
         let mut after = self.text.get(self.at + bytes..)?.chars();
         let next = after.next().filter(|c| c.is_alphabetic())?;
@@ -365,8 +365,8 @@ pub(super) fn needs_blank(before: Kind, after: Kind) -> bool {
 /// Normalises a name for comparison.
 ///
 /// Compatibility forms, case and accents are folded. A single Greek letter is spelt out. Hyphens,
-/// dashes, slashes and whitespace between words become one blank. Apostrophes, a possessive `'s`, and
-/// punctuation at the end are removed.
+/// dashes, slashes and whitespace between words become one blank. Apostrophes, a possessive `'s`,
+/// and punctuation at the end are removed.
 ///
 /// ```
 /// use pel_shared::text::detect::normalise_name;

@@ -27,7 +27,8 @@ pub(super) struct Posting {
     pub rule: Rule,
 }
 
-/// Appends the postings of a name: their number, and for each the concept, flags and mask, in LEB128.
+/// Appends the postings of a name: their number, and for each the concept, flags and mask, in
+/// LEB128.
 pub(super) fn write(postings: &[Posting], bytes: &mut Vec<u8>) {
     write_leb128(postings.len() as u32, bytes);
     for posting in postings {

@@ -168,8 +168,8 @@ impl<'d, 't> Scan<'d, 't> {
         }
     }
 
-    /// Moves the states to the start of the next token: over a blank between words. Where the text has
-    /// a hyphen, the name may have none.
+    /// Moves the states to the start of the next token: over a blank between words. Where the text
+    /// has a hyphen, the name may have none.
     fn enter(&mut self, before: Option<&Token>, token: &Token) {
         self.entries.clear();
         let Some(before) = before else {

@@ -1,5 +1,5 @@
-//! Detection of unknown terms: words that the knowledge base does not have, such as misspellings and
-//! new drugs.
+//! Detection of unknown terms: words that the knowledge base does not have, such as misspellings
+//! and new drugs.
 
 use super::deidentified::is_placeholder_word;
 use super::dictionary::Dictionary;
@@ -154,14 +154,14 @@ impl Known<'_> {
 }
 
 impl Dictionary {
-    /// Whether unknown terms are reported. This needs 8,000 words in the names, the definitions and the
-    /// built-in list: with fewer, general English would be reported.
+    /// Whether unknown terms are reported. This needs 8,000 words in the names, the definitions and
+    /// the built-in list: with fewer, general English would be reported.
     pub fn knows_enough_words(&self) -> bool {
         self.words.len() >= MIN_KNOWN
     }
 
-    /// Whether the token at a position is a word that neither the knowledge base nor general English
-    /// has, and no name of a person or place.
+    /// Whether the token at a position is a word that neither the knowledge base nor general
+    /// English has, and no name of a person or place.
     pub(super) fn is_unknown_term(&self, scan: &mut Scan, at: usize) -> bool {
         let Some(token) = scan.token(at) else { return false };
         let word = scan.key(&token);
