@@ -1,5 +1,6 @@
-//! Damaged bundles. Where the checksums are left as they were, every changed bit is refused. Where all checksums are made anew, as
-//! somebody would who means harm, each bundle is refused with an error or links: without a panic, and in bounded memory.
+//! Damaged bundles. With unchanged checksums, every flipped bit is an error. With recomputed
+//! checksums, as an attacker would write them, each bundle is an error or links, without a panic and
+//! in bounded memory.
 
 use burn::tensor::Device;
 use bytes::Bytes;
@@ -26,24 +27,23 @@ use std::alloc::System;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// More than [`MOST`] at once ends the test.
+/// Allocations above [`MAX_MEMORY`] end the test.
 #[global_allocator]
 static MEMORY: Cap<System> = Cap::new(System, usize::MAX);
 
-/// What a bundle of some hundred kilobytes may need to be opened and to link a sentence.
-const MOST: usize = 256 << 20;
+/// The memory in bytes for opening a bundle of some hundred kilobytes and linking a sentence.
+const MAX_MEMORY: usize = 256 << 20;
 
-/// Damaged bundles of each kind.
+/// The number of damaged bundles of each kind.
 const CASES: u64 = 700;
 
 const TEXTS: [&str; 2] = ["Fever and severe chest pains, but no pyrexia (PX); a qwertz in the toe.", "PX"];
 
-/// Numbers that depend on a seed.
+/// A pseudo-random generator (SplitMix64).
 struct Random(u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
-        // SplitMix64.
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -55,7 +55,7 @@ impl Random {
         (self.next() % count.max(1) as u64) as usize
     }
 
-    fn one<T: Clone>(&mut self, of: &[T]) -> T {
+    fn choice<T: Clone>(&mut self, of: &[T]) -> T {
         of[self.below(of.len())].clone()
     }
 }
@@ -67,7 +67,7 @@ fn built(recipe: Recipe) -> Parts {
     build(recipe, &device, &work).expect("it fits together").parts
 }
 
-/// A projection to four values.
+/// A projection to 4 dimensions.
 fn projection() -> Bytes {
     let header = json!({
         "weight": {"dtype": "F32", "shape": [4, 32], "data_offsets": [0, 512]},
@@ -86,7 +86,7 @@ fn safetensors(header: &Value, data: Vec<u8>) -> Bytes {
     [(header.len() as u64).to_le_bytes().to_vec(), header, data].concat().into()
 }
 
-/// Bundles of every form: what is optional is in one of them.
+/// Bundles that together have every optional part.
 fn kinds() -> [(&'static str, Parts); 3] {
     let plain = recipe(&Table::read(), Precision::F32);
     let mut full = recipe(&Table::read(), Precision::Int8);
@@ -109,8 +109,8 @@ fn kinds() -> [(&'static str, Parts); 3] {
     [("plain", built(plain)), ("full", built(full)), ("two towers", built(two))]
 }
 
-/// Opens a bundle and links sentences, in every way that a command or a page does.
-fn use_it(parts: Parts) -> Result<usize> {
+/// Opens a bundle and links sentences with the calls of the commands and the page.
+fn use_bundle(parts: Parts) -> Result<usize> {
     let linker = Linker::new(Bundle::read(parts)?, &Device::flex())?;
     let mut links = 0;
     for text in TEXTS {
@@ -134,7 +134,7 @@ fn use_it(parts: Parts) -> Result<usize> {
     Ok(links)
 }
 
-/// The magic, version, fields and sections of one of our files.
+/// The magic, version, fields and sections of a container.
 type Opened = ([u8; 8], u32, Value, BTreeMap<String, Vec<u8>>);
 
 fn open(file: &Bytes) -> Opened {
@@ -152,26 +152,28 @@ fn close((magic, version, fields, sections): Opened) -> Bytes {
     write(format, &fields, &sections).expect("it can be written").into()
 }
 
-/// All places in a value, deepest last.
-fn places(value: &Value, at: &str, all: &mut Vec<String>) {
+/// The JSON pointers of all values, parents first.
+fn pointers(value: &Value, at: &str, all: &mut Vec<String>) {
     all.push(at.to_owned());
     let escaped = |key: &str| key.replace('~', "~0").replace('/', "~1");
     match value {
-        Value::Object(map) => map.iter().for_each(|(key, value)| places(value, &format!("{at}/{}", escaped(key)), all)),
+        Value::Object(map) => {
+            map.iter().for_each(|(key, value)| pointers(value, &format!("{at}/{}", escaped(key)), all))
+        }
         Value::Array(list) => {
-            list.iter().enumerate().for_each(|(key, value)| places(value, &format!("{at}/{key}"), all))
+            list.iter().enumerate().for_each(|(key, value)| pointers(value, &format!("{at}/{key}"), all))
         }
         _ => {}
     }
 }
 
-/// Changes one place in a value, and says which.
+/// Changes a random value in a JSON document. Returns a description.
 fn change_value(random: &mut Random, value: &mut Value) -> String {
     let mut all = Vec::new();
-    places(value, "", &mut all);
-    // Long lists would hide all else.
+    pointers(value, "", &mut all);
+    // Otherwise elements of long lists would be chosen nearly always.
     let few: Vec<String> = all.iter().filter(|at| at.matches('/').count() <= 2).take(200).cloned().collect();
-    let at = if random.below(3) > 0 { random.one(&few) } else { random.one(&all) };
+    let at = if random.below(3) > 0 { random.choice(&few) } else { random.choice(&all) };
     let numbers = [
         json!(0),
         json!(1),
@@ -194,7 +196,7 @@ fn change_value(random: &mut Random, value: &mut Value) -> String {
     let new = match (&*place, random.below(4)) {
         (Value::Number(number), 0) => json!(number.as_u64().unwrap_or(1).wrapping_add(1)),
         (Value::Number(number), 1) => json!(number.as_u64().unwrap_or(1).saturating_sub(1)),
-        (Value::Number(_), 2) => random.one(&numbers),
+        (Value::Number(_), 2) => random.choice(&numbers),
         (Value::Array(list), 0) => json!(list.iter().chain(list.iter().rev()).collect::<Vec<_>>()),
         (Value::Array(list), 1) => json!(list.iter().skip(1).collect::<Vec<_>>()),
         (Value::Object(map), 0 | 1) => {
@@ -206,15 +208,15 @@ fn change_value(random: &mut Random, value: &mut Value) -> String {
                 .map(|(_, (key, value))| (key.clone(), value.clone()));
             Value::Object(left.collect::<Map<_, _>>())
         }
-        (_, 3) => random.one(&numbers),
-        _ => random.one(&others),
+        (_, 3) => random.choice(&numbers),
+        _ => random.choice(&others),
     };
-    let said = format!("{at}: {}", new.to_string().chars().take(40).collect::<String>());
+    let description = format!("{at}: {}", new.to_string().chars().take(40).collect::<String>());
     *place = new;
-    said
+    description
 }
 
-/// Changes the bytes of a section or of tensors, and says how.
+/// Changes random bytes of a section or of tensors. Returns a description.
 fn change_bytes(random: &mut Random, body: &mut Vec<u8>) -> String {
     let extremes: [&[u8]; 12] = [
         &[0; 4],
@@ -244,7 +246,7 @@ fn change_bytes(random: &mut Random, body: &mut Vec<u8>) -> String {
             }
         }
         _ => {
-            let extreme = random.one(&extremes);
+            let extreme = random.choice(&extremes);
             let at = random.below((body.len() / 4).max(1)) * 4;
             for (place, byte) in body.iter_mut().skip(at).zip(extreme) {
                 *place = *byte;
@@ -258,59 +260,59 @@ fn change_bytes(random: &mut Random, body: &mut Vec<u8>) -> String {
 fn change_container(random: &mut Random, file: &Bytes) -> (Bytes, String) {
     let mut opened = open(file);
     let of: Vec<String> = opened.3.keys().cloned().collect();
-    let said = match random.below(8) {
+    let description = match random.below(8) {
         0 | 1 => format!("fields {}", change_value(random, &mut opened.2)),
         2 => {
-            let (one, other) = (random.one(&of), random.one(&of));
+            let (one, other) = (random.choice(&of), random.choice(&of));
             let body = opened.3[&other].clone();
             opened.3.insert(one.clone(), body);
             format!("{one} is {other}")
         }
         3 if random.below(4) == 0 => {
-            let gone = random.one(&of);
+            let gone = random.choice(&of);
             opened.3.remove(&gone);
             format!("without {gone}")
         }
         _ => {
-            let name = random.one(&of);
+            let name = random.choice(&of);
             let body = opened.3.get_mut(&name).expect("there");
             format!("{name}: {}", change_bytes(random, body))
         }
     };
-    (close(opened), said)
+    (close(opened), description)
 }
 
 fn change_tensors(random: &mut Random, file: &Bytes) -> (Bytes, String) {
     let length = u64::from_le_bytes(file[..8].try_into().expect("eight")) as usize;
     let mut header: Value = serde_json::from_slice(&file[8..8 + length]).expect("JSON");
     let mut data = file[8 + length..].to_vec();
-    let said = match random.below(3) {
+    let description = match random.below(3) {
         0 => change_value(random, &mut header),
         _ => change_bytes(random, &mut data),
     };
-    (safetensors(&header, data), said)
+    (safetensors(&header, data), description)
 }
 
-/// Changes one file, and says what.
+/// Changes a random file. Returns a description.
 fn change(random: &mut Random, parts: &mut Parts) -> String {
     let files: Vec<String> = parts.0.keys().cloned().collect();
-    let name = random.one(&files);
+    let name = random.choice(&files);
     let file = parts.0[&name].clone();
-    let (bytes, said) = match name.rsplit('.').next() {
+    let (bytes, description) = match name.rsplit('.').next() {
         Some("bin") => change_container(random, &file),
         Some("safetensors") => change_tensors(random, &file),
         Some("json") => {
             let mut value: Value = serde_json::from_slice(&file).expect("JSON");
-            let said = change_value(random, &mut value);
-            (value.to_string().into(), said)
+            let description = change_value(random, &mut value);
+            (value.to_string().into(), description)
         }
         _ => (Bytes::from_static(b"\xff\xfe"), "no text".to_owned()),
     };
     parts.0.insert(name.clone(), bytes);
-    format!("{name} {said}")
+    format!("{name} {description}")
 }
 
-/// Makes all checksums of a bundle right again, and lets its manifest describe the files as they are.
+/// Recomputes all checksums of a bundle, and mostly also the manifest's descriptions of its files.
 fn reseal(random: &mut Random, parts: &mut Parts) {
     let Ok(Value::Object(mut manifest)) = serde_json::from_slice::<Value>(&parts.0[names::MANIFEST]) else { return };
     manifest.insert("files".into(), serde_json::to_value(parts.file_infos()).expect("JSON"));
@@ -323,34 +325,37 @@ fn reseal(random: &mut Random, parts: &mut Parts) {
 }
 
 #[test]
-fn damage_behind_right_checksums_is_an_error_and_no_panic() {
+fn damage_with_correct_checksums_never_panics() {
     let mut outcomes = BTreeMap::new();
     for (kind, whole) in kinds() {
-        assert!(use_it(whole.clone()).expect("whole") >= 4, "{kind}");
+        assert!(use_bundle(whole.clone()).expect("whole") >= 4, "{kind}");
         for seed in 0..CASES {
             let mut random = Random(seed);
             let mut parts = whole.clone();
-            let mut said: Vec<String> = (0..1 + random.below(2)).map(|_| change(&mut random, &mut parts)).collect();
+            let mut changes: Vec<String> = (0..1 + random.below(2)).map(|_| change(&mut random, &mut parts)).collect();
             reseal(&mut random, &mut parts);
             if random.below(2) == 0 {
-                said.push("packed".into());
+                changes.push("packed".into());
                 let one = Bytes::from(parts.to_one_file().expect("it can be written"));
-                parts = Parts::from_one_file(&one).expect("what is inside is not looked at");
+                parts = Parts::from_one_file(&one).expect("the content is not checked");
             }
-            MEMORY.set_limit(MEMORY.allocated() + MOST).expect("more than there is");
-            let outcome = catch_unwind(AssertUnwindSafe(|| use_it(parts)));
+            MEMORY.set_limit(MEMORY.allocated() + MAX_MEMORY).expect("more than there is");
+            let outcome = catch_unwind(AssertUnwindSafe(|| use_bundle(parts)));
             MEMORY.set_limit(usize::MAX).expect("no limit");
             match outcome {
                 Ok(Ok(_)) => *outcomes.entry("linked").or_insert(0) += 1,
                 Ok(Err(error)) => {
-                    assert!(matches!(error.kind(), Kind::Artifact | Kind::Input), "{kind} {seed} {said:?}: {error:?}");
+                    assert!(
+                        matches!(error.kind(), Kind::Artifact | Kind::Input),
+                        "{kind} {seed} {changes:?}: {error:?}"
+                    );
                     *outcomes.entry("refused").or_insert(0) += 1;
                 }
-                Err(_) => panic!("{kind}, seed {seed}: a panic after {said:?}"),
+                Err(_) => panic!("{kind}, seed {seed}: a panic after {changes:?}"),
             }
         }
     }
-    // Neither is everything refused, nor nothing looked at.
+    // Both outcomes occur often.
     assert!(outcomes["refused"] > CASES && outcomes["linked"] > CASES / 8, "{outcomes:?}");
 }
 
@@ -359,7 +364,7 @@ fn refused(parts: Result<Parts>) -> bool {
 }
 
 #[test]
-fn every_flipped_bit_of_a_bundle_of_one_file_is_refused() {
+fn every_flipped_bit_of_a_packed_bundle_is_an_error() {
     let [(_, parts), ..] = kinds();
     let whole = parts.to_one_file().expect("it can be written");
     assert!(!refused(Parts::from_one_file(&Bytes::from(whole.clone()))));
@@ -378,7 +383,7 @@ fn every_flipped_bit_of_a_bundle_of_one_file_is_refused() {
 }
 
 #[test]
-fn every_flipped_bit_of_a_bundles_folder_is_refused_or_means_nothing() {
+fn every_flipped_bit_of_an_unpacked_bundle_is_an_error_or_whitespace() {
     let [(_, whole), ..] = kinds();
     let before = Manifest::from_bytes(&whole.0[names::MANIFEST]).expect("whole");
     for (name, file) in &whole.0 {
@@ -388,7 +393,7 @@ fn every_flipped_bit_of_a_bundles_folder_is_refused_or_means_nothing() {
             for bit in if is_manifest { 0..8 } else { count % 8..count % 8 + 1 } {
                 let mut bytes = file.to_vec();
                 bytes[at] ^= 1 << bit;
-                // A blank that became another one.
+                // The flip replaced one blank by another.
                 if is_manifest && Manifest::from_bytes(&bytes).is_ok_and(|found| found == before) {
                     continue;
                 }
@@ -401,7 +406,7 @@ fn every_flipped_bit_of_a_bundles_folder_is_refused_or_means_nothing() {
 }
 
 #[test]
-fn bundles_of_earlier_versions_open_and_the_digest_cannot_be_left_out() {
+fn earlier_format_versions_open_and_version_4_requires_a_digest() {
     let [(_, whole), ..] = kinds();
     let json: Value = serde_json::from_slice(&whole.0[names::MANIFEST]).expect("JSON");
     let with = |change: &dyn Fn(&mut Value)| {
@@ -423,23 +428,23 @@ fn bundles_of_earlier_versions_open_and_the_digest_cannot_be_left_out() {
         }),
         Ok(1)
     );
-    let said = with(&without).expect_err("format 4 has one");
-    assert!(said.contains("expected format version 1"), "{said}");
-    let said = with(&|json| json["format"] = 1.into()).expect_err("format 1 has none");
-    assert!(said.contains("expected format version 4"), "{said}");
-    let said = with(&|json| json["nil"]["threshold"] = 0.25.into()).expect_err("altered");
+    let message = with(&without).expect_err("format 4 has one");
+    assert!(message.contains("expected format version 1"), "{message}");
+    let message = with(&|json| json["format"] = 1.into()).expect_err("format 1 has none");
+    assert!(message.contains("expected format version 4"), "{message}");
+    let message = with(&|json| json["nil"]["threshold"] = 0.25.into()).expect_err("altered");
     assert!(
-        said.contains("manifest.json has been altered: its digest differs") && said.contains("pel pack --edited"),
-        "{said}"
+        message.contains("manifest.json has been altered: its digest differs") && message.contains("pel pack --edited"),
+        "{message}"
     );
-    let said = with(&|json| json["view"]["mention_tokens"] = 43_200.into()).expect_err("altered");
-    assert!(said.contains("digest"), "{said}");
+    let message = with(&|json| json["view"]["mention_tokens"] = 43_200.into()).expect_err("altered");
+    assert!(message.contains("digest"), "{message}");
 }
 
 #[test]
-fn numbers_of_a_manifest_are_held_to_their_bounds() {
+fn manifest_numbers_out_of_range_are_errors() {
     let [(_, whole), (_, full), _] = kinds();
-    let said = |parts: &Parts, change: &dyn Fn(&mut Value)| {
+    let message = |parts: &Parts, change: &dyn Fn(&mut Value)| {
         let mut json: Value = serde_json::from_slice(&parts.0[names::MANIFEST]).expect("JSON");
         change(&mut json);
         let mut parts = parts.clone();
@@ -449,26 +454,26 @@ fn numbers_of_a_manifest_are_held_to_their_bounds() {
     let limit: Value = serde_json::from_slice(&model_bytes("tiny", "config.json")).expect("JSON");
     let limit = limit["max_position_embeddings"].as_u64().expect("a number");
     for field in ["mention_tokens", "entity_tokens", "name_tokens"] {
-        let found = said(&whole, &|json| json["view"][field] = 43_200.into());
+        let found = message(&whole, &|json| json["view"][field] = 43_200.into());
         assert_eq!(
             found,
             format!(
                 "manifest.json: `view.{field}`: expected at most the {limit} tokens that the encoder reads, found 43200"
             )
         );
-        let found = said(&whole, &|json| json["view"][field] = 0.into());
+        let found = message(&whole, &|json| json["view"][field] = 0.into());
         assert!(found.contains(&format!("`view.{field}`: expected 1 to 1048576 tokens, found 0")), "{found}");
-        let found = said(&whole, &|json| json["view"][field] = u64::MAX.into());
+        let found = message(&whole, &|json| json["view"][field] = u64::MAX.into());
         assert!(found.contains("expected 1 to 1048576 tokens"), "{found}");
     }
-    let found = said(&whole, &|json| json["nil"]["threshold"] = 1e39.into());
+    let found = message(&whole, &|json| json["nil"]["threshold"] = 1e39.into());
     assert!(found.contains("`nil.threshold`: expected finite numbers, found inf"), "{found}");
-    let found = said(&full, &|json| json["nil"]["lift"]["direction"][7] = (-1e39).into());
+    let found = message(&full, &|json| json["nil"]["lift"]["direction"][7] = (-1e39).into());
     assert!(found.contains("`nil.lift.direction`: expected finite numbers, found -inf at position 7"), "{found}");
-    let found = said(&whole, &|json| json["kb"]["concepts"] = 1.into());
+    let found = message(&whole, &|json| json["kb"]["concepts"] = 1.into());
     assert!(found.contains("the manifest says 1"), "{found}");
     for name in ["../x", "a/b", ".unfinished", "manifest.json", ""] {
-        let found = said(&whole, &|json| json["files"][name] = json!({"bytes": 0, "blake3": ""}));
+        let found = message(&whole, &|json| json["files"][name] = json!({"bytes": 0, "blake3": ""}));
         assert!(found.contains("`files`: expected names of letters"), "{found}");
     }
 }

@@ -1,4 +1,4 @@
-//! Token ids against Python's slow BertTokenizer: goldens of `python/tokens.py`.
+//! Token ids equal those of Python's slow BertTokenizer: goldens of `python/tokens.py`.
 
 use pel_shared::tokens::Tokens;
 use pel_tests::{bytes, golden, model, path};
@@ -26,19 +26,19 @@ fn tokens(name: &str) -> Tokens {
     Tokens::from_bytes(&json).expect("it is a tokenizer")
 }
 
-/// `[CLS] text [SEP]`, nothing cut; of an empty text the two special tokens.
+/// The ids of `[CLS] text [SEP]`, without truncation. An empty text has the two special tokens.
 fn ids(tokens: &Tokens, text: &str) -> Vec<u32> {
     match tokens.name(text, 100_000).expect("the window is long enough") {
         Some(encoded) => encoded.ids,
         None => {
-            let fever = tokens.name("a", 100_000).expect("long enough").expect("a letter is left").ids;
-            vec![fever[0], fever[fever.len() - 1]]
+            let ids = tokens.name("a", 100_000).expect("long enough").expect("not empty").ids;
+            vec![ids[0], ids[ids.len() - 1]]
         }
     }
 }
 
 #[test]
-fn sentences_have_the_ids_of_the_slow_tokenizer() {
+fn sentences_equal_the_slow_tokenizer() {
     for group in golden::<Golden>("ids.json").groups {
         let tokens = tokens(&group.model);
         for row in group.rows {
@@ -48,7 +48,7 @@ fn sentences_have_the_ids_of_the_slow_tokenizer() {
 }
 
 #[test]
-fn ten_thousand_lines_have_the_ids_of_the_slow_tokenizer() {
+fn ten_thousand_lines_equal_the_slow_tokenizer() {
     let mut lines = Vec::new();
     pel_trainer::io::files::for_each_line(&path("goldens/lines.txt.xz"), |_, line| {
         lines.push(line.to_owned());

@@ -1,9 +1,9 @@
 //! NIL prediction: whether the knowledge base has no concept for a mention.
 
+mod lift;
 mod logistic;
-mod model;
 
-pub use model::{Lift, Signs};
+pub use lift::{Lift, Signs};
 
 use crate::error::{Error, Result};
 use crate::metrics::CurvePoint;

@@ -203,7 +203,8 @@ impl<'a> Offsets<'a> {
         width: impl Fn(char) -> usize,
     ) -> Option<usize> {
         let at = self.checkpoints.partition_point(|checkpoint| of(checkpoint) <= unit) - 1;
-        let (start, mut count) = (self.checkpoints[at].0, of(&self.checkpoints[at]));
+        let start = self.checkpoints[at].0;
+        let mut count = of(&self.checkpoints[at]);
         for (offset, c) in self.text[start..].char_indices() {
             if count >= unit {
                 return (count == unit).then_some(start + offset);
