@@ -9,8 +9,8 @@ use pel_shared::nil::Decision;
 use pel_shared::tokens::View;
 use pel_tests::devices;
 use pel_tests::table::{Table, linker, recipe};
-use pel_trainer::cli::link::link;
 use pel_trainer::io::device::OpenDevice;
+use pel_trainer::link::link;
 
 fn concept(id: &str, name: &str, synonyms: &[&str]) -> Concept {
     let synonyms = synonyms.iter().map(|synonym| (*synonym).to_owned()).collect();

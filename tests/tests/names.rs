@@ -14,9 +14,9 @@ use pel_shared::tokens::MentionTemplate;
 use pel_shared::tokens::View;
 use pel_tests::devices;
 use pel_tests::table::{Table, linker, recipe};
-use pel_trainer::cli::link::link;
 use pel_trainer::indexing::Recipe;
 use pel_trainer::io::device::OpenDevice;
+use pel_trainer::link::link;
 
 const TEXT: &str = "severe chest pain since this morning, qrz 2.3, no fever";
 

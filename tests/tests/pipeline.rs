@@ -10,10 +10,10 @@ use pel_shared::text::detect::{Detected, Origin, join};
 use pel_shared::tokens::MentionTemplate;
 use pel_tests::devices;
 use pel_tests::table::{Table, recipe};
-use pel_trainer::cli::link::link;
 use pel_trainer::indexing::build;
 use pel_trainer::io::device::OpenDevice;
 use pel_trainer::io::resume::WorkFolder;
+use pel_trainer::link::link;
 
 #[test]
 fn the_table_is_linked_as_it_says_on_every_device() {

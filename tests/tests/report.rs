@@ -8,8 +8,8 @@ use pel_shared::text::Span;
 use pel_shared::text::detect::Origin;
 use pel_tests::devices;
 use pel_tests::table::{Table, linker, recipe};
-use pel_trainer::cli::link::link;
 use pel_trainer::io::device::OpenDevice;
+use pel_trainer::link::link;
 
 const TEXT: &str = "Note 😷\nfever of the toe\nand =chest\r\npain";
 

@@ -5,8 +5,8 @@ use pel_shared::linker::{LinkOptions, Linker};
 use pel_shared::output::{Form, Note, Parts, Record};
 use pel_tests::devices;
 use pel_tests::table::{Table, linker, recipe};
-use pel_trainer::cli::link::link;
 use pel_trainer::io::device::OpenDevice;
+use pel_trainer::link::link;
 
 const TEXT: &str = "Note 😷\nfever of the toe\nand chest\r\npain, fever; again fever, chest pain, fever";
 

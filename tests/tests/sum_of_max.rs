@@ -17,10 +17,10 @@ use pel_shared::tokens::View;
 use pel_shared::tokens::{Encoded, MentionTemplate};
 use pel_tests::table::{Table, linker, recipe};
 use pel_tests::{devices, sealed};
-use pel_trainer::cli::link::link;
 use pel_trainer::indexing::{Recipe, build};
 use pel_trainer::io::device::OpenDevice;
 use pel_trainer::io::resume::WorkFolder;
+use pel_trainer::link::link;
 
 const TEXTS: [&str; 4] = ["fever", "severe chest pain", "pyrexia of the toe", "chest pains since this morning"];
 

@@ -3,12 +3,10 @@
 use clap::{Parser, Subcommand};
 use pel_shared::clean::{escaped, is_control};
 use pel_shared::error::{Error, Kind};
-use pel_trainer::io::device::{DeviceArgs, Work};
-use pel_trainer::io::models::open_ranker;
+use pel_trainer::cli;
+use pel_trainer::io::device::DeviceArgs;
 use pel_trainer::io::{environment, interrupt, limits, signals};
-use pel_trainer::{cli, data, evaluate, retrieve};
 use std::io::Write;
-use std::path::Path;
 use std::process::ExitCode;
 
 /// PEL links the mentions of diseases, signs, anatomy, drugs and procedures in clinical notes and abstracts to the
@@ -34,24 +32,23 @@ const EXIT_CODES: &str = "Exit codes: 0 done; 2 wrong options, such as an output
 enum Command {
     Link(cli::link::LinkArgs),
     Train(cli::train::TrainArgs),
-    Pretrain(cli::train::PretrainArgs),
+    Pretrain(cli::pretrain::PretrainArgs),
     Candidates(cli::candidates::CandidatesArgs),
-    Compact(pel_trainer::compact::CompactArgs),
-    Experiment(pel_trainer::experiment::ExperimentArgs),
+    Compact(cli::compact::CompactArgs),
+    Experiment(cli::experiment::ExperimentArgs),
     Index(cli::index::IndexArgs),
     Export(cli::export::ExportArgs),
-    Pack(cli::index::PackArgs),
+    Pack(cli::pack::PackArgs),
     Inspect(cli::inspect::InspectArgs),
     Explain(cli::explain::ExplainArgs),
-    Import(data::import::ImportArgs),
-    ExportCorpus(data::export::ExportCorpusArgs),
-    Evaluate(pel_trainer::evaluate::EvaluateArgs),
+    Import(cli::import::ImportArgs),
+    ExportCorpus(cli::export_corpus::ExportCorpusArgs),
+    Evaluate(cli::evaluate::EvaluateArgs),
     Calibrate(cli::calibrate::CalibrateArgs),
     Split(cli::split::SplitArgs),
     Bench(cli::bench::BenchArgs),
     Serve(cli::serve::ServeArgs),
-    /// List the processors and GPUs that an encoder can run on
-    Devices,
+    Devices(cli::devices::DevicesArgs),
 }
 
 fn main() -> ExitCode {
@@ -112,27 +109,24 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
     let (device, json) = (&cli.device, cli.json);
     match &cli.command {
         Command::Link(args) => cli::link::run(args, device, json)?,
-        Command::Train(args) => cli::train::train(args, device, json)?,
+        Command::Train(args) => cli::train::run(args, device, json)?,
         Command::Candidates(args) => cli::candidates::run(args, device, json)?,
-        Command::Compact(args) => pel_trainer::compact::run(args, device, json)?,
-        Command::Experiment(args) => pel_trainer::experiment::run(args, device, json)?,
-        Command::Pretrain(args) => cli::train::pretrain(args, device, json)?,
+        Command::Compact(args) => cli::compact::run(args, device, json)?,
+        Command::Experiment(args) => cli::experiment::run(args, device, json)?,
+        Command::Pretrain(args) => cli::pretrain::run(args, device, json)?,
         Command::Index(args) => cli::index::run(args, device, json)?,
         Command::Export(args) => cli::export::run(args, json)?,
-        Command::Pack(args) => cli::index::pack(args, json)?,
+        Command::Pack(args) => cli::pack::run(args, json)?,
         Command::Inspect(args) => cli::inspect::run(args, json)?,
         Command::Explain(args) => cli::explain::run(args, device, json)?,
-        Command::Import(args) => data::import::run(args, json)?,
-        Command::ExportCorpus(args) => data::export::run(args, json)?,
-        Command::Evaluate(args) => {
-            let ranker = |folder: &Path| open_ranker(folder, &device.open(Work::Long)?.device);
-            evaluate::run(args, json, |bundle| retrieve::bundle::open(bundle, device), ranker)?;
-        }
+        Command::Import(args) => cli::import::run(args, json)?,
+        Command::ExportCorpus(args) => cli::export_corpus::run(args, json)?,
+        Command::Evaluate(args) => cli::evaluate::run(args, device, json)?,
         Command::Calibrate(args) => cli::calibrate::run(args, device, json)?,
         Command::Split(args) => cli::split::run(args, json)?,
         Command::Bench(args) => cli::bench::run(args, device, json)?,
         Command::Serve(args) => cli::serve::run(args, json)?,
-        Command::Devices => cli::devices::run(json)?,
+        Command::Devices(args) => cli::devices::run(args, json)?,
     }
     Ok(())
 }

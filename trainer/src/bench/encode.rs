@@ -1,6 +1,6 @@
 //! Encoding: batches of several sizes.
 
-use crate::bench::{BenchArgs, Random, timed};
+use crate::bench::{Options, Random, timed};
 use crate::io::bundles;
 use crate::io::device::OpenDevice;
 use pel_shared::bundle::Bundle;
@@ -31,15 +31,15 @@ impl EncodeRow {
 }
 
 /// The bundle's encoder, and that of a second bundle if one is given.
-pub(crate) fn encode(args: &BenchArgs, bundle: &Bundle, device: &OpenDevice) -> Result<Vec<EncodeRow>> {
-    let mut rows = one(args, &args.bundle, bundle, device)?;
-    if let Some(path) = &args.int8_bundle {
-        rows.extend(one(args, path, &bundles::open(path)?, device)?);
+pub(crate) fn encode(options: &Options, bundle: &Bundle, device: &OpenDevice) -> Result<Vec<EncodeRow>> {
+    let mut rows = one(options, &options.bundle, bundle, device)?;
+    if let Some(path) = &options.int8_bundle {
+        rows.extend(one(options, path, &bundles::open(path)?, device)?);
     }
     Ok(rows)
 }
 
-fn one(args: &BenchArgs, path: &Path, bundle: &Bundle, device: &OpenDevice) -> Result<Vec<EncodeRow>> {
+fn one(options: &Options, path: &Path, bundle: &Bundle, device: &OpenDevice) -> Result<Vec<EncodeRow>> {
     let encoder = bundle.encoder(&device.device).context(|| path.display().to_string())?;
     let precision = format!("{:?}", bundle.manifest.encoder.precision).to_lowercase();
     let mut rows = Vec::new();
@@ -52,7 +52,7 @@ fn one(args: &BenchArgs, path: &Path, bundle: &Bundle, device: &OpenDevice) -> R
         let sequence = |_| Encoded::whole((0..seq).map(|_| id()).collect(), Cut::default());
         let sequences: Vec<Encoded> = (0..batch).map(sequence).collect();
         let sequences: Vec<&Encoded> = sequences.iter().collect();
-        let (median_ms, runs) = timed(args.seconds, || encoder.encode(Side::Mention, &sequences).map(drop))?;
+        let (median_ms, runs) = timed(options.seconds, || encoder.encode(Side::Mention, &sequences).map(drop))?;
         rows.push(EncodeRow { precision: precision.clone(), batch, seq, median_ms, runs });
     }
     Ok(rows)

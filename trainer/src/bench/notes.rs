@@ -2,7 +2,7 @@
 
 use super::encode::EncodeRow;
 use super::start;
-use crate::bench::BenchArgs;
+use crate::bench::Options;
 use crate::io::files::{read_text, walk_error};
 use crate::io::interrupt;
 use pel_shared::bundle::Bundle;
@@ -62,7 +62,7 @@ impl Counts {
 ///
 /// # Errors
 /// If it has no notes, one cannot be read, or `pel link` fails.
-pub(crate) fn notes(args: &BenchArgs, folder: &Path, bundle: &Bundle, encode: &[EncodeRow]) -> Result<NotesRow> {
+pub(crate) fn notes(options: &Options, folder: &Path, bundle: &Bundle, encode: &[EncodeRow]) -> Result<NotesRow> {
     let mut counts = Counts::default();
     for path in texts(folder)? {
         interrupt::check()?;
@@ -71,7 +71,7 @@ pub(crate) fn notes(args: &BenchArgs, folder: &Path, bundle: &Bundle, encode: &[
     let out = tempfile::tempdir().map_err(|cause| Error::io("making a folder for linked notes").caused_by(cause))?;
     let arguments =
         [folder.as_os_str(), "--format".as_ref(), "jsonl".as_ref(), "--out".as_ref(), out.path().as_os_str()];
-    let (link_ms, link_peak_bytes) = start::link(&args.bundle, &arguments)?;
+    let (link_ms, link_peak_bytes) = start::link(&options.bundle, &arguments)?;
     // The rows of a second bundle come after those of this one, in another precision.
     let own = encode.iter().take_while(|row| row.precision == encode[0].precision);
     let best = own.map(EncodeRow::tokens_per_s).fold(f64::NAN, f64::max);

@@ -1,7 +1,7 @@
 //! Ranking: the candidates of one mention, each in one sequence with it.
 
 use super::encode::EncodeRow;
-use crate::bench::{BenchArgs, Random, timed};
+use crate::bench::{Options, Random, timed};
 use crate::io::bundles;
 use crate::io::device::OpenDevice;
 use crate::io::files::io_error;
@@ -31,28 +31,28 @@ pub(crate) struct RankRow {
 }
 
 /// The ranker as it is kept; on the processor also in bfloat16, if that has instructions for it, and in int8.
-pub(crate) fn rank(args: &BenchArgs, device: &OpenDevice) -> Result<Vec<RankRow>> {
-    let Some(folder) = &args.ranker else { return Ok(Vec::new()) };
+pub(crate) fn rank(options: &Options, device: &OpenDevice) -> Result<Vec<RankRow>> {
+    let Some(folder) = &options.ranker else { return Ok(Vec::new()) };
     let ranker = open_ranker(folder, &device.device)?;
     let config = BertConfig::from_bytes(&bundles::map(&folder.join(names::CONFIG))?)?;
-    let pairs = pairs(args, &config)?;
+    let pairs = pairs(options, &config)?;
     let is_int8 = cpu::is_quantised(&bundles::map(&folder.join(names::WEIGHTS))?)?;
-    let mut rows = vec![row(args, if is_int8 { "int8" } else { "f32" }, &ranker, &pairs)?];
+    let mut rows = vec![row(options, if is_int8 { "int8" } else { "f32" }, &ranker, &pairs)?];
     // A GPU computes in floats, whatever it was given.
     if is_int8 || device.device != Device::flex() {
         return Ok(rows);
     }
     if Precision::Bf16.is_here() {
-        rows.push(row(args, "bf16", &ranker.in_precision(Precision::Bf16), &pairs)?);
+        rows.push(row(options, "bf16", &ranker.in_precision(Precision::Bf16), &pairs)?);
     }
     let copy = quantised(folder, &config)?;
-    rows.push(row(args, "int8", &open_ranker(copy.path(), &device.device)?, &pairs)?);
+    rows.push(row(options, "int8", &open_ranker(copy.path(), &device.device)?, &pairs)?);
     Ok(rows)
 }
 
-fn row(args: &BenchArgs, precision: &str, ranker: &Ranker, pairs: &[Encoded]) -> Result<RankRow> {
+fn row(options: &Options, precision: &str, ranker: &Ranker, pairs: &[Encoded]) -> Result<RankRow> {
     let scores = ranker.scores(pairs)?;
-    let (median_ms, runs) = timed(args.seconds, || ranker.scores(pairs).map(drop))?;
+    let (median_ms, runs) = timed(options.seconds, || ranker.scores(pairs).map(drop))?;
     let (batch, seq) = (pairs.len(), pairs.first().map_or(0, |pair| pair.ids.len()));
     Ok(RankRow { time: EncodeRow { precision: precision.to_owned(), batch, seq, median_ms, runs }, scores })
 }
@@ -72,10 +72,10 @@ fn quantised(folder: &Path, config: &BertConfig) -> Result<TempDir> {
 }
 
 /// Pairs of the token ids in the file, or of random ones. The first half of each is the mention, all of it its own tokens.
-fn pairs(args: &BenchArgs, config: &BertConfig) -> Result<Vec<Encoded>> {
+fn pairs(options: &Options, config: &BertConfig) -> Result<Vec<Encoded>> {
     let (batch, seq) = (SHAPE.0, SHAPE.1.min(config.max_position_embeddings));
     let vocabulary = config.vocab_size;
-    let ids = match &args.pairs_from {
+    let ids = match &options.pairs_from {
         Some(path) => read(path, seq, vocabulary)?,
         None => {
             let mut random = Random(0);

@@ -1,6 +1,6 @@
 //! Searching: exactly and through HNSW, over the bundle's vectors or more of their kind.
 
-use crate::bench::{BenchArgs, Random, milliseconds, timed};
+use crate::bench::{Options, Random, milliseconds, timed};
 use crate::indexing::recall::{Against, share_found, spaced};
 use crate::io::files::{io_error, write_whole};
 use crate::io::{bundles, interrupt};
@@ -59,62 +59,62 @@ struct Subject {
 type Lists = [Vec<Candidate>];
 
 /// Writes the vectors where that was asked for, and measures each kind of search unless that is left out.
-pub(crate) fn search(args: &BenchArgs, bundle: &Bundle) -> Result<Vec<SearchRow>> {
-    if args.no_search && args.export_vectors.is_none() {
+pub(crate) fn search(options: &Options, bundle: &Bundle) -> Result<Vec<SearchRow>> {
+    if options.no_search && options.export_vectors.is_none() {
         return Ok(Vec::new());
     }
     let (dim, score) = (bundle.index.info().dim, bundle.index.info().score);
-    let vectors = vectors(args, &bundle.index);
-    if let Some(path) = &args.export_vectors {
+    let vectors = vectors(options, &bundle.index);
+    if let Some(path) = &options.export_vectors {
         write(path, bytemuck::cast_slice(&vectors))?;
     }
-    if args.no_search {
+    if options.no_search {
         return Ok(Vec::new());
     }
-    let queries = Queries { values: queries(args, &vectors, dim)?, dim };
+    let queries = Queries { values: queries(options, &vectors, dim)?, dim };
     let mut found = Vec::new();
     // The bundle itself, unless other vectors or queries are asked for.
-    if args.rows.is_none() && args.queries_from.is_none() && args.export_found.is_none() {
-        own(args, bundle, &mut found)?;
+    if options.rows.is_none() && options.queries_from.is_none() && options.export_found.is_none() {
+        own(options, bundle, &mut found)?;
     }
 
-    let whole = |kind, precision| Subject::build(kind, &vectors, dim, precision, score, args.k);
+    let whole = |kind, precision| Subject::build(kind, &vectors, dim, precision, score, options.k);
     let subject = whole(EXACT[0], Precision::F32)?;
-    let exact = subject.index.search(&queries.values, args.k);
-    subject.measure(args, &queries, &exact, &mut found)?;
+    let exact = subject.index.search(&queries.values, options.k);
+    subject.measure(options, &queries, &exact, &mut found)?;
     drop(subject);
-    whole(EXACT[1], Precision::Int8)?.measure(args, &queries, &exact, &mut found)?;
+    whole(EXACT[1], Precision::Int8)?.measure(options, &queries, &exact, &mut found)?;
 
-    if !args.hnsw.is_empty() {
-        let rows = args.hnsw_rows.unwrap_or(usize::MAX).min(vectors.len() / dim);
+    if !options.hnsw.is_empty() {
+        let rows = options.hnsw_rows.unwrap_or(usize::MAX).min(vectors.len() / dim);
         let vectors = &vectors[..rows * dim];
-        let oracle = Subject::build("exact-f32", vectors, dim, Precision::F32, score, args.hnsw_k)?;
-        let exact = oracle.index.search(&queries.values, args.hnsw_k);
+        let oracle = Subject::build("exact-f32", vectors, dim, Precision::F32, score, options.hnsw_k)?;
+        let exact = oracle.index.search(&queries.values, options.hnsw_k);
         drop(oracle);
         let hnsw = Some(HnswOptions::default());
         let info = IndexInfo { rows, dim, precision: Precision::Int8, score, hnsw };
-        let mut subject = Subject::graph(args, vectors, &info)?;
-        for ef_search in &args.hnsw {
+        let mut subject = Subject::graph(options, vectors, &info)?;
+        for ef_search in &options.hnsw {
             subject.index.set_ef_search(*ef_search);
-            subject.measure(args, &queries, &exact, &mut found)?;
+            subject.measure(options, &queries, &exact, &mut found)?;
         }
     }
     Ok(found)
 }
 
 /// The bundle's own index, as `pel link` searches it: by concepts, through its graph if it has one, with its mix of views.
-fn own(args: &BenchArgs, bundle: &Bundle, rows: &mut Vec<SearchRow>) -> Result<()> {
+fn own(options: &Options, bundle: &Bundle, rows: &mut Vec<SearchRow>) -> Result<()> {
     let mix = bundle.manifest.view.mix;
-    let against = Against::own(&bundle.index, args.queries, mix)?;
-    let exact = against.exact(args.k);
+    let against = Against::own(&bundle.index, options.queries, mix)?;
+    let exact = against.exact(options.k);
     let bytes = bundle.parts().get(names::INDEX)?;
     let mut index = Index::from_bytes(bytes, Check::Trusted)?;
     if mix > 0.0 {
         index.set_mix(mix);
     }
     let queries = Queries { values: against.queries().to_vec(), dim: index.info().dim };
-    let subject = Subject { kind: "bundle", bytes: bytes.len(), index, build_s: None, k: args.k };
-    subject.measure(args, &queries, &exact, rows)
+    let subject = Subject { kind: "bundle", bytes: bytes.len(), index, build_s: None, k: options.k };
+    subject.measure(options, &queries, &exact, rows)
 }
 
 impl Subject {
@@ -134,13 +134,13 @@ impl Subject {
     }
 
     /// A graph from the cache, or built and put there.
-    fn graph(args: &BenchArgs, vectors: &[f32], info: &IndexInfo) -> Result<Self> {
+    fn graph(options: &Options, vectors: &[f32], info: &IndexInfo) -> Result<Self> {
         interrupt::check()?;
         let described = serde_json::to_vec(info).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
         let mut name = blake3::Hasher::new();
         name.update(&described).update(bytemuck::cast_slice(vectors));
         let name = format!("{}.hnsw", &name.finalize().to_hex()[..16]);
-        let cached = args.cache.as_ref().map(|folder| folder.join(name));
+        let cached = options.cache.as_ref().map(|folder| folder.join(name));
         // One that an earlier version wrote is built anew.
         let kept = match &cached {
             Some(path) if path.is_file() => bundles::map(path).and_then(|bytes| opened(bytes, None)).ok(),
@@ -158,15 +158,15 @@ impl Subject {
                 opened(bytes, Some(build_s))?
             }
         };
-        Ok(Self { kind: HNSW, bytes, index, build_s, k: args.hnsw_k })
+        Ok(Self { kind: HNSW, bytes, index, build_s, k: options.hnsw_k })
     }
 
-    fn measure(&self, args: &BenchArgs, queries: &Queries, exact: &Lists, rows: &mut Vec<SearchRow>) -> Result<()> {
+    fn measure(&self, options: &Options, queries: &Queries, exact: &Lists, rows: &mut Vec<SearchRow>) -> Result<()> {
         let info = self.index.info();
         let ef = info.hnsw.map(|options| options.ef_search);
         let lists = self.index.search(&queries.values, self.k);
         let recall = share_found(&lists, exact);
-        let found = match &args.export_found {
+        let found = match &options.export_found {
             None => None,
             Some(folder) => {
                 let name = found_name(self.kind, ef);
@@ -179,7 +179,7 @@ impl Subject {
             let whole = batches.iter().filter(|part| part.len() == batch * queries.dim).count().max(1);
             let searched = batches[0].len() / queries.dim;
             let mut at = 0;
-            let (median_ms, _) = timed(args.seconds, || {
+            let (median_ms, _) = timed(options.seconds, || {
                 self.index.search(batches[at % whole], self.k);
                 at += 1;
                 Ok(())
@@ -241,9 +241,9 @@ fn found_rows(lists: &Lists, k: usize) -> Vec<u8> {
 }
 
 /// The bundle's own vectors; beyond them the normalised means of two of them, chosen with a fixed seed.
-fn vectors(args: &BenchArgs, index: &Index) -> Vec<f32> {
+fn vectors(options: &Options, index: &Index) -> Vec<f32> {
     let own = index.info().rows;
-    let rows = args.rows.map_or(own, |rows| rows as usize);
+    let rows = options.rows.map_or(own, |rows| rows as usize);
     let mut vectors: Vec<f32> = (0..own.min(rows)).flat_map(|row| index.vector(row)).collect();
     let mut random = Random(1);
     for _ in own..rows {
@@ -256,9 +256,9 @@ fn vectors(args: &BenchArgs, index: &Index) -> Vec<f32> {
 }
 
 /// The queries of the file, or rows at equal steps.
-fn queries(args: &BenchArgs, vectors: &[f32], dim: usize) -> Result<Vec<f32>> {
-    let Some(path) = &args.queries_from else {
-        return Ok(spaced(vectors, dim, args.queries));
+fn queries(options: &Options, vectors: &[f32], dim: usize) -> Result<Vec<f32>> {
+    let Some(path) = &options.queries_from else {
+        return Ok(spaced(vectors, dim, options.queries));
     };
     let bytes = std::fs::read(path).map_err(|cause| io_error("reading", path, cause))?;
     if bytes.is_empty() || bytes.len() % (4 * dim) != 0 {

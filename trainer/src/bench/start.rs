@@ -1,6 +1,6 @@
 //! Cold starts: `pel link` as a process of its own, from start to exit.
 
-use crate::bench::{BenchArgs, median, milliseconds};
+use crate::bench::{Options, median, milliseconds};
 use crate::io::files::io_error;
 use crate::io::interrupt;
 use pel_shared::error::{Error, Result};
@@ -13,12 +13,12 @@ use std::time::Instant;
 const NOTE: &str = "Known hypertension. Presents with chest pain and shortness of breath since this morning.";
 
 /// The median time of five runs of `pel link` on a short note, in milliseconds, and the most memory that one held, in bytes.
-pub(crate) fn cold_start(args: &BenchArgs) -> Result<(f64, Option<u64>)> {
+pub(crate) fn cold_start(options: &Options) -> Result<(f64, Option<u64>)> {
     let note = tempfile::Builder::new().suffix(".txt").tempfile().map_err(failed)?;
     std::fs::write(note.path(), NOTE).map_err(|cause| io_error("writing", note.path(), cause))?;
     let (mut times, mut peak) = (Vec::new(), None);
     for _ in 0..5 {
-        let (time, bytes) = link(&args.bundle, &[note.path().as_os_str()])?;
+        let (time, bytes) = link(&options.bundle, &[note.path().as_os_str()])?;
         times.push(time);
         peak = peak.max(bytes);
     }

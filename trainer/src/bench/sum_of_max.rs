@@ -1,6 +1,6 @@
 //! Sum-of-Max: what it costs a mention once it is encoded, over the bundle's own concepts.
 
-use crate::bench::{BenchArgs, timed};
+use crate::bench::{Options, timed};
 use crate::io::bundles;
 use crate::io::device::OpenDevice;
 use crate::io::interrupt;
@@ -40,19 +40,19 @@ pub(crate) struct SumOfMaxRow {
 }
 
 /// Measures a bundle that has token vectors.
-pub(crate) fn sum_of_max(args: &BenchArgs, device: &OpenDevice) -> Result<Option<SumOfMaxRow>> {
-    let bundle = bundles::open(&args.bundle)?;
-    if args.no_search || bundle.token_vectors.is_none() {
+pub(crate) fn sum_of_max(options: &Options, device: &OpenDevice) -> Result<Option<SumOfMaxRow>> {
+    let bundle = bundles::open(&options.bundle)?;
+    if options.no_search || bundle.token_vectors.is_none() {
         return Ok(None);
     }
-    let mut linker = Linker::new(bundle, &device.device).context(|| args.bundle.display().to_string())?;
-    let (queries, tokens) = queries(args, &linker)?;
+    let mut linker = Linker::new(bundle, &device.device).context(|| options.bundle.display().to_string())?;
+    let (queries, tokens) = queries(options, &linker)?;
     if queries.is_empty() {
         return Err(Error::artifact("expected a concept whose name can be read, found none"));
     }
     let mut at = 0;
-    let (median_ms, _) = timed(args.seconds, || {
-        linker.search(1, &queries[at % queries.len()], args.k);
+    let (median_ms, _) = timed(options.seconds, || {
+        linker.search(1, &queries[at % queries.len()], options.k);
         at += 1;
         Ok(())
     })?;
@@ -66,8 +66,8 @@ pub(crate) fn sum_of_max(args: &BenchArgs, device: &OpenDevice) -> Result<Option
     }
     // The first pass alone is the search by whole vectors for as many.
     linker.set_scorer(Scorer::Dual)?;
-    let (first_pass_ms, _) = timed(args.seconds, || {
-        linker.search(1, &queries[at % queries.len()], FIRST_PASS.max(args.k));
+    let (first_pass_ms, _) = timed(options.seconds, || {
+        linker.search(1, &queries[at % queries.len()], FIRST_PASS.max(options.k));
         at += 1;
         Ok(())
     })?;
@@ -77,7 +77,7 @@ pub(crate) fn sum_of_max(args: &BenchArgs, device: &OpenDevice) -> Result<Option
         tokens: tokens as f64 / queries.len() as f64,
         token_vectors: manifest.token_vectors.as_ref().map_or(0, |info| info.tokens),
         bytes: manifest.files.get(names::TOKEN_VECTORS).map_or(0, |file| file.bytes),
-        first_pass: FIRST_PASS.max(args.k),
+        first_pass: FIRST_PASS.max(options.k),
         first_pass_ms,
         median_ms,
         agreement: same as f64 / asked as f64,
@@ -86,11 +86,11 @@ pub(crate) fn sum_of_max(args: &BenchArgs, device: &OpenDevice) -> Result<Option
 }
 
 /// Names of concepts at equal steps, encoded, and how many tokens they have in all.
-fn queries(args: &BenchArgs, linker: &Linker) -> Result<(Vec<Queries>, usize)> {
+fn queries(options: &Options, linker: &Linker) -> Result<(Vec<Queries>, usize)> {
     let concepts = &linker.bundle().concepts;
-    let step = (concepts.len() / args.queries).max(1);
+    let step = (concepts.len() / options.queries).max(1);
     let (mut queries, mut tokens) = (Vec::new(), 0);
-    for at in (0..concepts.len() as u32).step_by(step).take(args.queries) {
+    for at in (0..concepts.len() as u32).step_by(step).take(options.queries) {
         interrupt::check()?;
         let concept = concepts.get(ConceptId(at))?;
         let text = format!("{} {}", concept.name, concept.definition.unwrap_or_default());

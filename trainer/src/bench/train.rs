@@ -1,6 +1,6 @@
 //! Training on the processor or a GPU: a pass forward and backward alone, and whole steps of pairs, optimiser included.
 
-use crate::bench::{BenchArgs, Random, timed};
+use crate::bench::{Options, Random, timed};
 use crate::io::device::OpenDevice;
 use crate::io::memory;
 use crate::train::config;
@@ -57,13 +57,13 @@ pub(crate) struct TrainRow {
 }
 
 /// All rows, in floats, and in bfloat16 where the device multiplies in it.
-pub(crate) fn train(args: &BenchArgs, bundle: &Bundle, device: &OpenDevice) -> Result<Vec<TrainRow>> {
+pub(crate) fn train(options: &Options, bundle: &Bundle, device: &OpenDevice) -> Result<Vec<TrainRow>> {
     let config = BertConfig::from_bytes(bundle.parts().get(names::CONFIG)?)?;
     if SHAPE.1 > config.max_position_embeddings {
         return Ok(Vec::new());
     }
-    let peak = if device.device == Device::flex() { Some(peak(args.seconds)?) } else { None };
-    let mut bench = TrainBench { args, bundle, device: &device.device, config, peak, rows: Vec::new() };
+    let peak = if device.device == Device::flex() { Some(peak(options.seconds)?) } else { None };
+    let mut bench = TrainBench { options, bundle, device: &device.device, config, peak, rows: Vec::new() };
     for precision in [Precision::F32, Precision::Bf16] {
         if multiplies_in(precision, &device.device) {
             bench.backward(precision)?;
@@ -85,7 +85,7 @@ fn peak(seconds: f64) -> Result<f64> {
 }
 
 struct TrainBench<'a> {
-    args: &'a BenchArgs,
+    options: &'a Options,
     bundle: &'a Bundle,
     device: &'a Device,
     config: BertConfig,
@@ -101,7 +101,7 @@ impl TrainBench<'_> {
             weights: parts.get(names::WEIGHTS)?,
             projection: parts.0.get(names::PROJECTION).map(|bytes| &bytes[..]),
         };
-        Tower::from_bytes(bytes, &self.bundle.tokens, device).context(|| self.args.bundle.display().to_string())
+        Tower::from_bytes(bytes, &self.bundle.tokens, device).context(|| self.options.bundle.display().to_string())
     }
 
     fn tokens(&self, seed: u64) -> TokenBatch {
@@ -162,7 +162,7 @@ impl TrainBench<'_> {
         run()?;
         run()?;
         let before = allocated();
-        let (median_ms, runs) = timed(self.args.seconds, run)?;
+        let (median_ms, runs) = timed(self.options.seconds, run)?;
         let allocations = (allocated() - before) as f64 / (runs + 1) as f64;
         let (batch, seq) = SHAPE;
         let sequences = if kind == TrainKind::Step { 2 * batch } else { batch };

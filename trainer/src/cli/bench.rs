@@ -1,40 +1,52 @@
 //! `pel bench`: what the encoder, a ranker, the index, a cold start and a folder of notes cost on this machine.
 
-pub use crate::bench::BenchArgs;
-
+use crate::bench::Options;
 use crate::bench::report::Report;
 use crate::bench::{encode, kernels, notes, rank, search, start, sum_of_max, train};
 use crate::io::device::{DeviceArgs, Work};
 use crate::io::outputs::{Inputs, Writes};
 use crate::io::{bundles, memory};
+use clap::Args;
 use pel_shared::error::{Error, Result};
 use std::path::PathBuf;
 
 /// The version of Burn, which `Cargo.toml` pins.
 const BURN_VERSION: &str = "0.22.1";
 
+/// Measure encoding, ranking, searching, linking, memory and cold start on this machine
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  pel bench --bundle bundle\n\nbench/peers.py runs this command beside PyTorch, ONNX Runtime, \
+    FAISS and hnswlib, and prints the ratios."
+)]
+pub struct BenchArgs {
+    #[command(flatten)]
+    options: Options,
+}
+
 /// Runs `pel bench`.
 ///
 /// # Errors
 /// If the bundle or the ranker cannot be read, the device fails or a file cannot be read or written.
 pub fn run(args: &BenchArgs, device: &DeviceArgs, json: bool) -> Result<()> {
-    if args.k == 0 || args.hnsw_k == 0 || args.queries == 0 {
+    let options = &args.options;
+    if options.k == 0 || options.hnsw_k == 0 || options.queries == 0 {
         return Err(Error::input("expected at least one neighbour and one query"));
     }
-    check_outputs(args)?;
-    let (cold_start_ms, link_peak_bytes) = start::cold_start(args)?;
-    let bundle = bundles::open(&args.bundle)?;
+    check_outputs(options)?;
+    let (cold_start_ms, link_peak_bytes) = start::cold_start(options)?;
+    let bundle = bundles::open(&options.bundle)?;
     let opened = device.open(Work::Long)?;
-    let encode = if args.no_encode { Vec::new() } else { encode::encode(args, &bundle, &opened)? };
-    let rank = rank::rank(args, &opened)?;
-    let kernels = if args.kernels { kernels::kernels(args.seconds)? } else { Vec::new() };
-    let train = if args.train { train::train(args, &bundle, &opened)? } else { Vec::new() };
-    let notes = match &args.notes {
-        Some(folder) => Some(notes::notes(args, folder, &bundle, &encode)?),
+    let encode = if options.no_encode { Vec::new() } else { encode::encode(options, &bundle, &opened)? };
+    let rank = rank::rank(options, &opened)?;
+    let kernels = if options.kernels { kernels::kernels(options.seconds)? } else { Vec::new() };
+    let train = if options.train { train::train(options, &bundle, &opened)? } else { Vec::new() };
+    let notes = match &options.notes {
+        Some(folder) => Some(notes::notes(options, folder, &bundle, &encode)?),
         None => None,
     };
-    let search = search::search(args, &bundle)?;
-    let sum_of_max = sum_of_max::sum_of_max(args, &opened)?;
+    let search = search::search(options, &bundle)?;
+    let sum_of_max = sum_of_max::sum_of_max(options, &opened)?;
     let report = Report {
         versions: serde_json::json!({"pel": env!("CARGO_PKG_VERSION"), "burn": BURN_VERSION}),
         device: opened.name.clone(),
@@ -61,15 +73,15 @@ pub fn run(args: &BenchArgs, device: &DeviceArgs, json: bool) -> Result<()> {
 }
 
 /// Refuses to write over what is measured.
-fn check_outputs(args: &BenchArgs) -> Result<()> {
-    let artifacts = [Some(&args.bundle), args.int8_bundle.as_ref(), args.ranker.as_ref()];
-    let files = [&args.pairs_from, &args.queries_from, &args.notes];
-    let found: Vec<PathBuf> = match &args.export_found {
-        Some(folder) => search::found_names(&args.hnsw).iter().map(|name| folder.join(name)).collect(),
+fn check_outputs(options: &Options) -> Result<()> {
+    let artifacts = [Some(&options.bundle), options.int8_bundle.as_ref(), options.ranker.as_ref()];
+    let files = [&options.pairs_from, &options.queries_from, &options.notes];
+    let found: Vec<PathBuf> = match &options.export_found {
+        Some(folder) => search::found_names(&options.hnsw).iter().map(|name| folder.join(name)).collect(),
         None => Vec::new(),
     };
-    let outputs = args.export_vectors.iter().chain(&found).map(|file| Writes::File(file));
-    let folders = [&args.cache, &args.export_found].into_iter().flatten().map(|folder| Writes::Into(folder));
+    let outputs = options.export_vectors.iter().chain(&found).map(|file| Writes::File(file));
+    let folders = [&options.cache, &options.export_found].into_iter().flatten().map(|folder| Writes::Into(folder));
     let inputs = Inputs::new()
         .artifacts(artifacts.into_iter().flatten().map(PathBuf::as_path))
         .files(files.into_iter().flatten().map(PathBuf::as_path));

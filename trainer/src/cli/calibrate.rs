@@ -1,7 +1,7 @@
 //! `pel calibrate`: the threshold of NIL, chosen on annotated mentions and put into a bundle.
 
-use crate::cli::score_weights::{MIXES, SPELLINGS, best_mix, tried, widest_spelling};
 use crate::data::split::{NilOf, Split};
+use crate::evaluate::score_weights::{MIXES, SPELLINGS, best_mix, tried, widest_spelling};
 use crate::evaluate::{Calibration, Rule, Settings, TOP, Trial, put};
 use crate::io::bundles;
 use crate::io::device::DeviceArgs;

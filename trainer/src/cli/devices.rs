@@ -2,13 +2,18 @@
 
 use crate::io::device::adapters;
 use crate::io::tables::table;
+use clap::Args;
 use pel_shared::error::{Error, Result};
+
+/// List the processors and GPUs that an encoder can run on
+#[derive(Debug, Args)]
+pub struct DevicesArgs {}
 
 /// Runs `pel devices`.
 ///
 /// # Errors
 /// If the list cannot be encoded.
-pub fn run(json: bool) -> Result<()> {
+pub fn run(_: &DevicesArgs, json: bool) -> Result<()> {
     let adapters = adapters();
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     if json {

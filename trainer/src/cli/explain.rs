@@ -1,13 +1,13 @@
 //! `pel explain`: one mention on its way to a decision.
 
-use super::index::ScorerChoice;
-use super::link::{link, linker};
+use super::choices::ScorerChoice;
 use crate::io::bundles;
 use crate::io::device::{DeviceArgs, Work};
 use crate::io::outputs::Inputs;
 use crate::io::tables::table;
 use crate::io::text_encoding::{EncodingArgs, read_text_in};
 use crate::link::second_stage::RankerArgs;
+use crate::link::{link, open_linker};
 use clap::Args;
 use pel_shared::error::{Error, Result};
 use pel_shared::linker::{Link, LinkOptions, Linker, Met, Prepared};
@@ -113,7 +113,7 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     };
     let given = mention(args, &text)?;
     let opened = device.open(Work::Short)?;
-    let linker = linker(&args.bundle, bundles::open(&args.bundle)?, args.scorer, &opened)?;
+    let linker = open_linker(&args.bundle, bundles::open(&args.bundle)?, args.scorer.map(Into::into), &opened)?;
     let second = args.second.open(&opened)?;
     let k = usize::from(args.k).max(second.as_ref().map_or(0, |second| second.count));
     let options = LinkOptions { k, threshold: args.threshold, ..LinkOptions::default() };

@@ -1,5 +1,8 @@
 //! `pel index`: embeds every concept and writes the bundle.
 
+use super::choices::{
+    MentionChoice, PoolingChoice, PrecisionChoice, ScoreChoice, ScorerChoice, TemplateChoice, ViewChoice, WeightsChoice,
+};
 use crate::data::concept_table;
 use crate::indexing::recall::{Floor, K, QUERIES};
 use crate::indexing::source::Source;
@@ -9,15 +12,14 @@ use crate::io::device::{DeviceArgs, Work};
 use crate::io::outputs::{Inputs, Writes};
 use crate::io::resume::WorkFolder;
 use crate::io::text_encoding::EncodingArgs;
-use clap::{Args, ValueEnum};
-use pel_shared::bundle::{Bundle, EncoderInfo, KbInfo, Manifest, Parts, names};
+use clap::Args;
+use pel_shared::bundle::{EncoderInfo, KbInfo, names};
 use pel_shared::error::{Context, Result};
 use pel_shared::index::{HnswOptions, Precision};
 use pel_shared::model::tower::{Pooling, Reduction};
 use pel_shared::nil::NilPolicy;
 use pel_shared::score::{Score, Scorer};
-use pel_shared::tokens::{EntityTemplate, MentionTemplate};
-use pel_shared::tokens::{View, ViewOptions};
+use pel_shared::tokens::{MentionTemplate, View, ViewOptions};
 use std::path::{Path, PathBuf};
 
 /// Embed every concept of a knowledge base and write a bundle that `pel link` uses
@@ -138,28 +140,6 @@ fn share(text: &str) -> std::result::Result<f64, String> {
         _ => Err(format!("expected a share from 0 to 1, found {text:?}")),
     }
 }
-
-/// Makes a command-line choice out of a type of `pel-shared`, which knows no command line.
-macro_rules! choice {
-    ($public:vis $name:ident => $target:ty { $($variant:ident = $text:literal),+ }) => {
-        #[derive(Clone, Copy, Debug, ValueEnum)]
-        $public enum $name { $(#[value(name = $text)] $variant),+ }
-        impl From<$name> for $target {
-            fn from(choice: $name) -> Self {
-                match choice { $($name::$variant => Self::$variant),+ }
-            }
-        }
-    };
-}
-
-choice!(ViewChoice => View { Names = "names", Template = "template", Both = "both" });
-choice!(MentionChoice => MentionTemplate { Bare = "bare", Context = "context" });
-choice!(TemplateChoice => EntityTemplate { Description = "description", Types = "types" });
-choice!(PoolingChoice => Pooling { Mean = "mean", Cls = "cls", Mention = "mention" });
-choice!(ScoreChoice => Score { Cosine = "cosine", Dot = "dot" });
-choice!(pub(super) ScorerChoice => Scorer { Dual = "dual", SumOfMax = "sum-of-max" });
-choice!(PrecisionChoice => Precision { Int4 = "int4", Int8 = "int8", F32 = "f32" });
-choice!(WeightsChoice => Precision { Int8 = "int8", F32 = "f32" });
 
 impl IndexArgs {
     fn view(&self, trained: Option<ViewOptions>) -> ViewOptions {
@@ -329,52 +309,4 @@ fn report(args: &IndexArgs, built: &Built, json: bool) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Copy a bundle into the other form: a folder into one file, or back
-#[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  pel pack bundle bundle.pel\n  pel pack bundle.pel bundle\n  pel pack --edited bundle new"
-)]
-pub struct PackArgs {
-    /// The bundle
-    bundle: PathBuf,
-    /// Where it goes: one file if the name ends in .pel, else a folder
-    out: PathBuf,
-    /// Take a manifest.json that was edited by hand, in the folder of a bundle: what is written has a digest of it as it is now
-    #[arg(long)]
-    edited: bool,
-}
-
-/// Runs `pel pack`. What is written has the digest of its manifest, whichever version wrote the bundle.
-///
-/// # Errors
-/// If the bundle cannot be read or written.
-pub fn pack(args: &PackArgs, json: bool) -> Result<()> {
-    Inputs::new().artifacts([args.bundle.as_path()]).check([bundles::writes(&args.out)])?;
-    bundles::check_place(&args.out)?;
-    let bundle = match args.edited {
-        true => edited(&args.bundle).context(|| args.bundle.display().to_string())?,
-        false => bundles::open(&args.bundle)?,
-    };
-    let mut parts = bundle.parts().clone();
-    let (_, manifest) = bundle.manifest.sealed()?;
-    parts.0.insert(names::MANIFEST.into(), manifest.into());
-    bundles::save(&args.out, &parts)?;
-    match json {
-        true => println!("{}", serde_json::json!({ "out": args.out })),
-        false => println!("{}", args.out.display()),
-    }
-    Ok(())
-}
-
-/// A bundle whose manifest was edited, with a new digest; all else is checked.
-fn edited(folder: &Path) -> Result<Bundle> {
-    let (manifest, json) = Manifest::edited(&bundles::map(&folder.join(names::MANIFEST))?)?.sealed()?;
-    let mut parts = Parts::default();
-    for name in manifest.files.keys() {
-        parts.0.insert(name.clone(), bundles::map(&folder.join(name))?);
-    }
-    parts.0.insert(names::MANIFEST.into(), json.into());
-    Bundle::read(parts)
 }

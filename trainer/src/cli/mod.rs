@@ -1,18 +1,27 @@
-//! The commands of `pel`, one file each.
+//! The commands of `pel`, one file each: its arguments and its `run`.
 
 pub mod bench;
 pub mod calibrate;
 pub mod candidates;
+mod choices;
+pub mod compact;
+mod conversion;
 pub mod devices;
+pub mod evaluate;
+pub mod experiment;
 pub mod explain;
 pub mod export;
+pub mod export_corpus;
+pub mod import;
 pub mod index;
 pub mod inspect;
 pub mod link;
-pub mod score_weights;
+pub mod pack;
+pub mod pretrain;
 pub mod serve;
 pub mod split;
 pub mod train;
+mod training;
 
 /// Reads a score: any number but those that compare with nothing or with everything.
 fn finite(text: &str) -> Result<f32, String> {

@@ -1,23 +1,14 @@
 //! `pel serve`: the page and a bundle over HTTP, for the browser of this machine.
 
-use crate::io::interrupt;
-use crate::serve::answer::answer;
-use crate::serve::connections::{Connections, Limits};
+use crate::serve::connections::Limits;
+use crate::serve::server::Server;
 use crate::serve::site::Site;
 use clap::Args;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
 use pel_shared::error::{Error, Result};
-use std::convert::Infallible;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::TcpStream;
-use tokio::time::{sleep, timeout};
 
 /// Serve the page and a bundle to the browser of this machine
 #[derive(Debug, Args)]
@@ -62,25 +53,6 @@ const PORT: u16 = 8080;
 /// How many ports are tried if none is asked for.
 const PORTS: u16 = 100;
 
-/// How often Ctrl-C is looked for, and how long a listener rests that could not take a connection.
-const LOOK: Duration = Duration::from_millis(100);
-
-/// The longest head of a request, in bytes and in lines.
-const HEAD: (usize, usize) = (16 << 10, 64);
-
-/// Files that are compressed at once while their askers wait.
-const PACKERS: usize = 4;
-
-/// What a client hears for whom there is no place.
-const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n\
-    Content-Type: text/plain; charset=utf-8\r\nContent-Length: 46\r\n\r\nToo many clients are connected; try again soon";
-
-/// How long connections that are put out take to close.
-const BRIEF: Duration = Duration::from_millis(2);
-
-/// How long answers that are under way may take after Ctrl-C.
-const LAST: Duration = Duration::from_millis(500);
-
 /// Runs `pel serve`, until Ctrl-C.
 ///
 /// # Errors
@@ -91,17 +63,7 @@ pub fn run(args: &ServeArgs, json: bool) -> Result<()> {
     let failed = |cause| Error::io("starting the server").caused_by(cause);
     let at = listener.local_addr().map_err(failed)?;
     let local = at.ip().is_loopback();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_io()
-        .enable_time()
-        .max_blocking_threads(PACKERS)
-        .build()
-        .map_err(failed)?;
-    listener.set_nonblocking(true).map_err(failed)?;
-    let listener = {
-        let _entered = runtime.enter();
-        tokio::net::TcpListener::from_std(listener).map_err(failed)?
-    };
+    let server = Server::new(listener).map_err(failed)?;
     announce(at, site.files(), json);
     if !local {
         eprintln!(
@@ -115,11 +77,7 @@ pub fn run(args: &ServeArgs, json: bool) -> Result<()> {
         of_address: args.max_per_address as usize,
         write_timeout: Duration::from_secs(args.write_timeout),
     };
-    // Answers that are under way may end.
-    let _held = interrupt::hold();
-    runtime.block_on(serve(&listener, Arc::new(site), local, limits, Duration::from_secs(args.read_timeout)));
-    // Without waiting for what is still being compressed.
-    runtime.shutdown_background();
+    server.run(site, local, limits, Duration::from_secs(args.read_timeout));
     Ok(())
 }
 
@@ -164,52 +122,4 @@ fn listen(host: &str, port: Option<u16>) -> Result<TcpListener> {
         ))
         .caused_by(cause),
     })
-}
-
-/// Answers until Ctrl-C.
-async fn serve(
-    listener: &tokio::net::TcpListener,
-    site: Arc<Site>,
-    local: bool,
-    limits: Limits,
-    read_timeout: Duration,
-) {
-    let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(read_timeout).max_buf_size(HEAD.0).max_headers(HEAD.1);
-    let (graceful, connections) = (GracefulShutdown::new(), Connections::new(limits));
-    while interrupt::check().is_ok() {
-        let (stream, address) = match timeout(LOOK, listener.accept()).await {
-            Ok(Ok(accepted)) => accepted,
-            Ok(Err(_)) => {
-                // The client has left, which passes; or too many files are open.
-                let rest = if connections.make_room() > 0 { BRIEF } else { LOOK };
-                sleep(rest).await;
-                continue;
-            }
-            Err(_) => continue,
-        };
-        let Some(place) = connections.admit(address.ip()) else {
-            turn_away(stream);
-            continue;
-        };
-        let site = Arc::clone(&site);
-        let service = service_fn(move |request| {
-            let site = Arc::clone(&site);
-            async move { Ok::<_, Infallible>(answer(&site, &request, local).await) }
-        });
-        let number = place.number();
-        let stream = TokioIo::new(connections.watched(stream, place));
-        let connection = graceful.watch(http.serve_connection(stream, service));
-        // A connection that breaks is its client's affair.
-        let task = tokio::spawn(async { connection.await.unwrap_or_default() });
-        connections.begun(number, task.abort_handle());
-    }
-    // Connections without a request close at once.
-    timeout(LAST, graceful.shutdown()).await.unwrap_or_default();
-}
-
-/// Says that there is no place, without waiting for the client to hear it.
-fn turn_away(stream: TcpStream) {
-    // Whoever does not read it finds the connection closed.
-    let _ = stream.into_std().and_then(|mut stream| stream.write(BUSY));
 }

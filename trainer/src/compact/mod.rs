@@ -1,11 +1,15 @@
-//! `pel compact`: a smaller model of the same depth: a vocabulary without the pieces that nobody uses, and a projection of
+//! A smaller model of the same depth: a vocabulary without the pieces that nobody uses, and a projection of
 //! its vectors to fewer dimensions.
 //!
 //! What it costs is measured by whoever uses it, with `pel evaluate`; what is left is trained on with `pel train`.
 
 mod curve;
+mod options;
 mod projection;
 mod vocabulary;
+
+pub use curve::{Point, shown};
+pub use options::Options;
 
 use crate::data::concept_table;
 use crate::data::corpus::documents;
@@ -13,12 +17,10 @@ use crate::io::bundles;
 use crate::io::device::{DeviceArgs, Work};
 use crate::io::files::for_each_line;
 use crate::io::models::{SETTINGS, Settings, TOWERS};
-use crate::io::outputs::{Inputs, Writes, check_new_folder};
 use crate::io::tensors;
 use crate::io::tensors::NamedTensor;
 use crate::train::config::Config;
 use crate::train::{Snapshot, write_file, write_folder};
-use clap::Args;
 use pel_shared::bundle::names;
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::kb::Concept;
@@ -29,145 +31,115 @@ use pel_shared::tokens::Tokens;
 use projection::{Projection, principal};
 use safetensors::tensor::SafeTensors;
 use serde_json::Value;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use vocabulary::{Pruned, prune};
 
 /// The word table's name in a Hugging Face file, but for a prefix.
 const WORDS: &str = "embeddings.word_embeddings.weight";
 
-/// Make a model smaller: drop pieces of the vocabulary that no text uses, project vectors to fewer dimensions
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  pel compact run/model --kb kb.jsonl --corpus corpus --dim 64 --out small\n  \
-    pel index --encoder small --kb kb.jsonl --encoder-precision int8 --precision int4 --out bundle")]
-pub struct CompactArgs {
-    /// The model: a folder that `pel train` wrote
-    model: PathBuf,
-    /// The concept tables whose texts must keep their pieces; the projection keeps the first one's similarities
-    #[arg(long, required = true)]
-    kb: Vec<PathBuf>,
-    /// Corpora whose documents must keep their pieces
-    #[arg(long)]
-    corpus: Vec<PathBuf>,
-    /// Text files whose lines must keep their pieces
-    #[arg(long)]
-    text: Vec<PathBuf>,
-    /// Drop pieces that these texts use fewer times than this; 0 keeps the whole vocabulary
-    #[arg(long, default_value_t = 1)]
-    min_count: u32,
-    /// Project vectors to so many dimensions
-    #[arg(long)]
-    dim: Option<usize>,
-    /// Only measure what an index over the first concept table loses with so many dimensions, in each precision
-    #[arg(long, value_delimiter = ',', requires = "corpus", conflicts_with_all = ["out", "dim"])]
-    curve: Vec<usize>,
-    /// The split of the first corpus on which the curve is measured
-    #[arg(long, default_value = "dev")]
-    split: String,
-    /// Measure the curve on so many mentions, at equal steps
-    #[arg(long, default_value_t = 2500)]
-    mentions: usize,
-    /// Encode in bfloat16: much faster on a processor with AMX or AVX-512 BF16
-    #[arg(long)]
-    bf16: bool,
-    /// The folder to write
-    #[arg(long, required_unless_present = "curve")]
-    out: Option<PathBuf>,
+/// What is left of a model.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Compacted {
+    /// Pieces of the vocabulary that are left.
+    pub vocabulary: usize,
+    /// Pieces that the model had.
+    pub of: usize,
+    /// The share of the vectors' squared length that the projection keeps, if there is one.
+    pub kept: Option<f64>,
 }
 
-/// Runs `pel compact`.
-///
-/// # Errors
-/// If the model is none that `pel train` wrote, a text cannot be read, or the folder cannot be written.
-pub fn run(args: &CompactArgs, device: &DeviceArgs, json: bool) -> Result<()> {
-    Inputs::new()
-        .artifacts([args.model.as_path()])
-        .files(args.kb.iter().chain(&args.text).map(PathBuf::as_path))
-        .corpora(args.corpus.iter().map(PathBuf::as_path))
-        .check(args.out.as_deref().map(Writes::Folder))?;
-    let settings = Settings::of(&args.model)?.ok_or_else(|| {
-        Error::input(format!("{}: expected a model that `pel train` wrote, found no {SETTINGS}", args.model.display()))
-    })?;
-    let tied = !args.model.join(TOWERS[0]).is_dir();
-    let Some(out) = &args.out else { return measured(args, &settings, tied, device, json) };
-    check_new_folder(out)?;
-    let folders: Vec<&str> = if tied { vec![""] } else { TOWERS.into() };
-    let tokenizer = bundles::map(&args.model.join(folders[0]).join(names::TOKENIZER))?;
-    let tokens = Tokens::from_bytes(&tokenizer)?;
-    for folder in &folders {
-        let from = args.model.join(folder);
-        check_tower(&from, &tokens).context(|| from.display().to_string())?;
+/// A model of `pel train`, to be made smaller.
+pub struct Compaction<'a> {
+    options: &'a Options,
+    settings: Settings,
+    tied: bool,
+}
+
+impl<'a> Compaction<'a> {
+    /// Reads how the model wants to be used.
+    ///
+    /// # Errors
+    /// If it is none that `pel train` wrote.
+    pub fn new(options: &'a Options) -> Result<Self> {
+        let model = options.model.display();
+        let settings = Settings::of(&options.model)?.ok_or_else(|| {
+            Error::input(format!("{model}: expected a model that `pel train` wrote, found no {SETTINGS}"))
+        })?;
+        Ok(Self { options, settings, tied: !options.model.join(TOWERS[0]).is_dir() })
     }
-    let projection = match args.dim {
-        None => None,
-        Some(dim) => Some(project(args, &settings, tied, dim, device)?),
-    };
-    let pruned = match args.min_count {
-        0 => None,
-        least => Some(prune(&tokenizer, &used(args, &tokens, least)?)?),
-    };
-    write_folder(out, |out| {
-        folders.iter().try_for_each(|folder| {
-            let (from, to) = (args.model.join(folder), out.join(folder));
-            write_tower(&from, &to, &tokenizer, pruned.as_ref(), projection.as_ref())
-                .context(|| from.display().to_string())
-        })
-    })?;
-    let rows = pruned.as_ref().map_or(tokens.size(), |pruned| pruned.rows.len());
-    let kept = projection.as_ref().map(|projection| projection.kept);
-    if json {
-        let said = serde_json::json!({"out": out, "vocabulary": rows, "of": tokens.size(), "kept": kept});
-        println!("{said}");
-        return Ok(());
+
+    /// Writes the smaller model into the new folder `out`.
+    ///
+    /// # Errors
+    /// If a file of the model or a text cannot be read, or the folder cannot be written.
+    pub fn write(&self, device: &DeviceArgs, out: &Path) -> Result<Compacted> {
+        let Self { options, tied, .. } = self;
+        let folders: Vec<&str> = if *tied { vec![""] } else { TOWERS.into() };
+        let tokenizer = bundles::map(&options.model.join(folders[0]).join(names::TOKENIZER))?;
+        let tokens = Tokens::from_bytes(&tokenizer)?;
+        for folder in &folders {
+            let from = options.model.join(folder);
+            check_tower(&from, &tokens).context(|| from.display().to_string())?;
+        }
+        let projection = options.dim.map(|dim| self.project(dim, device)).transpose()?;
+        let pruned = match options.min_count {
+            0 => None,
+            least => Some(prune(&tokenizer, &used(options, &tokens, least)?)?),
+        };
+        write_folder(out, |out| {
+            folders.iter().try_for_each(|folder| {
+                let (from, to) = (options.model.join(folder), out.join(folder));
+                write_tower(&from, &to, &tokenizer, pruned.as_ref(), projection.as_ref())
+                    .context(|| from.display().to_string())
+            })
+        })?;
+        let vocabulary = pruned.as_ref().map_or(tokens.size(), |pruned| pruned.rows.len());
+        let kept = projection.as_ref().map(|projection| projection.kept);
+        Ok(Compacted { vocabulary, of: tokens.size(), kept })
     }
-    println!("{}: {rows} of {} pieces of the vocabulary", out.display(), tokens.size());
-    if let (Some(kept), Some(dim)) = (kept, args.dim) {
-        println!("{dim} dimensions keep {:.1} % of the vectors' squared length", 100.0 * kept);
+
+    /// Measures what an index over the first concept table loses with fewer dimensions, in each precision.
+    ///
+    /// # Errors
+    /// If no mention is asked for, the model or a text cannot be read, or the device fails.
+    pub fn curve(&self, device: &DeviceArgs) -> Result<Vec<Point>> {
+        let config = self.config();
+        let snapshot = self.snapshot(&config, device)?;
+        let Some((held_out, vectors)) = snapshot.held_out(&config)? else {
+            return Err(Error::input("--mentions: expected at least 1, found 0"));
+        };
+        curve::curve(&snapshot, &held_out, &vectors, &self.options.curve)
     }
-    Ok(())
-}
 
-fn project(args: &CompactArgs, settings: &Settings, tied: bool, dim: usize, device: &DeviceArgs) -> Result<Projection> {
-    let snapshot = snapshot(args, &config(args, settings, tied), device)?;
-    let (vectors, hidden) = snapshot.vectors();
-    principal(vectors, hidden, dim)
-}
-
-fn measured(args: &CompactArgs, settings: &Settings, tied: bool, device: &DeviceArgs, json: bool) -> Result<()> {
-    let config = config(args, settings, tied);
-    let snapshot = snapshot(args, &config, device)?;
-    let Some((held_out, vectors)) = snapshot.held_out(&config)? else {
-        return Err(Error::input("--mentions: expected at least 1, found 0"));
-    };
-    let points = curve::curve(&snapshot, &held_out, &vectors, &args.curve)?;
-    if json {
-        println!("{}", serde_json::json!(points));
-    } else {
-        println!("{}", curve::shown(&points));
+    fn project(&self, dim: usize, device: &DeviceArgs) -> Result<Projection> {
+        let snapshot = self.snapshot(&self.config(), device)?;
+        let (vectors, hidden) = snapshot.vectors();
+        principal(vectors, hidden, dim)
     }
-    Ok(())
-}
 
-/// The model as if it were trained on.
-fn config(args: &CompactArgs, settings: &Settings, tied: bool) -> Config {
-    let mut config = Config::default();
-    config.model.tied = tied;
-    config.model.pooling = settings.reduction.pooling;
-    config.model.score = Some(settings.reduction.score);
-    config.view = settings.view.into();
-    config.data.kb = args.kb[0].clone();
-    config.data.corpus = args.corpus.first().cloned().unwrap_or_default();
-    config.validation.split = args.split.clone();
-    config.model.precision = if args.bf16 { BertPrecision::Bf16 } else { BertPrecision::F32 };
-    config.validation.mentions = args.mentions;
-    config
-}
+    /// The model as if it were trained on.
+    fn config(&self) -> Config {
+        let Self { options, settings, tied } = self;
+        let mut config = Config::default();
+        config.model.tied = *tied;
+        config.model.pooling = settings.reduction.pooling;
+        config.model.score = Some(settings.reduction.score);
+        config.view = settings.view.into();
+        config.data.kb = options.kb[0].clone();
+        config.data.corpus = options.corpus.first().cloned().unwrap_or_default();
+        config.validation.split = options.split.clone();
+        config.model.precision = if options.bf16 { BertPrecision::Bf16 } else { BertPrecision::F32 };
+        config.validation.mentions = options.mentions;
+        config
+    }
 
-fn snapshot(args: &CompactArgs, config: &Config, device: &DeviceArgs) -> Result<Snapshot> {
-    Snapshot::open(config, Some(&args.model), "model", &device.open(Work::Long)?)
+    fn snapshot(&self, config: &Config, device: &DeviceArgs) -> Result<Snapshot> {
+        Snapshot::open(config, Some(&self.options.model), "model", &device.open(Work::Long)?)
+    }
 }
 
 /// Which pieces the texts use often enough.
-fn used(args: &CompactArgs, tokens: &Tokens, least: u32) -> Result<Vec<bool>> {
+fn used(options: &Options, tokens: &Tokens, least: u32) -> Result<Vec<bool>> {
     let mut counts = vec![0u32; tokens.size()];
     let mut count = |text: &str| -> Result<()> {
         for id in tokens.pieces(text)? {
@@ -177,15 +149,15 @@ fn used(args: &CompactArgs, tokens: &Tokens, least: u32) -> Result<Vec<bool>> {
         }
         Ok(())
     };
-    for table in &args.kb {
+    for table in &options.kb {
         for (_, concept) in concept_table::read(table)?.kb.iter() {
             texts(concept).try_for_each(&mut count)?;
         }
     }
-    for folder in &args.corpus {
+    for folder in &options.corpus {
         documents(folder)?.iter().try_for_each(|document| count(&document.text))?;
     }
-    for file in &args.text {
+    for file in &options.text {
         for_each_line(file, |_, line| count(line))?;
     }
     Ok(counts.into_iter().map(|count| count >= least).collect())

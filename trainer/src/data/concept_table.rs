@@ -1,8 +1,8 @@
 //! Concept tables on disk: one concept a line, as JSON, packed or not.
 
-use crate::io::commit::check_whole;
 use crate::io::files::for_each_line_in;
 use crate::io::limits::Bound;
+use crate::io::outputs::check_whole;
 use crate::io::text_encoding::{TextEncoding, open_text};
 use pel_shared::clean;
 use pel_shared::error::{Context, Error, Result};

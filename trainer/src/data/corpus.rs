@@ -3,9 +3,9 @@
 //! A corpus folder holds `documents.jsonl` and one `mentions.{split}.jsonl` for each split, either of them packed as
 //! `.xz`, `.gz` or `.zst` or not. Offsets in the files are in code points; [`Corpus`] has bytes.
 
-use crate::io::commit::check_whole;
 use crate::io::corpus_files;
 use crate::io::files::{for_each_line, io_error};
+use crate::io::outputs::check_whole;
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::import::records::record;
 use pel_shared::kb::import::report::Report;

@@ -1,14 +1,15 @@
-//! `pel evaluate`: how often the right concept comes first, or among the first, and how well NIL is told from the rest.
+//! Evaluation: how often the right concept comes first, or among the first, and how well NIL is told from the rest.
 //!
 //! Everything that ranks concepts for mentions is a [`Retriever`]; all are measured on the same mentions in the same run.
 
-mod args;
 mod calibration;
 mod decisions;
 mod figures;
 mod nil_figures;
+mod options;
 pub mod ranks;
 mod report;
+pub mod score_weights;
 mod trial;
 
 use crate::data::domain_files::{By, Domains, of_documents};
@@ -18,28 +19,25 @@ use crate::retrieve::Dense;
 use crate::retrieve::Retriever;
 use crate::retrieve::judged;
 use crate::retrieve::lexical::System;
-pub use args::EvaluateArgs;
 pub use calibration::{Calibration, Rule, Settings, TOP, put};
 pub use decisions::{Decisions, WithConcept, WithoutConcept};
 pub use figures::{At, DomainFigures, Figures, MacroAt, Ranking, Recall};
 pub use nil_figures::NilFigures;
+pub use options::Options;
 pub use report::{Evaluation, Intervals, KbCounts};
 pub use trial::Trial;
 
 use crate::data::concept_table;
 use crate::data::concept_table::KbFile;
 use crate::data::split::has_split;
-use crate::io::files::{io_error, print, write_whole};
 use crate::io::interrupt;
-use crate::io::outputs::{Inputs, Writes};
 use crate::retrieve::domain_filter::Within;
 use crate::retrieve::rerank::{Reranked, Reranker, Scored};
 use nil_figures::Thresholds;
-use pel_shared::clean::escaped;
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::model::cross_encoder::Ranker;
-use std::collections::{HashMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::collections::HashMap;
+use std::path::Path;
 use std::time::Instant;
 
 /// The split that thresholds are chosen on if nobody says otherwise.
@@ -53,51 +51,12 @@ pub struct Second {
     pub ks: Vec<usize>,
 }
 
-/// Runs `pel evaluate`; `open` opens the bundle, `ranker` the ranker, if one is given.
+/// Measures the systems that are asked for; `open` opens the bundle, if one is given.
 ///
 /// # Errors
-/// If an option does not fit the corpus, or anything cannot be read, encoded or written.
-pub fn run(
-    args: &EvaluateArgs,
-    json: bool,
-    open: impl FnOnce(&Path) -> Result<Dense>,
-    ranker: impl FnOnce(&Path) -> Result<Ranker>,
-) -> Result<()> {
-    Inputs::new()
-        .corpora([args.corpus.as_path()])
-        .files(args.kb.as_deref())
-        .artifacts(args.bundle.iter().chain(&args.ranker).map(PathBuf::as_path))
-        .check(args.out.as_deref().map(Writes::File))?;
-    // Each once, in the order given.
-    let mut seen = HashSet::new();
-    let ks = args.rerank.iter().filter(|k| seen.insert(**k)).map(|k| *k as usize).collect();
-    let second = args.ranker.as_deref().map(ranker).transpose()?.map(|ranker| Second { ranker, ks });
-    let evaluation = evaluate(args, open, second.as_ref())?;
-    if let Some(out) = &args.out {
-        save(&evaluation, out)?;
-    }
-    let said = if json {
-        serde_json::to_string_pretty(&evaluation).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?
-    } else {
-        evaluation.tables()
-    };
-    print(&escaped(&format!("{said}\n")))
-}
-
-/// Writes all figures into a file, as JSON.
-fn save(evaluation: &Evaluation, out: &Path) -> Result<()> {
-    write_whole(out, |file| {
-        serde_json::to_writer_pretty(&mut *file, evaluation).map_err(|cause| io_error("writing", out, cause.into()))?;
-        file.write_all(b"\n").map_err(|cause| io_error("writing", out, cause))
-    })
-}
-
-/// Runs `pel evaluate` without printing.
-///
-/// # Errors
-/// As [`run`].
+/// If an option does not fit the corpus, or anything cannot be read or encoded.
 pub fn evaluate(
-    args: &EvaluateArgs,
+    args: &Options,
     open: impl FnOnce(&Path) -> Result<Dense>,
     second: Option<&Second>,
 ) -> Result<Evaluation> {
@@ -226,7 +185,7 @@ pub fn measure(
 }
 
 /// The domains that are asked for; semantic types if nobody asks and the knowledge base has any.
-fn domains(args: &EvaluateArgs, measured: &Split, concepts: &KbFile) -> Result<Vec<Domains>> {
+fn domains(args: &Options, measured: &Split, concepts: &KbFile) -> Result<Vec<Domains>> {
     let says_domain = measured.documents.iter().any(|document| document.domain.is_some());
     // Where nobody asks, and concepts have no types, a corpus of worlds is told apart by these.
     let has_types = concepts.kb.iter().any(|(_, concept)| !concept.types.is_empty() || !concept.type_ids.is_empty());

@@ -4,11 +4,14 @@ use super::figures::{RESAMPLES, SEED};
 use super::{At, Decisions, DomainFigures, Figures, Ranking, Recall};
 use crate::data::domain_files::By;
 use crate::data::split::{NilOf, SeenBy, SplitCounts, TrainingCounts};
+use crate::io::files::{io_error, write_whole};
 use crate::io::provenance::Run;
 use crate::retrieve::lexical::short_forms;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use pel_shared::error::Result;
 use pel_shared::metrics::Interval;
 use serde::Serialize;
+use std::path::Path;
 
 /// What was measured on what, and with what result.
 #[derive(Clone, Debug, Serialize)]
@@ -69,6 +72,17 @@ impl Default for Intervals {
 const NARROWEST: u16 = 60;
 
 impl Evaluation {
+    /// Writes all figures into a file, as JSON.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn save(&self, out: &Path) -> Result<()> {
+        write_whole(out, |file| {
+            serde_json::to_writer_pretty(&mut *file, self).map_err(|cause| io_error("writing", out, cause.into()))?;
+            file.write_all(b"\n").map_err(|cause| io_error("writing", out, cause))
+        })
+    }
+
     /// Everything for the terminal: the protocol, recall, NIL, and what each system does.
     pub fn tables(&self) -> String {
         let mut said = self.protocol();

@@ -18,7 +18,7 @@ use pel_shared::text::Span;
 #[derive(Parser)]
 struct Line {
     #[command(flatten)]
-    args: EvaluateArgs,
+    args: Options,
 }
 
 /// Three concepts; a training, a dev and a test split of one document each.
@@ -68,7 +68,7 @@ fn corpus(without: &[&str]) -> tempfile::TempDir {
     folder
 }
 
-fn args(folder: &Path, more: &[&str]) -> EvaluateArgs {
+fn args(folder: &Path, more: &[&str]) -> Options {
     let corpus = folder.to_string_lossy().into_owned();
     let line = ["evaluate", "--corpus", &corpus].into_iter().chain(more.iter().copied());
     Line::try_parse_from(line).expect("a good command line").args
@@ -267,7 +267,7 @@ fn equal_surfaces_are_answered_alike_and_a_stop_is_passed_on() {
 fn the_file_holds_every_figure_as_json() {
     let folder = corpus(&[]);
     let out = folder.path().join("new/results.json");
-    save(&measure(folder.path(), &["--top", "8"]).expect("measured"), &out).expect("saved");
+    measure(folder.path(), &["--top", "8"]).expect("measured").save(&out).expect("saved");
     let json: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(out).expect("read")).expect("JSON");
     assert_eq!(json["kb"]["concepts"], 3);
     assert_eq!(json["split"]["zero_shot"], 1);

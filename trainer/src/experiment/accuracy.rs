@@ -35,13 +35,13 @@ const WITH_PRETRAINED: &str = "`--pretrained` and `--pretrained-ranker` give mod
 /// # Errors
 /// As training and searching.
 pub fn by_kb(blink: &Blink<'_>) -> Result<Markdown> {
-    let (args, pretrained) = (blink.bench.args, blink.bench.args.pretrained.as_deref());
+    let (options, pretrained) = (blink.bench.options, blink.bench.options.pretrained.as_deref());
     let ours = if pretrained.is_some() { Encoder::Finetuned } else { Encoder::Retriever };
     let mut text = Markdown::new(TableId::Blink4.title(), &["Method", "Accuracy"]);
     for (name, _, finder) in SIMPLE {
-        text.line(&[name.to_owned(), blink.recall(finder, &args.split, 1)?]);
+        text.line(&[name.to_owned(), blink.recall(finder, &options.split, 1)?]);
     }
-    text.line(&[ALONE.to_owned(), blink.recall(Finder::Trained(ours), &args.split, 1)?]);
+    text.line(&[ALONE.to_owned(), blink.recall(Finder::Trained(ours), &options.split, 1)?]);
     text.line(&both(blink, "Ours", Finder::Trained, ours)?);
     if blink.bench.other_kb.is_some() {
         text.line(&both(blink, "Ours (other knowledge base)", Finder::Elsewhere, ours)?);
@@ -56,7 +56,7 @@ pub fn by_kb(blink: &Blink<'_>) -> Result<Markdown> {
     }
     match (blink.bench.other_kb, blink.stages.first()) {
         (Some(kb), Some(stages)) => {
-            let [all, lacking] = stages.lacking(&args.split)?;
+            let [all, lacking] = stages.lacking(&options.split)?;
             text.note(&format!(
                 "The other knowledge base has {} concepts and is searched for the same mentions; those whose concept it lacks, by \
                  its identifier, count as missed: {lacking} of {all}.",
@@ -73,14 +73,14 @@ pub fn by_kb(blink: &Blink<'_>) -> Result<Markdown> {
 /// # Errors
 /// As training and searching.
 pub fn by_training(blink: &Blink<'_>) -> Result<Markdown> {
-    let (args, pretrained) = (blink.bench.args, blink.bench.args.pretrained.as_deref());
+    let (options, pretrained) = (blink.bench.options, blink.bench.options.pretrained.as_deref());
     let mut rows: Vec<[String; 3]> = Vec::new();
     for (name, training, finder) in SIMPLE {
-        rows.push([name.to_owned(), training.to_owned(), blink.recall(finder, &args.split, 1)?]);
+        rows.push([name.to_owned(), training.to_owned(), blink.recall(finder, &options.split, 1)?]);
     }
     let count = if pretrained.is_some() { TRAININGS.len() } else { 1 };
     for (training, of) in TRAININGS.into_iter().take(count) {
-        let alone = blink.recall(Finder::Trained(of), &args.split, 1)?;
+        let alone = blink.recall(Finder::Trained(of), &options.split, 1)?;
         rows.push([ALONE.to_owned(), training.to_owned(), alone]);
         let [name, accuracy] = both(blink, "Ours", Finder::Trained, of)?;
         rows.push([name, training.to_owned(), accuracy]);
@@ -100,6 +100,6 @@ pub fn by_training(blink: &Blink<'_>) -> Result<Markdown> {
 
 /// The cells of both stages: the K that is best on the validation split, and the accuracy.
 fn both(blink: &Blink<'_>, name: &str, finder: fn(Encoder) -> Finder, of: Encoder) -> Result<[String; 2]> {
-    let (k, ranks) = blink.best(finder(of), Cross { of, fgsm: false }, &blink.bench.args.split)?;
+    let (k, ranks) = blink.best(finder(of), Cross { of, fgsm: false }, &blink.bench.options.split)?;
     Ok([format!("{name}, K = {k}"), recall(&ranks, 1)])
 }

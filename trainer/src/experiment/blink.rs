@@ -44,8 +44,8 @@ impl<'a> Blink<'a> {
     /// # Errors
     /// If the concepts or the configuration cannot be read.
     pub fn new(bench: &'a Bench<'a>) -> Result<Self> {
-        let stages = bench.args.seeds.iter().map(|seed| Stages::new(bench, *seed)).collect::<Result<_>>()?;
-        let ks = bench.args.ks(bench.family);
+        let stages = bench.options.seeds.iter().map(|seed| Stages::new(bench, *seed)).collect::<Result<_>>()?;
+        let ks = bench.options.ks(bench.family);
         Ok(Self { bench, stages, validation: bench.config(&[], 0)?.validation.split, ks })
     }
 
@@ -54,7 +54,7 @@ impl<'a> Blink<'a> {
     /// # Errors
     /// As training and searching.
     pub fn table(&self, table: TableId) -> Result<String> {
-        let (dev, test) = (self.validation.as_str(), self.bench.args.split.as_str());
+        let (dev, test) = (self.validation.as_str(), self.bench.options.split.as_str());
         let train = self.bench.config(&[], 0)?.data.split;
         let mut text = match table {
             TableId::Blink1 => {
@@ -63,7 +63,7 @@ impl<'a> Blink<'a> {
                     let of = |split: &str| self.recall(finder, split, 64);
                     text.line(&[name.to_owned(), of(&train)?, of(dev)?, of(test)?]);
                 }
-                let every = self.bench.args.train_every;
+                let every = self.bench.options.train_every;
                 if every > 1 {
                     text.note(&format!("Train: one mention of {every} (`--train-every`)."));
                 }
@@ -138,7 +138,7 @@ impl<'a> Blink<'a> {
             _ => self.by_k(table, dev)?,
         };
         if table != TableId::Blink8 {
-            text.note(&format!("{} {VALUES}", seeds(&self.bench.args.seeds)));
+            text.note(&format!("{} {VALUES}", seeds(&self.bench.options.seeds)));
         }
         Ok(text.text)
     }
@@ -156,7 +156,7 @@ impl<'a> Blink<'a> {
         // The first of equals.
         let best = found.iter().rev().max_by(|a, b| a.1.unwrap_or(0.0).total_cmp(&b.1.unwrap_or(0.0)));
         let Some((row, _)) = best else { return Err(Error::input("--retrievers: expected one")) };
-        let (of, test) = (Encoder::Pel(**row), self.bench.args.split.as_str());
+        let (of, test) = (Encoder::Pel(**row), self.bench.options.split.as_str());
         let (finder, title) = (Finder::Trained(of), TableId::Pel5.title());
         let mut text = Markdown::new(title, &["Ranker", "Candidates", "Accuracy", "Macro over domains"]);
         let alone = self.over(|stages| stages.ranks(finder, test))?;
@@ -173,7 +173,7 @@ impl<'a> Blink<'a> {
             self.validation,
             compared.collect::<Vec<_>>().join(", ")
         ));
-        text.note(&format!("{} {VALUES}", seeds(&self.bench.args.seeds)));
+        text.note(&format!("{} {VALUES}", seeds(&self.bench.options.seeds)));
         Ok(text.text)
     }
 
@@ -232,8 +232,10 @@ impl<'a> Blink<'a> {
         let (k, _) = self.best(BI, Cross::BLINK, split)?;
         let title = format!("{}, K = {k}", table.title());
         let mut text = Markdown::new(&title, &["Mention", "Bi-encoder", "Cross-encoder"]);
-        let (Some(stages), Some(seed)) = (self.stages.first(), self.bench.args.seeds.first()) else { return Ok(text) };
-        let (found, scores) = stages.taught(BI, Cross::BLINK, split, self.most(), self.bench.args.every as usize)?;
+        let (Some(stages), Some(seed)) = (self.stages.first(), self.bench.options.seeds.first()) else {
+            return Ok(text);
+        };
+        let (found, scores) = stages.taught(BI, Cross::BLINK, split, self.most(), self.bench.options.every as usize)?;
         let reranked = found.reranked(&scores, k);
         let (mut mended, mut spoilt) = (Vec::new(), Vec::new());
         for ((gold, first), second) in found.split.mentions.iter().zip(&found.ranked).zip(&reranked) {
@@ -269,7 +271,7 @@ impl<'a> Blink<'a> {
             y_range: Some((0.0, 1.0)),
             ..Chart::default()
         };
-        chart.write(&self.bench.args.out.join("plots").join(table.slug()))
+        chart.write(&self.bench.options.out.join("plots").join(table.slug()))
     }
 }
 

@@ -10,11 +10,11 @@ use super::measuring::of_every_seed;
 use super::models::{Cross, Encoder, Finder};
 use super::settings::{asked_for, check_rows, digest};
 use super::stages::{Stages, ranker_config};
-use super::{Bench, ExperimentArgs, Row, TableId, kept};
+use super::{Bench, Options, Row, TableId, kept};
 use crate::data::corpus::{Corpus, Document};
 use crate::experiment::measured::{Measured, RecallOf};
 use crate::io::interrupt;
-use crate::io::output_folder::{Output, write_line};
+use crate::io::outputs::{OutputFolder, write_line};
 use pel_shared::error::{Context, Error, Result};
 use std::path::PathBuf;
 
@@ -76,11 +76,11 @@ struct Point<'a> {
 /// # Errors
 /// As training; or if the grid is none, or there are more folds than documents.
 pub fn table(table: TableId, bench: &Bench<'_>) -> Result<String> {
-    let (args, rows) = (bench.args, rows(table, bench.args)?);
+    let (options, rows) = (bench.options, rows(table, bench.options)?);
     // All of them, before the first is trained.
     for row in rows.iter().filter(|row| row.fold == 0) {
         match row.candidates {
-            Some(_) => ranker_config(&Bench { args: &of_fold(args, row, args.out.clone()), ..*bench }, 0)
+            Some(_) => ranker_config(&Bench { options: &of_fold(options, row, options.out.clone()), ..*bench }, 0)
                 .map(drop)
                 .context(|| "--ranker-grid".into())?,
             None => bench.config(&row.settings, 0).map(drop).context(|| "--grid".into())?,
@@ -90,8 +90,8 @@ pub fn table(table: TableId, bench: &Bench<'_>) -> Result<String> {
     let folders = folds(bench, &bench.config(&[], 0)?.data.split)?;
     let mut points: Vec<Point<'_>> = Vec::new();
     for row in &rows {
-        let own = of_fold(args, row, folders[row.fold].clone());
-        let own = Bench { args: &own, ..*bench };
+        let own = of_fold(options, row, folders[row.fold].clone());
+        let own = Bench { options: &own, ..*bench };
         let measured = match row.candidates {
             Some(k) => ranked(bench, &own, row, k, &slugs)?,
             None => own.of_row(row, &slugs)?,
@@ -103,12 +103,12 @@ pub fn table(table: TableId, bench: &Bench<'_>) -> Result<String> {
         points[at].folds += usize::from(!measured.is_empty());
         points[at].measured.extend(measured);
     }
-    Ok(written(table, args, &points))
+    Ok(written(table, options, &points))
 }
 
 /// The command line for a row, whose fold is a corpus in that folder.
-fn of_fold(args: &ExperimentArgs, row: &FoldRow, folder: PathBuf) -> ExperimentArgs {
-    let mut own = ExperimentArgs { corpus: folder.clone(), split: DEV.into(), every: 1, ..args.clone() };
+fn of_fold(options: &Options, row: &FoldRow, folder: PathBuf) -> Options {
+    let mut own = Options { corpus: folder.clone(), split: DEV.into(), every: 1, ..options.clone() };
     if row.candidates.is_some() {
         own.settings.extend([format!("validation.split={DEV}"), LAST.into()]);
         own.ranker_settings.extend(row.settings());
@@ -121,9 +121,9 @@ fn of_fold(args: &ExperimentArgs, row: &FoldRow, folder: PathBuf) -> ExperimentA
 /// Trains and measures the cross-encoder of a row with every seed if it is asked for, `own` being its fold; gives all that have been
 /// measured of it. The bi-encoder of a fold is that of all its cross-encoders.
 fn ranked(bench: &Bench<'_>, own: &Bench<'_>, row: &FoldRow, k: usize, slugs: &[String]) -> Result<Vec<Measured>> {
-    let (args, bi_encoder) = (bench.args, Finder::Trained(Encoder::Retriever));
-    for seed in args.seeds.iter().filter(|_| asked_for(&row.slug(), slugs, &args.only)) {
-        let path = args.out.join("results").join(format!("{}-seed{seed}.json", row.slug()));
+    let (options, bi_encoder) = (bench.options, Finder::Trained(Encoder::Retriever));
+    for seed in options.seeds.iter().filter(|_| asked_for(&row.slug(), slugs, &options.only)) {
+        let path = options.out.join("results").join(format!("{}-seed{seed}.json", row.slug()));
         kept(&path, || {
             interrupt::check()?;
             let stages = Stages::new(own, *seed)?.with_variant(format!("-{}", row.words()));
@@ -133,11 +133,11 @@ fn ranked(bench: &Bench<'_>, own: &Bench<'_>, row: &FoldRow, k: usize, slugs: &[
             Ok(Measured { name: row.name(), seed: Some(*seed), recall, ..Measured::default() })
         })?;
     }
-    of_every_seed(args, row)
+    of_every_seed(options, row)
 }
 
-fn written(table: TableId, args: &ExperimentArgs, points: &[Point<'_>]) -> String {
-    let (ranks, k) = (table.ranks(), candidates(table, args).unwrap_or(64));
+fn written(table: TableId, options: &Options, points: &[Point<'_>]) -> String {
+    let (ranks, k) = (table.ranks(), candidates(table, options).unwrap_or(64));
     let first = if ranks { format!("Accuracy, K = {k}") } else { "recall@1".into() };
     let second = format!("recall@{k}{}", if ranks { " of the bi-encoder" } else { "" });
     let mut text = Markdown::new(table.title(), &["Settings", "Folds", &first, &second]);
@@ -168,9 +168,9 @@ fn written(table: TableId, args: &ExperimentArgs, points: &[Point<'_>]) -> Strin
 ///
 /// # Errors
 /// If the grid is none.
-pub fn rows(table: TableId, args: &ExperimentArgs) -> Result<Vec<FoldRow>> {
-    let (candidates, folds) = (candidates(table, args), args.folds as usize);
-    let (flag, grid) = if table.ranks() { ("--ranker-grid", &args.ranker_grid) } else { ("--grid", &args.grid) };
+pub fn rows(table: TableId, options: &Options) -> Result<Vec<FoldRow>> {
+    let (candidates, folds) = (candidates(table, options), options.folds as usize);
+    let (flag, grid) = if table.ranks() { ("--ranker-grid", &options.ranker_grid) } else { ("--grid", &options.grid) };
     let grid = points(grid).context(|| flag.into())?;
     let row = |fold: usize, settings: &[String]| FoldRow { candidates, fold, folds, settings: settings.to_vec() };
     let of = |fold: usize| grid.iter().map(move |settings| row(fold, settings));
@@ -178,8 +178,8 @@ pub fn rows(table: TableId, args: &ExperimentArgs) -> Result<Vec<FoldRow>> {
 }
 
 /// With how many candidates cross-encoders are compared, where the table is of these.
-fn candidates(table: TableId, args: &ExperimentArgs) -> Option<usize> {
-    table.ranks().then(|| args.ks(table.family()).pop().unwrap_or(1))
+fn candidates(table: TableId, options: &Options) -> Option<usize> {
+    table.ranks().then(|| options.ks(table.family()).pop().unwrap_or(1))
 }
 
 /// All combinations of `KEY=VALUE,VALUE`.
@@ -205,9 +205,9 @@ fn points(grid: &[String]) -> Result<Vec<Vec<String>>> {
 /// The corpora of the folds, which are written unless they are there, of the same data. A document goes to the fold of its place
 /// in the file.
 fn folds(bench: &Bench<'_>, split: &str) -> Result<Vec<PathBuf>> {
-    let (args, count) = (bench.args, bench.args.folds as usize);
-    let folders: Vec<PathBuf> = (0..count).map(|fold| args.out.join(format!("folds/{count}/{fold}"))).collect();
-    let data = digest(args)?;
+    let (options, count) = (bench.options, bench.options.folds as usize);
+    let folders: Vec<PathBuf> = (0..count).map(|fold| options.out.join(format!("folds/{count}/{fold}"))).collect();
+    let data = digest(options)?;
     let written = |folder: &PathBuf| {
         let record = std::fs::read(folder.join(RECORD)).ok()?;
         let record: serde_json::Value = serde_json::from_slice(&record).ok()?;
@@ -216,13 +216,13 @@ fn folds(bench: &Bench<'_>, split: &str) -> Result<Vec<PathBuf>> {
     if folders.iter().all(|folder| written(folder) == Some(true)) {
         return Ok(folders);
     }
-    let Corpus { documents, mentions, .. } = Corpus::read(&args.corpus, split)?;
+    let Corpus { documents, mentions, .. } = Corpus::read(&options.corpus, split)?;
     if documents.len() < count {
-        let (found, corpus) = (documents.len(), args.corpus.display());
+        let (found, corpus) = (documents.len(), options.corpus.display());
         return Err(Error::input(format!("--folds: expected at least {count} documents in {corpus}, found {found}")));
     }
     for (fold, folder) in folders.iter().enumerate() {
-        let mut output = Output::new(folder, RECORD, [])?;
+        let mut output = OutputFolder::new(folder, RECORD, [])?;
         output.write("documents.jsonl", |out| {
             documents.iter().try_for_each(|document| write_line(out, &Document { split: None, ..document.clone() }))
         })?;

@@ -1,11 +1,10 @@
 //! Training and measuring the rows of a table, and what stands beside them without training.
 
-use super::{Bench, ExperimentArgs, Family, Row, domains, kept, settings};
+use super::{Bench, Family, Options, Row, domains, kept, settings};
 use crate::data::derive::HELD_OUT;
 use crate::data::split::has_split;
 use crate::data::split::{NilOf, Split, TrainingSplit};
 use crate::evaluate;
-use crate::evaluate::EvaluateArgs;
 use crate::experiment::measured::{Measured, SplitRecall};
 use crate::io::files::io_error;
 use crate::io::interrupt;
@@ -24,15 +23,15 @@ use std::collections::HashSet;
 impl Bench<'_> {
     /// Whether the corpus has mentions of known domains in unknown texts.
     fn has_held_out(&self) -> bool {
-        has_split(&self.args.corpus, HELD_OUT)
+        has_split(&self.options.corpus, HELD_OUT)
     }
 
     /// On which mentions a table is measured, in words.
     pub(super) fn measured_on(&self) -> Result<String> {
-        let (args, validation) = (self.args, self.config(&[], 0)?.validation.split);
-        let test = &args.split;
-        let every = if args.every > 1 { format!(", every {}. mention", args.every) } else { String::new() };
-        let within = args.within_domain.map_or(String::new(), |own| format!(", each searched {}", own.words()));
+        let (options, validation) = (self.options, self.config(&[], 0)?.validation.split);
+        let test = &options.split;
+        let every = if options.every > 1 { format!(", every {}. mention", options.every) } else { String::new() };
+        let within = options.within_domain.map_or(String::new(), |own| format!(", each searched {}", own.words()));
         let same = match *test == validation {
             true => {
                 " They are one split: what was chosen on it, such as the weights, K or a threshold, was chosen with an ORACLE."
@@ -48,14 +47,14 @@ impl Bench<'_> {
 
     /// Refuses splits that could not be measured, before anything is trained.
     pub(super) fn check_splits(&self, kb: &KnowledgeBase) -> Result<()> {
-        let (args, validation) = (self.args, self.config(&[], 0)?.validation.split);
-        let mut splits = vec![args.split.as_str(), &validation];
+        let (options, validation) = (self.options, self.config(&[], 0)?.validation.split);
+        let mut splits = vec![options.split.as_str(), &validation];
         if self.family == Family::TBiencoder && self.has_held_out() {
             splits.push(HELD_OUT);
         }
         for split in splits {
-            let read = Split::read(&args.corpus, split, args.every as usize, kb, None)?.not_empty()?;
-            read.in_own_domain(args.within_domain, kb)?;
+            let read = Split::read(&options.corpus, split, options.every as usize, kb, None)?.not_empty()?;
+            read.in_own_domain(options.within_domain, kb)?;
         }
         Ok(())
     }
@@ -75,19 +74,19 @@ impl Bench<'_> {
 
     /// Trains and measures a row with every seed if it is asked for; gives all that have been measured of it.
     pub(super) fn of_row(&self, row: &impl Row, slugs: &[String]) -> Result<Vec<Measured>> {
-        if settings::asked_for(&row.slug(), slugs, &self.args.only) {
-            self.args.seeds.iter().try_for_each(|seed| self.measured(row, *seed).map(drop))?;
+        if settings::asked_for(&row.slug(), slugs, &self.options.only) {
+            self.options.seeds.iter().try_for_each(|seed| self.measured(row, *seed).map(drop))?;
         }
-        of_every_seed(self.args, row)
+        of_every_seed(self.options, row)
     }
 
     fn measured(&self, row: &impl Row, seed: u64) -> Result<Measured> {
-        let (args, slug) = (self.args, format!("{}-seed{seed}", row.slug()));
-        kept(&args.out.join("results").join(format!("{slug}.json")), || {
+        let (options, slug) = (self.options, format!("{}-seed{seed}", row.slug()));
+        kept(&options.out.join("results").join(format!("{slug}.json")), || {
             interrupt::check()?;
             eprintln!("\n{}: {slug}", row.name());
             let config = self.config(&row.settings(), seed)?;
-            let run = args.out.join("runs").join(&slug);
+            let run = options.out.join("runs").join(&slug);
             let trained = train(&config, &run, self.device).context(|| slug.clone())?;
             let snapshot = Snapshot::open(&config, Some(&trained.model), &row.name(), self.device)?;
             // Of all calls that it took, not of this one alone.
@@ -116,24 +115,24 @@ impl Bench<'_> {
         name: String,
         learned: Option<HashSet<String>>,
     ) -> Result<Measured> {
-        let args = self.args;
-        let mut training = TrainingSplit::read(&args.corpus, &config.data.split)?;
+        let options = self.options;
+        let mut training = TrainingSplit::read(&options.corpus, &config.data.split)?;
         training.concepts = learned.unwrap_or(training.concepts);
         let read = |split: &str| {
-            Split::read(&args.corpus, split, args.every as usize, snapshot.kb(), Some(&training))?
-                .in_own_domain(args.within_domain, snapshot.kb())
+            Split::read(&options.corpus, split, options.every as usize, snapshot.kb(), Some(&training))?
+                .in_own_domain(options.within_domain, snapshot.kb())
         };
-        let within = args.within_domain.map(|own| Within::new(snapshot, snapshot.kb(), own));
+        let within = options.within_domain.map(|own| Within::new(snapshot, snapshot.kb(), own));
         let retriever: &dyn Retriever = within.as_ref().map_or(snapshot, |within| within);
         let measure = |split: &Split, calibration: Option<&Split>| {
             let domains = domains::primary(split, snapshot.kb(), config.data.domains);
             evaluate::measure(retriever, split, calibration, &[domains], 64)
         };
-        let split = read(&args.split)?.not_empty()?;
+        let split = read(&options.split)?.not_empty()?;
         let calibration = read(&config.validation.split)?;
         let judged = calibration.has_nil(NilOf::All).then_some(&calibration);
         let figures = measure(&split, judged)?;
-        let mut splits = vec![SplitRecall::new(&args.split, &figures)];
+        let mut splits = vec![SplitRecall::new(&options.split, &figures)];
         if self.family == Family::TBiencoder {
             splits.push(SplitRecall::new(&config.validation.split, &measure(&calibration.not_empty()?, None)?));
             if self.has_held_out() {
@@ -145,38 +144,37 @@ impl Bench<'_> {
 
     /// What needs no training: string matching, the majority of the training split, and the encoder as it is.
     pub(super) fn baselines(&self) -> Result<Vec<Measured>> {
-        let (args, folder) = (self.args, self.args.out.join("results"));
+        let (options, folder) = (self.options, self.options.out.join("results"));
         let config = self.config(&[], 0)?;
         let (name, systems, splits) = match self.family {
             // Those of an earlier version, which have other names, read short forms as they stand.
-            Family::Pel => ("baselines-as-read.json", vec![System::Tfidf, System::Majority], vec![&args.split]),
+            Family::Pel => ("baselines-as-read.json", vec![System::Tfidf, System::Majority], vec![&options.split]),
             _ => (
                 "baselines-t-biencoder-as-read.json",
                 vec![System::Bm25, System::Bm25Definitions],
-                vec![&args.split, &config.validation.split],
+                vec![&options.split, &config.validation.split],
             ),
         };
         let mut all: Vec<Measured> = kept(&folder.join(name), || {
             let mut all: Vec<Measured> = Vec::new();
             for split in splits {
-                let args = EvaluateArgs {
-                    corpus: args.corpus.clone(),
+                let options = evaluate::Options {
+                    corpus: options.corpus.clone(),
                     split: split.clone(),
                     train_split: config.data.split.clone(),
                     calibrate_split: None,
-                    kb: Some(args.kb.clone()),
+                    kb: Some(options.kb.clone()),
                     bundle: None,
                     systems: Some(systems.clone()),
                     top: 64,
                     by: Some(Vec::new()),
-                    within_domain: args.within_domain,
+                    within_domain: options.within_domain,
                     ranker: None,
                     rerank: Vec::new(),
-                    every: args.every,
+                    every: options.every,
                     keep_abbreviations: !config.view.abbreviations,
-                    out: None,
                 };
-                let found = evaluate::evaluate(&args, |_| Err(Error::input("a bundle was not asked for")), None)?;
+                let found = evaluate::evaluate(&options, |_| Err(Error::input("a bundle was not asked for")), None)?;
                 for figures in &found.systems {
                     let at = all.iter().position(|one| one.name == figures.system).unwrap_or(all.len());
                     if at == all.len() {
@@ -208,8 +206,8 @@ pub(super) fn by_cosine(mut config: Config) -> Config {
 }
 
 /// What has been measured of a row, by seed.
-pub(super) fn of_every_seed(args: &ExperimentArgs, row: &impl Row) -> Result<Vec<Measured>> {
-    let folder = args.out.join("results");
+pub(super) fn of_every_seed(options: &Options, row: &impl Row) -> Result<Vec<Measured>> {
+    let folder = options.out.join("results");
     if !folder.exists() {
         return Ok(Vec::new());
     }

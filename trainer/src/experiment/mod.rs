@@ -1,4 +1,4 @@
-//! `pel experiment`: trains and measures every row of a table, and writes the table in the paper's layout.
+//! Experiments: trains and measures every row of a table, and writes the table in the paper's layout.
 //!
 //! ```text
 //! OUT/settings*.json       what all rows share; a call with others is refused
@@ -9,7 +9,6 @@
 //! ```
 
 mod accuracy;
-mod args;
 mod blink;
 mod cells;
 mod domains;
@@ -17,6 +16,7 @@ mod folds;
 mod measured;
 mod measuring;
 mod models;
+mod options;
 mod other_kb;
 mod pel;
 mod pel_tables;
@@ -26,19 +26,21 @@ mod settings;
 mod stages;
 mod t_biencoder;
 mod t_tables;
+mod tables;
 
-pub use args::{ExperimentArgs, Family, TableId};
+pub use options::Options;
+pub use settings::check_folder;
+pub use tables::{Family, TableId};
 
 use crate::data::concept_table;
-use crate::io::device::{DeviceArgs, OpenDevice, Work};
+use crate::io::device::OpenDevice;
 use crate::io::files::{io_error, read_text, write_own};
-use crate::io::outputs::{Inputs, Writes};
 use crate::train::config::Config;
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::kb::KnowledgeBase;
 use pel_shared::model::config::BertConfig;
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// One training of a table.
 pub trait Row {
@@ -52,31 +54,26 @@ pub trait Row {
     fn settings(&self) -> Vec<String>;
 }
 
-/// Runs `pel experiment`.
+/// Trains and measures the rows of the tables, and writes the tables; `written` is told of each table, its file and its text.
 ///
 /// # Errors
 /// As training and evaluating; what was done stays.
-pub fn run(args: &ExperimentArgs, device: &DeviceArgs, json: bool) -> Result<()> {
-    let counts: [usize; 2] = args.counts.as_slice().try_into().map_err(|_| {
-        Error::input(format!("--counts: expected two numbers, such as 32,64, found {}", args.counts.len()))
-    })?;
-    check_outputs(args)?;
-    settings::check_folder(&args.out)?;
-    let device = device.open(Work::Long)?;
-    let data = settings::digest(args)?;
-    let kb = concept_table::read(&args.kb)?.kb;
-    if args.within_domain.is_some() && args.table.contains(&TableId::Blink7) {
+pub fn run(options: &Options, device: &OpenDevice, mut written: impl FnMut(TableId, &Path, &str)) -> Result<()> {
+    let counts = options.pair_of_counts()?;
+    let data = settings::digest(options)?;
+    let kb = concept_table::read(&options.kb)?.kb;
+    if options.within_domain.is_some() && options.table.contains(&TableId::Blink7) {
         return Err(Error::input("--within-domain: blink-7 searches all vectors at once; ask for it without"));
     }
-    let mut tables = args.table.clone();
+    let mut tables = options.table.clone();
     tables.sort_unstable();
     tables.dedup();
-    let other_kb = other_kb::read(args)?;
+    let other_kb = other_kb::read(options)?;
     let bench_of =
-        |table: TableId| Bench { table, args, family: table.family(), device: &device, other_kb: other_kb.as_ref() };
+        |table: TableId| Bench { table, options, family: table.family(), device, other_kb: other_kb.as_ref() };
     let slugs = tables.iter().map(|table| bench_of(*table).slugs(counts)).collect::<Result<Vec<_>>>()?.concat();
-    settings::check_only(args, &slugs)?;
-    for flag in args.idle(&tables) {
+    settings::check_only(options, &slugs)?;
+    for flag in options.idle(&tables) {
         eprintln!("warning: {flag} changes nothing: no table that was asked for has it");
     }
     for table in tables {
@@ -85,75 +82,19 @@ pub fn run(args: &ExperimentArgs, device: &DeviceArgs, json: bool) -> Result<()>
             bench.check_splits(&kb)?;
         }
         settings::check(&bench, &data)?;
-        let text = match bench.family {
-            Family::Pel if table == TableId::Pel5 => {
-                let retrievers = models::retrievers(args, counts)?;
-                settings::check_rows(&bench, &retrievers)?;
-                blink::Blink::new(&bench)?.of_pel(&retrievers)?
-            }
-            Family::Pel => {
-                let rows = bench.trained(pel::rows(table, counts))?;
-                pel_tables::draw(table, &args.out, &rows)?;
-                pel_tables::markdown(table, &bench.baselines()?, &rows)
-            }
-            Family::TBiencoder => {
-                let config = bench.config(&[], 0)?;
-                let mut measured = vec![args.split.as_str()];
-                measured.extend((config.validation.split != args.split).then_some(config.validation.split.as_str()));
-                let shared = measured
-                    .iter()
-                    .map(|split| domains::shared(&args.corpus, [&*config.data.split, split], config.data.domains, &kb));
-                let shared: Vec<String> = shared.filter_map(Result::transpose).collect::<Result<_>>()?;
-                shared.iter().for_each(|words| eprintln!("warning: {words}"));
-                let rows = bench.trained(t_biencoder::rows(table, bench.depth()?))?;
-                t_tables::draw(table, &args.out, &rows, &args.split)?;
-                let splits = [config.validation.split.as_str(), &args.split];
-                t_tables::markdown(table, &bench.baselines()?, &rows, splits, &shared)
-            }
-            Family::Blink if table.folds() => folds::table(table, &bench)?,
-            Family::Blink => blink::Blink::new(&bench)?.table(table)?,
-        };
-        let text = match table.folds() {
-            true => text,
-            false => format!("{text}\n{}\n", bench.measured_on()?),
-        };
-        let path = args.out.join(format!("{}.md", table.slug()));
+        let text = bench.text(counts, &kb)?;
+        let path = options.out.join(format!("{}.md", table.slug()));
         write_own(&path, |file| file.write_all(text.as_bytes()).map_err(|cause| io_error("writing", &path, cause)))?;
-        match json {
-            true => println!("{}", serde_json::json!({"table": table.slug(), "file": path})),
-            false => println!("{text}"),
-        }
+        written(table, &path, &text);
     }
     Ok(())
-}
-
-/// Refuses to write over what is read, or into a model.
-fn check_outputs(args: &ExperimentArgs) -> Result<()> {
-    let models = [Some(&args.encoder), args.pretrained.as_ref(), args.pretrained_ranker.as_ref()];
-    let files = [Some(&args.kb), args.other_kb.as_ref(), args.config.as_ref(), args.ranker_config.as_ref()];
-    let tables: Vec<_> = args.table.iter().map(|table| args.out.join(format!("{}.md", table.slug()))).collect();
-    // A run of an earlier call may be a row's model; that a run is not trained over its own model, training itself sees to.
-    let owned = ["results", "plots"].map(|name| args.out.join(name));
-    let mut written = vec![Writes::Into(&args.out)];
-    written.extend(owned.iter().map(|folder| Writes::Folder(folder)));
-    let settings = ["settings", "settings-t-biencoder", "settings-blink", "settings-ranker", "settings-blink-ranker"];
-    let settings: Vec<_> = settings.iter().map(|name| args.out.join(format!("{name}.json"))).collect();
-    let mut seen = tables.iter().chain(&settings).collect::<Vec<_>>();
-    seen.sort_unstable();
-    seen.dedup();
-    written.extend(seen.into_iter().map(|file| Writes::File(file)));
-    Inputs::new()
-        .artifacts(models.into_iter().flatten().map(PathBuf::as_path))
-        .files(files.into_iter().flatten().map(PathBuf::as_path))
-        .corpora([args.corpus.as_path()])
-        .check(written)
 }
 
 /// A table of one paper, in a folder with others.
 #[derive(Clone, Copy)]
 struct Bench<'a> {
     table: TableId,
-    args: &'a ExperimentArgs,
+    options: &'a Options,
     family: Family,
     device: &'a OpenDevice,
     /// What BLINK's table 4 searches beside the knowledge base.
@@ -163,7 +104,7 @@ struct Bench<'a> {
 impl Bench<'_> {
     /// How many layers the encoder has.
     fn depth(&self) -> Result<usize> {
-        let path = self.args.encoder.join("config.json");
+        let path = self.options.encoder.join("config.json");
         Ok(BertConfig::from_bytes(read_text(&path)?.as_bytes())
             .context(|| path.display().to_string())?
             .num_hidden_layers)
@@ -176,30 +117,68 @@ impl Bench<'_> {
             _ if table.has_stages() => Vec::new(),
             Family::Pel => pel::rows(table, counts).iter().map(Row::slug).collect(),
             Family::TBiencoder => t_biencoder::rows(table, self.depth()?).iter().map(Row::slug).collect(),
-            Family::Blink => folds::rows(table, self.args)?.iter().map(Row::slug).collect(),
+            Family::Blink => folds::rows(table, self.options)?.iter().map(Row::slug).collect(),
         })
+    }
+
+    /// Trains and measures the rows of its table; gives the table with what it was measured on.
+    fn text(&self, counts: [usize; 2], kb: &KnowledgeBase) -> Result<String> {
+        let Self { table, options, .. } = *self;
+        let text = match self.family {
+            Family::Pel if table == TableId::Pel5 => {
+                let retrievers = models::retrievers(options, counts)?;
+                settings::check_rows(self, &retrievers)?;
+                blink::Blink::new(self)?.of_pel(&retrievers)?
+            }
+            Family::Pel => {
+                let rows = self.trained(pel::rows(table, counts))?;
+                pel_tables::draw(table, &options.out, &rows)?;
+                pel_tables::markdown(table, &self.baselines()?, &rows)
+            }
+            Family::TBiencoder => self.t_biencoder(kb)?,
+            Family::Blink if table.folds() => return folds::table(table, self),
+            Family::Blink => blink::Blink::new(self)?.table(table)?,
+        };
+        Ok(format!("{text}\n{}\n", self.measured_on()?))
+    }
+
+    /// A table of T-Biencoder, whose splits should share no domain.
+    fn t_biencoder(&self, kb: &KnowledgeBase) -> Result<String> {
+        let Self { table, options, .. } = *self;
+        let config = self.config(&[], 0)?;
+        let validated = config.validation.split.as_str();
+        let mut measured = vec![options.split.as_str()];
+        measured.extend((validated != options.split).then_some(validated));
+        let shared = measured
+            .iter()
+            .map(|split| domains::shared(&options.corpus, [&*config.data.split, split], config.data.domains, kb));
+        let shared: Vec<String> = shared.filter_map(Result::transpose).collect::<Result<_>>()?;
+        shared.iter().for_each(|words| eprintln!("warning: {words}"));
+        let rows = self.trained(t_biencoder::rows(table, self.depth()?))?;
+        t_tables::draw(table, &options.out, &rows, &options.split)?;
+        Ok(t_tables::markdown(table, &self.baselines()?, &rows, [validated, &options.split], &shared))
     }
 
     /// The configuration of a row with these settings.
     fn config(&self, row: &[String], seed: u64) -> Result<Config> {
-        let args = self.args;
-        let settings = [self.paths(seed), args.settings.clone(), row.to_vec()].concat();
+        let options = self.options;
+        let settings = [self.paths(seed), options.settings.clone(), row.to_vec()].concat();
         let base = match self.family {
             Family::Pel => Config::default(),
             Family::TBiencoder => t_biencoder::base(),
             Family::Blink => Config::blink(),
         };
-        base.read(args.config.as_deref(), &settings)
+        base.read(options.config.as_deref(), &settings)
     }
 
     /// What the command line says of every configuration.
     fn paths(&self, seed: u64) -> Vec<String> {
-        let args = self.args;
+        let options = self.options;
         let path = |key: &str, path: &Path| format!("{key}={}", toml::Value::String(path.display().to_string()));
         vec![
-            path("model.encoder", &args.encoder),
-            path("data.kb", &args.kb),
-            path("data.corpus", &args.corpus),
+            path("model.encoder", &options.encoder),
+            path("data.kb", &options.kb),
+            path("data.corpus", &options.corpus),
             format!("seed={seed}"),
         ]
     }

@@ -1,7 +1,7 @@
 //! The models of BLINK's two stages, and their names in files.
 
 use super::pel::{self, PelRow, Sampling};
-use super::{ExperimentArgs, Row, TableId};
+use super::{Options, Row, TableId};
 use crate::retrieve::lexical::System;
 use pel_shared::error::{Error, Result};
 
@@ -78,9 +78,9 @@ impl Encoder {
 ///
 /// # Errors
 /// If one is asked for that these tables do not have.
-pub fn retrievers(args: &ExperimentArgs, counts: [usize; 2]) -> Result<Vec<PelRow>> {
+pub fn retrievers(options: &Options, counts: [usize; 2]) -> Result<Vec<PelRow>> {
     let compared = pel::rows(TableId::Pel3, counts);
-    if args.retrievers.is_empty() {
+    if options.retrievers.is_empty() {
         return Ok(compared.into_iter().filter(|row| row.sampling == Sampling::Mixed).collect());
     }
     let all = [pel::rows(TableId::Pel2, counts), compared].concat();
@@ -95,7 +95,7 @@ pub fn retrievers(args: &ExperimentArgs, counts: [usize; 2]) -> Result<Vec<PelRo
             ))
         })
     };
-    args.retrievers.iter().map(row).collect()
+    options.retrievers.iter().map(row).collect()
 }
 
 impl Finder {

@@ -1,7 +1,7 @@
 //! Another knowledge base to search in than that of the training (BLINK, table 4: "full Wiki"). A concept that both have is told
 //! by its identifier.
 
-use super::{ExperimentArgs, TableId};
+use super::{Options, TableId};
 use crate::data::concept_table;
 use crate::data::split::Split;
 use pel_shared::error::{Error, Result};
@@ -11,12 +11,12 @@ use pel_shared::kb::{ConceptId, KnowledgeBase};
 ///
 /// # Errors
 /// If a concept table cannot be read, or the two have no concept in common: then every mention would be missed.
-pub fn read(args: &ExperimentArgs) -> Result<Option<KnowledgeBase>> {
-    let searched = args.table.contains(&TableId::Blink4);
-    let Some(path) = args.other_kb.as_deref().filter(|_| searched) else { return Ok(None) };
-    let (own, other) = (concept_table::read(&args.kb)?.kb, concept_table::read(path)?.kb);
+pub fn read(options: &Options) -> Result<Option<KnowledgeBase>> {
+    let searched = options.table.contains(&TableId::Blink4);
+    let Some(path) = options.other_kb.as_deref().filter(|_| searched) else { return Ok(None) };
+    let (own, other) = (concept_table::read(&options.kb)?.kb, concept_table::read(path)?.kb);
     if !own.iter().any(|(_, concept)| other.find(&concept.id).is_some()) {
-        let (own, path) = (args.kb.display(), path.display());
+        let (own, path) = (options.kb.display(), path.display());
         return Err(Error::input(format!(
             "--other-kb: {path}: expected concepts with identifiers of {own}, found none"
         )));

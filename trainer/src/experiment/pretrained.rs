@@ -12,8 +12,8 @@ use std::path::Path;
 /// # Errors
 /// If they are not given.
 pub fn models<'a>(bench: &Bench<'a>) -> Result<[&'a Path; 2]> {
-    let args = bench.args;
-    match (args.pretrained.as_deref(), args.pretrained_ranker.as_deref()) {
+    let options = bench.options;
+    match (options.pretrained.as_deref(), options.pretrained_ranker.as_deref()) {
         (Some(bi_encoder), Some(ranker)) => Ok([bi_encoder, ranker]),
         _ => Err(Error::input("expected the models of another corpus: --pretrained and --pretrained-ranker")),
     }

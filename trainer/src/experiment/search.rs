@@ -55,9 +55,9 @@ struct Searches {
 /// # Errors
 /// As training.
 pub fn table(table: TableId, bench: &Bench<'_>, stages: &Stages<'_>) -> Result<String> {
-    let wanted = bench.args.search_rows as usize;
-    let seed = bench.args.seeds.first().copied().unwrap_or(0);
-    let path = bench.args.out.join("results").join(format!("{}-{wanted}-seed{seed}.json", table.slug()));
+    let wanted = bench.options.search_rows as usize;
+    let seed = bench.options.seeds.first().copied().unwrap_or(0);
+    let path = bench.options.out.join("results").join(format!("{}-{wanted}-seed{seed}.json", table.slug()));
     let found: Searches = super::kept(&path, || measure(bench, stages, wanted))?;
     let head = ["Method", "Acc", "R@10", "R@30", "R@100", "ms/q", "Construction, s", "MB"];
     let mut text = Markdown::new(table.title(), &head);
@@ -81,7 +81,7 @@ pub fn table(table: TableId, bench: &Bench<'_>, stages: &Stages<'_>) -> Result<S
 
 fn measure(bench: &Bench<'_>, stages: &Stages<'_>, wanted: usize) -> Result<Searches> {
     let mut config = bench.config(&[], 0)?;
-    config.validation.split.clone_from(&bench.args.split);
+    config.validation.split.clone_from(&bench.options.split);
     config.validation.mentions = usize::MAX;
     let snapshot = stages.retriever(Encoder::Retriever, &config)?;
     let Some((held_out, queries)) = snapshot.held_out(&config)? else {

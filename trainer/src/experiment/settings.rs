@@ -1,11 +1,11 @@
 //! What the rows of a folder share: it is kept beside them, and a call with other settings is refused.
 
-use super::{Bench, ExperimentArgs, Family, Row, TableId, keep, kept, pretrained, stages};
+use super::{Bench, Family, Options, Row, TableId, keep, kept, pretrained, stages};
 use crate::data::corpus;
 use crate::data::domain::DomainOf;
 use crate::data::domain::OwnDomain;
 use crate::io::files::io_error;
-use crate::io::outputs::{entries, files_of};
+use crate::io::files::{entries, files_of};
 use crate::train::config::Config;
 use crate::train::model::check_windows;
 use crate::train::{CHECKPOINTS, METRICS};
@@ -74,11 +74,11 @@ pub fn check_folder(out: &Path) -> Result<()> {
 ///
 /// # Errors
 /// If a file cannot be read.
-pub fn digest(args: &ExperimentArgs) -> Result<String> {
+pub fn digest(options: &Options) -> Result<String> {
     let mut hasher = blake3::Hasher::new();
-    let mut files = corpus::files(&args.corpus);
+    let mut files = corpus::files(&options.corpus);
     files.sort();
-    for path in std::iter::once(args.kb.clone()).chain(files) {
+    for path in std::iter::once(options.kb.clone()).chain(files) {
         add(&mut hasher, &path)?;
     }
     Ok(hasher.finalize().to_hex().to_string())
@@ -132,17 +132,17 @@ struct OtherKb {
 /// # Errors
 /// If the settings are others, cannot be read or written, or models of another corpus are of the wrong stage.
 pub fn check(bench: &Bench<'_>, data: &str) -> Result<()> {
-    let (args, out) = (bench.args, &bench.args.out);
-    let given = args.settings.iter().map(|setting| ("--set", setting));
+    let (options, out) = (bench.options, &bench.options.out);
+    let given = options.settings.iter().map(|setting| ("--set", setting));
     // Cross-encoders may begin with another model.
-    let ranker = args.ranker_settings.iter().map(|setting| ("--ranker-set", setting));
+    let ranker = options.ranker_settings.iter().map(|setting| ("--ranker-set", setting));
     for (flag, setting) in given.chain(ranker.filter(|(_, setting)| key(setting) != "model.encoder")) {
         if let Some((key, option)) = NAMED.iter().find(|(named, _)| *named == key(setting)) {
             return Err(Error::input(format!("{flag} {key}: give it as {option}")));
         }
     }
     if bench.table.has_stages() || bench.table == TableId::BlinkFoldsRanker {
-        let of = |flag: &str| if flag == "--set" { &args.settings } else { &args.ranker_settings };
+        let of = |flag: &str| if flag == "--set" { &options.settings } else { &options.ranker_settings };
         let is_own = |flag, own: &[&str]| {
             of(flag).iter().map(|word| key(word)).find(|key| own.contains(key)).map(|key| (flag, key))
         };
@@ -164,20 +164,20 @@ pub fn check(bench: &Bench<'_>, data: &str) -> Result<()> {
     if let Some(ranker) = &ranker {
         check_windows(ranker).context(|| "--ranker-set view".into())?;
     }
-    let (split, every, within_domain) = (args.split.clone(), args.every, args.within_domain.is_some());
-    let own_domain = args.within_domain.and_then(OwnDomain::of_concept);
-    let (data, encoder_hash) = (Some(data.to_owned()), Some(hash_of(&args.encoder)?));
+    let (split, every, within_domain) = (options.split.clone(), options.every, options.within_domain.is_some());
+    let own_domain = options.within_domain.and_then(OwnDomain::of_concept);
+    let (data, encoder_hash) = (Some(data.to_owned()), Some(hash_of(&options.encoder)?));
     let settings = Settings { config, split, every, within_domain, own_domain, data, encoder_hash };
     same(&out.join(name), settings, |kept, new| {
         kept.data = kept.data.take().or_else(|| new.data.clone());
         kept.encoder_hash = kept.encoder_hash.take().or_else(|| new.encoder_hash.clone());
     })?;
     if let Some(ranker) = ranker {
-        let (train_every, own_share) = (args.train_every, args.own_share);
+        let (train_every, own_share) = (options.train_every, options.own_share);
         let name = if bench.family == Family::Blink { "settings-blink-ranker.json" } else { "settings-ranker.json" };
         same(&out.join(name), Ranking { ranker, train_every, own_share }, |_, _| ())?;
     }
-    if matches!(bench.table, TableId::Blink4 | TableId::Blink6) && args.pretrained.is_some() {
+    if matches!(bench.table, TableId::Blink4 | TableId::Blink6) && options.pretrained.is_some() {
         let [bi_encoder, ranker] = pretrained::checked(bench)?.map(Path::to_path_buf);
         let [bi_encoder_hash, ranker_hash] = [Some(hash_of(&bi_encoder)?), Some(hash_of(&ranker)?)];
         same(
@@ -189,7 +189,7 @@ pub fn check(bench: &Bench<'_>, data: &str) -> Result<()> {
             },
         )?;
     }
-    if let (TableId::Blink4, Some(kb)) = (bench.table, &args.other_kb) {
+    if let (TableId::Blink4, Some(kb)) = (bench.table, &options.other_kb) {
         let other = OtherKb { kb: kb.clone(), hash: Some(hash_of(kb)?) };
         same(&out.join("settings-other-kb.json"), other, |kept, new| {
             kept.hash = kept.hash.take().or_else(|| new.hash.clone());
@@ -202,11 +202,11 @@ pub fn check(bench: &Bench<'_>, data: &str) -> Result<()> {
 ///
 /// # Errors
 /// If there is one, or a table has no rows to choose among.
-pub fn check_only(args: &ExperimentArgs, slugs: &[String]) -> Result<()> {
-    if let (Some(table), Some(_)) = (args.table.iter().find(|table| table.has_stages()), args.only.first()) {
+pub fn check_only(options: &Options, slugs: &[String]) -> Result<()> {
+    if let (Some(table), Some(_)) = (options.table.iter().find(|table| table.has_stages()), options.only.first()) {
         return Err(Error::input(format!("--only: {} has no rows that are trained apart", table.slug())));
     }
-    match args.only.iter().find(|word| !slugs.iter().any(|slug| slug.contains(word.as_str()))) {
+    match options.only.iter().find(|word| !slugs.iter().any(|slug| slug.contains(word.as_str()))) {
         Some(word) => {
             let expected = slugs.join(", ");
             Err(Error::input(format!("--only: expected rows of the table ({expected}), found {word}")))
@@ -224,8 +224,8 @@ pub fn check_rows<R: Row>(bench: &Bench<'_>, rows: &[R]) -> Result<Vec<String>> 
     let own: Vec<Vec<String>> = rows.iter().map(Row::settings).collect();
     let is_own = |wanted: &str| own.iter().all(|row| row.iter().any(|setting| key(setting) == wanted));
     let (flag, given) = match bench.table {
-        TableId::BlinkFoldsRanker => ("--ranker-set", &bench.args.ranker_settings),
-        _ => ("--set", &bench.args.settings),
+        TableId::BlinkFoldsRanker => ("--ranker-set", &bench.options.ranker_settings),
+        _ => ("--set", &bench.options.settings),
     };
     match given.iter().map(|setting| key(setting)).find(|wanted| is_own(wanted)) {
         Some(wanted) => {

@@ -43,7 +43,7 @@ impl<'a> Stages<'a> {
     /// # Errors
     /// If the concepts cannot be read.
     pub fn new(bench: &'a Bench<'a>, seed: u64) -> Result<Self> {
-        Ok(Self { bench, kb: concept_table::read(&bench.args.kb)?.kb, seed, variant: String::new() })
+        Ok(Self { bench, kb: concept_table::read(&bench.options.kb)?.kb, seed, variant: String::new() })
     }
 
     /// With cross-encoders of this name in files.
@@ -70,7 +70,7 @@ impl<'a> Stages<'a> {
 
     /// Mentions of a split whose concept the knowledge base has, with the concepts of the one that a finder searches.
     fn mentions(&self, finder: Finder, split: &str, every: usize) -> Result<Split> {
-        let mut read = Found::mentions(&self.bench.args.corpus, split, every, &self.kb)?;
+        let mut read = Found::mentions(&self.bench.options.corpus, split, every, &self.kb)?;
         if let Finder::Elsewhere(_) = finder {
             other_kb::place(&mut read, &self.kb, self.kb_of(finder)?);
         }
@@ -159,13 +159,13 @@ impl<'a> Stages<'a> {
             Finder::Trained(Encoder::Pel(row)) => row.settings(),
             _ => Vec::new(),
         };
-        let (args, mut config) = (self.bench.args, self.bench.config(&own, self.seed)?);
-        if let (Finder::Elsewhere(_), Some(kb)) = (finder, &args.other_kb) {
+        let (options, mut config) = (self.bench.options, self.bench.config(&own, self.seed)?);
+        if let (Finder::Elsewhere(_), Some(kb)) = (finder, &options.other_kb) {
             config.data.kb.clone_from(kb);
         }
         match finder {
             Finder::Lexical(system) => {
-                let training = TrainingSplit::read(&args.corpus, &config.data.split)?;
+                let training = TrainingSplit::read(&options.corpus, &config.data.split)?;
                 let abbreviations = config.view.abbreviations;
                 self.write(finder, split, &lexical(system, &self.kb, Some(&training), abbreviations)?)?;
             }
@@ -178,7 +178,7 @@ impl<'a> Stages<'a> {
                 let snapshot = self.retriever(encoder, &config)?;
                 let teaches = finder == Finder::Trained(encoder) && encoder != Encoder::Pretrained;
                 let training = teaches.then_some(&config.data.split);
-                for split in training.into_iter().chain([&config.validation.split, &args.split]) {
+                for split in training.into_iter().chain([&config.validation.split, &options.split]) {
                     self.write(finder, split, &snapshot)?;
                 }
             }
@@ -194,7 +194,7 @@ impl<'a> Stages<'a> {
         let top = if self.is_training(split) { self.top()? } else { LISTED_TO_MEASURE };
         let mentions = self.mentions(finder, split, self.every(split))?;
         let kb = self.kb_of(finder)?;
-        Found::search(retriever, mentions, top, self.bench.args.within_domain.map(|own| (own, kb)))?
+        Found::search(retriever, mentions, top, self.bench.options.within_domain.map(|own| (own, kb)))?
             .write(&path, kb, None)
     }
 
@@ -239,7 +239,7 @@ impl<'a> Stages<'a> {
                 let finder = Finder::Trained(Encoder::Retriever);
                 self.taught(finder, by, &config.data.split, config.data.top, self.every(&config.data.split))?;
                 let list = self.list(&self.scored(finder, by, config.data.top), &config.data.split)?;
-                let own = if encoder == Encoder::Own { 1.0 } else { self.bench.args.own_share };
+                let own = if encoder == Encoder::Own { 1.0 } else { self.bench.options.own_share };
                 let settings = [
                     format!("model.encoder={}", toml(&begin)),
                     format!("data.candidates={}", toml(&list)),
@@ -287,8 +287,8 @@ impl<'a> Stages<'a> {
 
     fn train(&self, slug: &str, config: &Config) -> Result<PathBuf> {
         let name = format!("{slug}-seed{}", self.seed);
-        let run = self.bench.args.out.join("runs").join(&name);
-        let done = self.bench.args.out.join("runs").join(format!("{name}.json"));
+        let run = self.bench.options.out.join("runs").join(&name);
+        let done = self.bench.options.out.join("runs").join(format!("{name}.json"));
         if !done.is_file() {
             eprintln!("\n{name}");
             let trained = train(config, &run, self.bench.device).context(|| name.clone())?;
@@ -306,7 +306,7 @@ impl<'a> Stages<'a> {
         let (every, top) = if self.is_training(split) { (self.every(split), self.top()?) } else { (1, LISTED) };
         let every = if every > 1 { format!("-every{every}") } else { String::new() };
         let top = if top > LISTED { format!("-top{top}") } else { String::new() };
-        Ok(self.bench.args.out.join("lists").join(format!("{name}-{split}{every}{top}.jsonl")))
+        Ok(self.bench.options.out.join("lists").join(format!("{name}-{split}{every}{top}.jsonl")))
     }
 
     /// Candidates that are listed for a mention of the training split: as many as a ranker wants.
@@ -316,7 +316,11 @@ impl<'a> Stages<'a> {
 
     /// Of how many mentions of a split one is taken: the training split has a number of its own.
     fn every(&self, split: &str) -> usize {
-        if self.is_training(split) { self.bench.args.train_every as usize } else { self.bench.args.every as usize }
+        if self.is_training(split) {
+            self.bench.options.train_every as usize
+        } else {
+            self.bench.options.every as usize
+        }
     }
 
     fn is_training(&self, split: &str) -> bool {
@@ -345,10 +349,10 @@ fn whole(path: &Path, mentions: Split, top: usize, kb: &KnowledgeBase) -> Result
 /// If the configuration cannot be read.
 pub fn ranker_config(bench: &Bench<'_>, seed: u64) -> Result<Config> {
     let list = vec!["data.candidates=\"-\"".to_owned()];
-    let settings = [bench.paths(seed), bench.args.ranker_settings.clone(), list].concat();
+    let settings = [bench.paths(seed), bench.options.ranker_settings.clone(), list].concat();
     let base = match bench.family {
         Family::Blink => Config::blink_ranking(),
         Family::Pel | Family::TBiencoder => Config::ranking(),
     };
-    base.read(bench.args.ranker_config.as_deref(), &settings)
+    base.read(bench.options.ranker_config.as_deref(), &settings)
 }

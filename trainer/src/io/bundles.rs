@@ -1,11 +1,11 @@
 //! Bundles on disk: a folder, or one file; both memory-mapped.
 #![allow(unsafe_code)]
 
-use crate::io::files::{io_error, open_own, write_whole};
+use crate::io::files::{hand_on, io_error, open_own, partial_files, write_whole};
+use crate::io::interrupt;
 use crate::io::limits::Bound;
 use crate::io::outputs::{Inputs, Writes, check_new_folder};
-use crate::io::writing::hand_on;
-use crate::io::{interrupt, staging};
+
 use bytes::Bytes;
 use memmap2::Mmap;
 use pel_shared::bundle::{Bundle, Manifest, Parts, names};
@@ -110,7 +110,7 @@ pub fn save(path: &Path, parts: &Parts) -> Result<()> {
         return write_whole(path, |file| file.write_all(&bytes).map_err(|cause| io_error("writing", path, cause)));
     }
     let made = !path.exists();
-    let _made = made.then(|| staging::Made::new(path));
+    let _made = made.then(|| partial_files::Made::new(path));
     std::fs::create_dir_all(path).map_err(|cause| io_error("making the folder", path, cause))?;
     save_folder(path, parts).inspect_err(|_| {
         if made {
@@ -123,7 +123,7 @@ pub fn save(path: &Path, parts: &Parts) -> Result<()> {
 /// Writes a bundle into a folder that is there.
 fn save_folder(path: &Path, parts: &Parts) -> Result<()> {
     // All new files are on the disk before the first old one goes.
-    let staged = staging::folder_in(path).map_err(|cause| io_error("writing into the folder", path, cause))?;
+    let staged = partial_files::folder_in(path).map_err(|cause| io_error("writing into the folder", path, cause))?;
     for (name, bytes) in &parts.0 {
         write_part(&staged.0.path().join(name), &path.join(name), bytes)?;
     }
@@ -149,7 +149,7 @@ fn save_folder(path: &Path, parts: &Parts) -> Result<()> {
         let target = path.join(name);
         std::fs::rename(staged.0.path().join(name), &target).map_err(|cause| io_error("writing", &target, cause))?;
     }
-    staging::sync_folder(path)?;
+    partial_files::sync_folder(path)?;
     remove(UNFINISHED)
 }
 

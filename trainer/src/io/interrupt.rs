@@ -1,7 +1,8 @@
 //! Ctrl-C and termination: the first signal asks the work to stop at the next safe point. Work that has not stopped a moment later is
 //! ended where it is, without what it has half written, unless it holds on to end well by itself ([`hold`]); a second signal ends that too.
 
-use crate::io::{signals, staging};
+use crate::io::files::partial_files;
+use crate::io::signals;
 use pel_shared::error::{Error, Result};
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -51,7 +52,7 @@ fn end_what_does_not_stop() {
 
 /// Ends the process where it is. What it has written in part is removed; what lies in its place is whole.
 fn end() -> ! {
-    staging::remove_all();
+    partial_files::remove_all();
     let _ = writeln!(std::io::stderr(), "pel: {}", Error::interrupted());
     signals::end(STOPPED)
 }

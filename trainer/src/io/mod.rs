@@ -4,7 +4,6 @@
 pub mod terminal;
 
 pub mod bundles;
-pub mod commit;
 pub mod corpus_files;
 pub mod device;
 pub mod environment;
@@ -13,14 +12,11 @@ pub mod interrupt;
 pub mod limits;
 pub mod memory;
 pub mod models;
-pub mod output_folder;
 pub mod outputs;
 pub mod progress;
 pub mod provenance;
 pub mod resume;
 pub mod signals;
-pub mod staging;
 pub mod tables;
 pub mod tensors;
 pub mod text_encoding;
-pub mod writing;

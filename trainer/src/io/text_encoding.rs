@@ -3,7 +3,8 @@
 //! A byte order mark says the encoding, so it is followed. Without one a text is UTF-8, and what is not is refused with the byte
 //! and what to do. Another encoding is read only if the user names it.
 
-use crate::io::files::{io_error, open_within};
+use crate::io::files::errors::io_error;
+use crate::io::files::open::open_within;
 use crate::io::limits::Bound;
 use clap::Args;
 use encoding_rs::{Decoder, DecoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE};

@@ -1,6 +1,37 @@
-//! Linking files of notes: which are read, and what is printed of them.
+//! Linking notes with a bundle.
 
-pub mod notes;
-pub mod render;
+pub(crate) mod format;
+pub(crate) mod linking;
+pub(crate) mod notes;
 pub mod second_stage;
-pub mod table;
+mod table;
+
+use crate::io::device::OpenDevice;
+use pel_shared::bundle::Bundle;
+use pel_shared::error::{Context, Result};
+use pel_shared::linker::{Link, LinkOptions, Linker};
+use pel_shared::score::Scorer;
+use pel_shared::text::detect::Detected;
+use std::path::Path;
+
+/// Links the mentions of one text.
+///
+/// # Errors
+/// If a span does not fit or the device fails.
+pub fn link(linker: &Linker, text: &str, mentions: Vec<Detected>, options: &LinkOptions) -> Result<Vec<Link>> {
+    let prepared = linker.prepare(text, mentions)?;
+    let queries = linker.encode(&prepared)?;
+    Ok(linker.finish(&prepared, &queries, options))
+}
+
+/// A bundle on a device, with the scorer that was asked for.
+///
+/// # Errors
+/// If the parts of the bundle do not fit together, or it has no token vectors and Sum-of-Max was asked for; the bundle is named.
+pub fn open_linker(path: &Path, bundle: Bundle, scorer: Option<Scorer>, opened: &OpenDevice) -> Result<Linker> {
+    let made = Linker::new(bundle, &opened.device).and_then(|mut linker| {
+        scorer.map_or(Ok(()), |scorer| linker.set_scorer(scorer))?;
+        Ok(linker)
+    });
+    made.context(|| path.display().to_string())
+}

@@ -1,7 +1,7 @@
 //! The notes that are to be linked: which files they are, what they are called, and where their links go.
 
 use crate::io::files::walk_error;
-use crate::link::render::Format;
+use crate::link::format::Format;
 use pel_shared::error::{Error, Result};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

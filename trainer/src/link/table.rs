@@ -9,16 +9,16 @@ use pel_shared::tokens::cut_words;
 
 /// How far the tables of a note have come; each part of it is a table of its own, whose columns are as wide as it needs.
 #[derive(Debug, Default)]
-pub struct Parts {
+pub struct TableFormatter {
     total: usize,
     nil: usize,
-    /// Line ends before [`Parts::seen`].
+    /// Line ends before [`TableFormatter::seen`].
     lines: usize,
     /// The byte up to which lines have been counted.
     seen: usize,
 }
 
-impl Parts {
+impl TableFormatter {
     /// A table of the next records.
     pub fn part(&mut self, note: &Note<'_>) -> String {
         self.total += note.records.len();

@@ -3,5 +3,6 @@
 #[doc(hidden)]
 pub mod answer;
 pub mod connections;
+pub mod server;
 #[doc(hidden)]
 pub mod site;

@@ -14,7 +14,7 @@ use super::checkpoint::{write, write_folder};
 use super::log::Event;
 use crate::io::bundles;
 use crate::io::files::io_error;
-use crate::io::outputs::{entries, files_of};
+use crate::io::files::{entries, files_of};
 use crate::train::validation::Validated;
 use pel_shared::error::{Context, Error, Result};
 use serde::{Deserialize, Serialize};

@@ -20,7 +20,7 @@ use super::optimiser::Optimiser;
 use super::step::Worst;
 use crate::io::bundles;
 use crate::io::files::io_error;
-use crate::io::outputs::{entries, files_of};
+use crate::io::files::{entries, files_of};
 use crate::io::tensors::{Dtype, NamedTensor, to_bytes};
 use crate::train::entity_inputs::SequenceId;
 use crate::train::loss_scale::Scale;

@@ -1,8 +1,8 @@
 //! The configuration beside what was trained by it.
 
+use crate::io::files::entries;
+use crate::io::files::is_partial;
 use crate::io::files::{io_error, open_own, read_text, write_own};
-use crate::io::outputs::entries;
-use crate::io::staging::is_staged;
 use crate::train::config::Config;
 use crate::train::{CHECKPOINTS, METRICS};
 use pel_shared::error::{Error, Result};
@@ -53,7 +53,7 @@ impl Config {
             // Of a run that ended before its first step.
             METRICS | LOCK => true,
             // What a killed run has left unfinished is swept.
-            name => is_staged(name),
+            name => is_partial(name),
         };
         match entries(out)?.into_iter().find(|name| !ours(name)) {
             Some(found) => Err(Error::input(format!(

@@ -7,7 +7,7 @@ use super::types::listed;
 use crate::data::corpus::CorpusMention;
 use crate::data::domain::DomainOf;
 use crate::data::domain::domain_of;
-use crate::io::output_folder::{Output, write_line};
+use crate::io::outputs::{OutputFolder, write_line};
 use crate::io::tables;
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::Concept;
@@ -169,7 +169,7 @@ fn write(
     made: &BTreeMap<&str, Vec<&CorpusMention>>,
     report: &WorldsReport,
 ) -> Result<()> {
-    let mut output = Output::new(&worlds.out, "domains.json", [worlds.corpus.as_path(), worlds.kb.as_path()])?;
+    let mut output = OutputFolder::new(&worlds.out, "domains.json", [worlds.corpus.as_path(), worlds.kb.as_path()])?;
     output.write("documents.jsonl", |out| {
         let mut written = HashSet::new();
         for document in material.splits.iter().flat_map(|split| &split.documents) {

@@ -3,7 +3,7 @@
 use super::{Material, NIL_LABEL, SemanticType, Statistics};
 use crate::data::concept_table;
 use crate::io::files::{for_each_line, io_error};
-use crate::io::output_folder::{Output, write_line};
+use crate::io::outputs::{OutputFolder, write_line};
 use crate::io::provenance::Run;
 use pel_shared::bundle::names::LICENCES;
 use pel_shared::error::{Error, Result};
@@ -62,7 +62,7 @@ pub fn hold_out(material: &Material, okb: &Okb) -> Result<OkbReport> {
         material.types.of_concept.iter().map(|own| own.iter().any(|at| chosen.contains(at))).collect();
     let statistics = Statistics::new(material, &chosen, &held);
     refuse_useless(material, &held, &statistics)?;
-    let mut output = Output::new(&okb.out, "okb.json", [okb.corpus.as_path(), okb.kb.as_path()])?;
+    let mut output = OutputFolder::new(&okb.out, "okb.json", [okb.corpus.as_path(), okb.kb.as_path()])?;
     let kb_without_blake3 = write_kb(material, okb, &held, &mut output)?;
     write_corpus(material, &held, &mut output)?;
     let report = OkbReport {
@@ -103,7 +103,7 @@ fn refuse_useless(material: &Material, held: &[bool], statistics: &Statistics) -
 }
 
 /// Writes the lines of the concept table apart, as they are; gives the hash of those that stay.
-fn write_kb(material: &Material, okb: &Okb, held: &[bool], output: &mut Output) -> Result<String> {
+fn write_kb(material: &Material, okb: &Okb, held: &[bool], output: &mut OutputFolder) -> Result<String> {
     #[derive(Deserialize)]
     struct Row {
         id: String,
@@ -138,7 +138,7 @@ fn write_kb(material: &Material, okb: &Okb, held: &[bool], output: &mut Output) 
 }
 
 /// Writes documents and mentions; a held-out mention gets the NIL label.
-fn write_corpus(material: &Material, held: &[bool], output: &mut Output) -> Result<()> {
+fn write_corpus(material: &Material, held: &[bool], output: &mut OutputFolder) -> Result<()> {
     output.write("documents.jsonl", |out| {
         // A document that belongs to no split stands in each of them.
         let mut written = HashSet::new();

@@ -4,8 +4,8 @@ use super::source::{Linked, NO_MENTION, Source, file_of};
 use super::zeshel::GETS_WORLD;
 use crate::data::export::capabilities::{Room, WORDS, WORLDS};
 use crate::data::import::annotated::around;
-use crate::io::output_folder::Output;
-use crate::io::output_folder::write_line;
+use crate::io::outputs::OutputFolder;
+use crate::io::outputs::write_line;
 use pel_shared::error::Result;
 use pel_shared::kb::Concept;
 use pel_shared::kb::import::concepts::single_spaced;
@@ -79,7 +79,7 @@ fn cut<'a>(linked: &Linked<'a>) -> [&'a str; 3] {
 ///
 /// # Errors
 /// If the output cannot be written, or two splits would have one file.
-pub fn blink(source: &Source, output: &mut Output, report: &mut Report) -> Result<()> {
+pub fn blink(source: &Source, output: &mut OutputFolder, report: &mut Report) -> Result<()> {
     let mut worlds: BTreeMap<String, Vec<&Concept>> = BTreeMap::new();
     for (_, concept) in source.kb.iter() {
         WORLDS.concept(concept, report);
@@ -118,7 +118,7 @@ pub fn blink(source: &Source, output: &mut Output, report: &mut Report) -> Resul
 ///
 /// # Errors
 /// If the output cannot be written, or two splits would have one file.
-pub fn wikilinks(source: &Source, output: &mut Output, report: &mut Report) -> Result<()> {
+pub fn wikilinks(source: &Source, output: &mut OutputFolder, report: &mut Report) -> Result<()> {
     let linked = source.linked(&mut Report::default());
     let mentioned: BTreeSet<&str> = linked.iter().flatten().map(|linked| linked.concept.id.as_str()).collect();
     for (_, concept) in source.kb.iter() {
@@ -151,7 +151,7 @@ fn rows<'a, T: Serialize>(
     source: &'a Source,
     dev: &str,
     room: Room,
-    output: &mut Output,
+    output: &mut OutputFolder,
     report: &mut Report,
     row: impl Fn(&Linked<'a>, String) -> (T, String),
 ) -> Result<()> {

@@ -4,7 +4,7 @@ use super::source::Source;
 use crate::data::corpus::{CorpusMention, Document};
 use crate::data::export::capabilities::TASK;
 use crate::data::import::tac_files::{NIL, OUR_FACTS, UNKNOWN_TYPE};
-use crate::io::output_folder::Output;
+use crate::io::outputs::OutputFolder;
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::Concept;
 use pel_shared::kb::import::report::Report;
@@ -40,7 +40,7 @@ pub const CLEANED: &str = "concept without its characters that XML cannot hold";
 ///
 /// # Errors
 /// If the output cannot be written, or two splits would have one file.
-pub fn write(source: &Source, output: &mut Output, report: &mut Report) -> Result<()> {
+pub fn write(source: &Source, output: &mut OutputFolder, report: &mut Report) -> Result<()> {
     let mut concepts = Vec::new();
     for (_, concept) in source.kb.iter() {
         if !is_entity_id(&concept.id) {

@@ -2,8 +2,8 @@
 
 use super::source::{Linked, NO_MENTION, Source, file_of};
 use crate::data::export::capabilities::WORLDS;
-use crate::io::output_folder::Output;
-use crate::io::output_folder::write_line;
+use crate::io::outputs::OutputFolder;
+use crate::io::outputs::write_line;
 use pel_shared::error::Result;
 use pel_shared::kb::import::concepts::single_spaced;
 use pel_shared::kb::import::report::Report;
@@ -56,7 +56,7 @@ struct Context {
 ///
 /// # Errors
 /// If the output cannot be written, or two splits would have one file.
-pub fn write(source: &Source, output: &mut Output, report: &mut Report) -> Result<()> {
+pub fn write(source: &Source, output: &mut OutputFolder, report: &mut Report) -> Result<()> {
     let splits = source.linked(report);
     let mut borders: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
     for linked in splits.iter().flatten() {

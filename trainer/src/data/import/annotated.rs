@@ -1,7 +1,7 @@
 //! Annotated corpora on their way out: documents, the mentions of each split, and the concepts that they name.
 
 use crate::data::corpus::{CorpusMention, DUPLICATE_DOCUMENT, Document};
-use crate::io::output_folder::{Output, write_line};
+use crate::io::outputs::{OutputFolder, write_line};
 use pel_shared::error::Result;
 use pel_shared::kb::Concept;
 use pel_shared::kb::import::concepts::{Concepts, Defaults, tidied};
@@ -51,7 +51,7 @@ impl Annotated {
     ///
     /// # Errors
     /// If the output cannot be written.
-    pub fn write(mut self, output: &mut Output, report: &mut Report) -> Result<()> {
+    pub fn write(mut self, output: &mut OutputFolder, report: &mut Report) -> Result<()> {
         if let Some(train) = self.mentions.get("train") {
             let trained: HashSet<String> = train.iter().flat_map(CorpusMention::ids).map(str::to_owned).collect();
             for mention in self.mentions.values_mut().flatten() {
@@ -101,7 +101,7 @@ impl Named {
     ///
     /// # Errors
     /// If the output cannot be written.
-    pub fn write(self, output: &mut Output, report: &mut Report) -> Result<()> {
+    pub fn write(self, output: &mut OutputFolder, report: &mut Report) -> Result<()> {
         output.write("kb.jsonl", |out| {
             let mut take = |concept: Concept| write_line(out, &concept);
             let mut concepts = Concepts::new(&mut take, Defaults::default(), report);

@@ -1,14 +1,14 @@
 //! Mentions that bring their context with them, one JSON object a line: BLINK's form, and that of WikilinksNED.
 
 use super::annotated::{Annotated, Named, UNKNOWN_CONCEPT, around};
-use super::args::{BlinkArgs, WikilinksArgs};
 use super::counter::Counter;
 use super::pubtator::NO_TEXT;
+use super::splits::SplitFiles;
 use super::tac_files::{files, stem};
 use crate::data::corpus::{CorpusMention, Document};
 use crate::io::files::for_each_line_within;
 use crate::io::limits::Bound;
-use crate::io::output_folder::Output;
+use crate::io::outputs::OutputFolder;
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::Concept;
 use pel_shared::kb::import::records::record;
@@ -181,7 +181,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn finish(self, output: &mut Output) -> Result<()> {
+    fn finish(self, output: &mut OutputFolder) -> Result<()> {
         self.concepts.write(output, self.report)?;
         self.corpus.write(output, self.report)
     }
@@ -207,8 +207,13 @@ fn tables(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
 ///
 /// # Errors
 /// If a file cannot be read, a line is no mention or no entity, or the output cannot be written.
-pub fn blink(args: &BlinkArgs, output: &mut Output, report: &mut Report, counter: &mut Counter) -> Result<()> {
-    let BlinkArgs { entities, mentions, .. } = args;
+pub fn blink(
+    entities: &[PathBuf],
+    mentions: &SplitFiles,
+    output: &mut OutputFolder,
+    report: &mut Report,
+    counter: &mut Counter,
+) -> Result<()> {
     let mut writer = Writer { has_table: !entities.is_empty(), ..Writer::new(report, counter) };
     let tables = tables(entities)?;
     for path in &tables {
@@ -269,9 +274,14 @@ pub fn blink(args: &BlinkArgs, output: &mut Output, report: &mut Report, counter
 ///
 /// # Errors
 /// If a file cannot be read, a line is no mention, or the output cannot be written.
-pub fn wikilinks(args: &WikilinksArgs, output: &mut Output, report: &mut Report, counter: &mut Counter) -> Result<()> {
+pub fn wikilinks(
+    mentions: &SplitFiles,
+    output: &mut OutputFolder,
+    report: &mut Report,
+    counter: &mut Counter,
+) -> Result<()> {
     let mut writer = Writer::new(report, counter);
-    for (split, path) in args.mentions.given() {
+    for (split, path) in mentions.given() {
         writer.file(split, path, |line| {
             let row: WikilinksRow = record(line)?;
             let id = row.id.into_text();

@@ -8,7 +8,7 @@ use crate::data::corpus::{
 };
 use crate::io::files::for_each_line_in;
 use crate::io::limits::Bound;
-use crate::io::output_folder::{Output, write_line};
+use crate::io::outputs::{OutputFolder, write_line};
 use crate::io::text_encoding::TextEncoding;
 use pel_shared::clean::breaks_line;
 use pel_shared::error::Result;
@@ -82,7 +82,7 @@ pub fn read(
     encoding: &TextEncoding,
     splits: &Splits,
     prefix: &str,
-    output: &mut Output,
+    output: &mut OutputFolder,
     report: &mut Report,
     counter: &mut Counter,
 ) -> Result<()> {

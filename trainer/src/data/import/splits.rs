@@ -1,12 +1,35 @@
-//! Which document belongs to which split, by lists of document ids.
+//! The files of each split, and which document belongs to which split by lists of document ids.
 
 use crate::io::files::for_each_line;
 use pel_shared::error::{Error, Result};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The split of a corpus without lists.
 pub const ALL: &str = "all";
+
+/// A file for each split, or none.
+#[derive(Clone, Debug, Default)]
+pub struct SplitFiles {
+    /// Of the split that is trained on.
+    pub train: Option<PathBuf>,
+    /// Of the split that settings are chosen on.
+    pub dev: Option<PathBuf>,
+    /// Of the split that is tested on.
+    pub test: Option<PathBuf>,
+}
+
+impl SplitFiles {
+    /// Each split with its file.
+    pub fn all(&self) -> [(&'static str, Option<&Path>); 3] {
+        [("train", self.train.as_deref()), ("dev", self.dev.as_deref()), ("test", self.test.as_deref())]
+    }
+
+    /// The splits that have a file.
+    pub fn given(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        self.all().into_iter().filter_map(|(split, file)| Some((split, file?)))
+    }
+}
 
 /// The split of each listed document.
 #[derive(Clone, Debug, Default)]

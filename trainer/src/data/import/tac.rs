@@ -4,18 +4,18 @@
 //! character. The queries of 2010 have none: there the mention is the first place of its name.
 
 use super::annotated::{Annotated, Named, UNKNOWN_CONCEPT};
-use super::args::TacArgs;
 use super::counter::Counter;
 use super::pubtator::NO_TEXT;
 use super::tac_files::{Answer, NIL, Query, answers, documents, files, knowledge_base, queries, stem};
 use crate::data::corpus::{CorpusMention, Document, MISPLACED, span_of};
 use crate::io::files::read_text;
-use crate::io::output_folder::Output;
+use crate::io::outputs::OutputFolder;
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::import::concepts::single_spaced;
 use pel_shared::kb::import::report::Report;
 use pel_shared::text::Offsets;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::PathBuf;
 
 /// The reason for skipping an answer that no query asks for.
 pub const UNKNOWN_QUERY: &str = "answer for an unknown query";
@@ -38,6 +38,37 @@ pub const HALF_OPEN: &str = "query whose <end> is one past its last character";
 /// The reason under which a document is noted that no query asks about.
 pub const NOT_ASKED: &str = "source document without a query left out";
 
+/// The queries of a split, with their answers.
+#[derive(Clone, Debug)]
+pub struct Questions {
+    /// The split.
+    pub split: &'static str,
+    /// The file of queries.
+    pub queries: PathBuf,
+    /// The file of answers.
+    pub answers: PathBuf,
+}
+
+/// The files of a task.
+#[derive(Clone, Debug)]
+pub struct Files {
+    /// The knowledge base: files of `<knowledge_base>`, or folders with such .xml files.
+    pub kb: Vec<PathBuf>,
+    /// The folders with the source documents.
+    pub documents: Vec<PathBuf>,
+    /// Queries and answers by split.
+    pub questions: Vec<Questions>,
+}
+
+impl Files {
+    /// The files and folders to read: knowledge base, documents, queries, answers.
+    pub fn inputs(&self) -> Vec<PathBuf> {
+        let queries = self.questions.iter().map(|questions| &questions.queries);
+        let answers = self.questions.iter().map(|questions| &questions.answers);
+        self.kb.iter().chain(&self.documents).chain(queries).chain(answers).cloned().collect()
+    }
+}
+
 /// A query with its answer.
 struct Asked {
     split: &'static str,
@@ -49,26 +80,26 @@ struct Asked {
 /// answer's cluster as its concept (`NIL00012`), which no knowledge base has; a mere `NIL` is none.
 ///
 /// # Errors
-/// If a file cannot be read or is not of its form, a file of queries has no answers beside it, or the output cannot be written.
-pub fn read(args: &TacArgs, output: &mut Output, report: &mut Report, counter: &mut Counter) -> Result<()> {
+/// If a file cannot be read or is not of its form, or the output cannot be written.
+pub fn read(task: &Files, output: &mut OutputFolder, report: &mut Report, counter: &mut Counter) -> Result<()> {
     let (mut corpus, mut asked) = (Annotated::default(), Vec::new());
-    for (split, asking, answering) in args.tasks()? {
-        corpus.split(split);
-        let answers = answers(answering, counter)?;
-        asked.extend(joined(split, queries(asking, counter)?, answers, report));
+    for questions in &task.questions {
+        corpus.split(questions.split);
+        let answers = answers(&questions.answers, counter)?;
+        asked.extend(joined(questions.split, queries(&questions.queries, counter)?, answers, report));
     }
-    let sources = documents(&args.documents, report)?;
+    let sources = documents(&task.documents, report)?;
     let mut concepts = Named::default();
     let mut tables = 0;
-    for path in args.kb.iter().map(|path| files(path)).collect::<Result<Vec<_>>>()?.into_iter().flatten() {
+    for path in task.kb.iter().map(|path| files(path)).collect::<Result<Vec<_>>>()?.into_iter().flatten() {
         // A file that is named is read, whatever its name; in a folder lie readmes and schemas too.
-        if args.kb.contains(&path) || stem(&path, &[".xml"]).is_some() {
+        if task.kb.contains(&path) || stem(&path, &[".xml"]).is_some() {
             tables += 1;
             knowledge_base(&path, &mut concepts, report, counter)?;
         }
     }
     if tables == 0 {
-        let names: Vec<_> = args.kb.iter().map(|path| path.display().to_string()).collect();
+        let names: Vec<_> = task.kb.iter().map(|path| path.display().to_string()).collect();
         return Err(Error::input(format!("{}: expected a knowledge base as .xml, found none", names.join(", "))));
     }
 

@@ -8,7 +8,7 @@ use super::counter::Counter;
 use crate::data::corpus::{CorpusMention, Document, MISPLACED, UNKNOWN_DOCUMENT};
 use crate::io::files::{for_each_line_within, io_error};
 use crate::io::limits::Bound;
-use crate::io::output_folder::Output;
+use crate::io::outputs::OutputFolder;
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::Concept;
 use pel_shared::kb::import::concepts::single_spaced;
@@ -55,7 +55,7 @@ struct Waiting {
 ///
 /// # Errors
 /// If the folder has no such files, a file cannot be read, a line is no page or no mention, or the output cannot be written.
-pub fn read(folder: &Path, output: &mut Output, report: &mut Report, counter: &mut Counter) -> Result<()> {
+pub fn read(folder: &Path, output: &mut OutputFolder, report: &mut Report, counter: &mut Counter) -> Result<()> {
     let mut waiting: BTreeMap<String, Vec<Waiting>> = BTreeMap::new();
     let mut corpus = Annotated::default();
     let worlds = files(folder, "documents")?;

@@ -1,24 +1,20 @@
-//! What a command may write: never over its own input, never into a folder of somebody else's.
+//! What a command may write: never over its own input, never into a folder of somebody else's; and how the files of an output folder
+//! appear together.
 
-mod guard;
-mod identity;
+pub(in crate::io) mod file_identity;
+mod folder;
+mod overwrite_check;
+mod transaction;
 
-pub use guard::{Inputs, Writes};
-pub use identity::{behind_links, is_same};
+pub use file_identity::{behind_links, is_same};
+pub use folder::{OutputFolder, write_line};
+pub use overwrite_check::{Inputs, Writes};
+pub use transaction::{check_whole, withdraw};
 
-use crate::io::files::{io_error, walk_error};
-use crate::io::staging::is_staged;
+use crate::io::files::listing::entries;
+use crate::io::files::partial_files::is_partial;
 use pel_shared::error::{Error, Result};
-use std::path::{Path, PathBuf};
-
-/// Refuses a file to be written that is a folder, or one of some inputs. Commands ask [`Inputs::check`] once; this is for files whose
-/// names are known only when they are written.
-///
-/// # Errors
-/// If it is one; the inputs' own errors are left to those who read them.
-pub fn check_file<'a>(out: &Path, inputs: impl IntoIterator<Item = &'a Path>) -> Result<()> {
-    Inputs::new().files(inputs).check([Writes::File(out)])
-}
+use std::path::Path;
 
 /// Refuses a folder to be written whole that already holds something.
 ///
@@ -32,48 +28,13 @@ pub fn check_new_folder(out: &Path) -> Result<()> {
         return Err(Error::input(format!("{}: expected a folder to write into, found a file", out.display())));
     }
     // What a killed run of ours has left is swept before the folder is written into.
-    match entries(out)?.iter().find(|name| !is_staged(name)) {
+    match entries(out)?.iter().find(|name| !is_partial(name)) {
         Some(found) => Err(Error::input(format!(
             "{}: expected a new or empty folder to write into, found {found} in it",
             out.display()
         ))),
         None => Ok(()),
     }
-}
-
-/// The names in a folder, sorted; none if it is not there.
-///
-/// # Errors
-/// If it cannot be read.
-pub fn entries(folder: &Path) -> Result<Vec<String>> {
-    if !folder.is_dir() {
-        return Ok(Vec::new());
-    }
-    let failed = |cause| io_error("reading the folder", folder, cause);
-    let entries = std::fs::read_dir(folder).map_err(failed)?;
-    let names = entries.map(|entry| Ok(entry.map_err(failed)?.file_name().to_string_lossy().into_owned()));
-    let mut names = names.collect::<Result<Vec<_>>>()?;
-    names.sort_unstable();
-    Ok(names)
-}
-
-/// The files that an input is read from: itself, or what lies in its folder and in the folders there.
-///
-/// # Errors
-/// If a folder cannot be read.
-pub fn files_of(input: &Path) -> Result<Vec<PathBuf>> {
-    if !input.is_dir() {
-        return Ok(vec![input.to_owned()]);
-    }
-    let mut files = Vec::new();
-    // A link that leads back into its own folder is an error, not an endless walk.
-    for entry in walkdir::WalkDir::new(input).follow_links(true).sort_by_file_name() {
-        let entry = entry.map_err(|cause| walk_error(input, cause))?;
-        if !entry.file_type().is_dir() {
-            files.push(entry.into_path());
-        }
-    }
-    Ok(files)
 }
 
 #[cfg(test)]

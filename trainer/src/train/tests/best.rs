@@ -5,8 +5,8 @@ use super::super::log::{self, Event};
 use super::super::{CHECKPOINTS, METRICS, Trained};
 use super::methods::ranking;
 use super::{ended_and_resumed, outcome, run, tiny, world};
+use crate::io::files::entries;
 use crate::io::interrupt;
-use crate::io::outputs::entries;
 use std::path::Path;
 
 /// A run whose later steps spoil what the earlier ones learned.

@@ -1,7 +1,7 @@
 //! Files and folders that are written beside their place and then moved there: named `.pel-*.part`, locked while they are written,
 //! removed where the work ends early, and swept where an earlier process was killed.
 
-use crate::io::files::io_error;
+use super::errors::io_error;
 use pel_shared::error::Result;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -24,7 +24,7 @@ static MADE: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 static SWEPT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 /// Whether a name is that of something unfinished.
-pub fn is_staged(name: &str) -> bool {
+pub fn is_partial(name: &str) -> bool {
     name.starts_with(PREFIX) && name.ends_with(SUFFIX)
 }
 
@@ -124,7 +124,7 @@ fn sweep(folder: &Path) {
         return;
     }
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        if entry.file_name().to_str().is_some_and(is_staged) && is_abandoned(&entry.path()) {
+        if entry.file_name().to_str().is_some_and(is_partial) && is_abandoned(&entry.path()) {
             remove(&entry.path());
         }
     }
@@ -182,7 +182,7 @@ mod tests {
         let held = File::open(path(".pel-locked.part")).expect("there");
         held.try_lock().expect("nobody has it");
         drop(file_in(folder.path(), 0o600).expect("made"));
-        let left = crate::io::outputs::entries(folder.path()).expect("listed");
+        let left = crate::io::files::entries(folder.path()).expect("listed");
         assert_eq!(left, [".other-old.part", ".pel-locked.part", ".pel-old.txt", ".pel-young.part"]);
     }
 

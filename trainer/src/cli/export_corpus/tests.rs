@@ -1,10 +1,10 @@
 //! Whole exports, read again: what a form has room for comes back, what it has not is counted.
 
 use super::{ExportCorpusArgs, export};
+use crate::cli::import::{ImportArgs, import};
 use crate::data::corpus::{CorpusMention, Document};
 use crate::data::export::{capabilities, contexts, source, tac, zeshel};
 use crate::data::import::annotated::UNKNOWN_CONCEPT;
-use crate::data::import::{ImportArgs, import};
 use crate::io::files::write_jsonl;
 use clap::{CommandFactory, Parser};
 use pel_shared::error::{Error, Result};

@@ -1,10 +1,11 @@
 //! The output folder of an import: its files appear together, when all of them are whole, and replace none but those of an
-//! earlier run, which its record lists. A process that is killed on the way leaves the old files or the new ones ([`super::commit`]).
+//! earlier run, which its record lists. A process that is killed on the way leaves the old files or the new ones ([`super::transaction`]).
 
-use super::commit::{Pending, Plan, is_inside, recover};
+use super::file_identity::is_same;
+use super::overwrite_check::check_file;
+use super::transaction::{Pending, Plan, is_inside, recover};
+use crate::io::files::partial_files::Made;
 use crate::io::files::{io_error, write_whole};
-use crate::io::outputs::{check_file, is_same};
-use crate::io::staging::Made;
 use pel_shared::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -13,10 +14,10 @@ use std::path::{Path, PathBuf};
 
 /// Files that are written in a hidden folder inside the target and moved into it at the end.
 #[derive(Debug)]
-pub struct Output {
+pub struct OutputFolder {
     target: PathBuf,
     /// `Some` until it is committed or dropped.
-    staging: Option<Pending>,
+    pending: Option<Pending>,
     names: Vec<String>,
     /// The file that says what was done, such as `import.json`, and which files earlier runs wrote.
     record: &'static str,
@@ -27,7 +28,7 @@ pub struct Output {
     made: Option<Made>,
 }
 
-impl Output {
+impl OutputFolder {
     /// Makes the target folder if it is missing, and the hidden one in it; what an earlier process was killed at is finished first.
     /// `record` is the name of the file that will say what was done; `inputs` are the files and folders that the command reads.
     ///
@@ -41,15 +42,15 @@ impl Output {
         let made = (!target.exists()).then(|| Made::new(target));
         std::fs::create_dir_all(target).map_err(|cause| io_error("making the folder", target, cause))?;
         recover(target)?;
-        let staging = Pending::new(target);
+        let pending = Pending::new(target);
         let earlier = files_of_earlier(&target.join(record));
         let (target, names) = (target.to_owned(), Vec::new());
-        let mut output = Self { target, staging: None, names, record, earlier, inputs, made };
-        output.staging = Some(staging?);
+        let mut output = Self { target, pending: None, names, record, earlier, inputs, made };
+        output.pending = Some(pending?);
         Ok(output)
     }
 
-    /// Writes one file of the output, in a folder of it or not (`a/b.json`); it is in its place only after [`Output::commit`].
+    /// Writes one file of the output, in a folder of it or not (`a/b.json`); it is in its place only after [`OutputFolder::commit`].
     ///
     /// # Errors
     /// If it would replace an input, or a file that no earlier run wrote; as [`write_whole`], and what `write` gives.
@@ -64,9 +65,9 @@ impl Output {
                 "{to}: expected a new folder, or one whose {record} lists this file; it is somebody else's, so choose another --out"
             )));
         }
-        let staging =
-            self.staging.as_ref().ok_or_else(|| Error::io(format!("writing {name}: the output is closed")))?;
-        write_whole(&staging.place(name), write)?;
+        let pending =
+            self.pending.as_ref().ok_or_else(|| Error::io(format!("writing {name}: the output is closed")))?;
+        write_whole(&pending.place(name), write)?;
         self.names.push(name.to_owned());
         Ok(())
     }
@@ -91,12 +92,12 @@ impl Output {
         self.write(record, |out| {
             out.write_all(text.as_bytes()).map_err(|cause| Error::io(format!("writing {record}")).caused_by(cause))
         })?;
-        let Some(staging) = self.staging.take() else { return Ok(()) };
+        let Some(pending) = self.pending.take() else { return Ok(()) };
         // What belongs together is moved together, also if the user asks to stop meanwhile.
         let _finishing = crate::io::interrupt::finish();
         let is_input = |file: &Path| self.inputs.iter().any(|input| is_same(input, file));
         let stale = stale.into_iter().filter(|file| !is_input(&self.target.join(file))).collect();
-        staging.commit(&Plan { files: self.names.clone(), stale })
+        pending.commit(&Plan { files: self.names.clone(), stale })
     }
 }
 
@@ -123,11 +124,11 @@ fn files_of_earlier(record: &Path) -> BTreeSet<String> {
     files.into_iter().filter(|file| is_inside(file)).collect()
 }
 
-impl Drop for Output {
+impl Drop for OutputFolder {
     fn drop(&mut self) {
-        if let Some(staging) = self.staging.take() {
+        if let Some(pending) = self.pending.take() {
             // Nothing came of it: leave no trace. Neither removal can hurt if it fails; a folder is removed only if empty.
-            staging.abandon();
+            pending.abandon();
             if self.made.is_some() {
                 let _ = std::fs::remove_dir(&self.target);
             }
@@ -147,14 +148,14 @@ pub fn write_line(out: &mut dyn Write, value: &impl serde::Serialize) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::io::outputs::entries;
+    use crate::io::files::entries;
     use serde_json::json;
 
     #[test]
     fn files_appear_together_or_not_at_all() {
         let folder = tempfile::tempdir().expect("a folder");
         let target = folder.path().join("new");
-        let open = || Output::new(&target, "import.json", []).expect("made");
+        let open = || OutputFolder::new(&target, "import.json", []).expect("made");
         let mut output = open();
         output.write("a.jsonl", |out| write_line(out, &1)).expect("written");
         assert!(output.write("b.jsonl", |_| Err(Error::input("line 3"))).is_err());
@@ -176,7 +177,7 @@ mod tests {
         let put = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("written");
         let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect("read");
         let run = |name: &str, record: &'static str| {
-            let mut output = Output::new(folder.path(), record, [])?;
+            let mut output = OutputFolder::new(folder.path(), record, [])?;
             output.write(name, |out| write_line(out, &name))?;
             output.commit(&json!({}))
         };
@@ -202,7 +203,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let out = folder.path().join("out");
         let run = |names: &[&str]| {
-            let mut output = Output::new(&out, "import.json", []).expect("its own");
+            let mut output = OutputFolder::new(&out, "import.json", []).expect("its own");
             for name in names {
                 output.write(name, |out| write_line(out, name)).expect("written");
             }
@@ -232,13 +233,13 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let target = folder.path().join("out");
         let run = |kill: bool| {
-            let mut output = Output::new(&target, "import.json", []).expect("its own");
+            let mut output = OutputFolder::new(&target, "import.json", []).expect("its own");
             for name in ["documents.jsonl", "mentions.train.jsonl"] {
                 output.write(name, |out| write_line(out, &name)).expect("written");
             }
             if kill {
                 // What is left when nothing is cleaned up: the files, without a lock.
-                drop(output.staging.take());
+                drop(output.pending.take());
                 output.made = None;
                 return;
             }
@@ -259,7 +260,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("taken");
         std::fs::write(&file, "mine").expect("written");
-        let error = Output::new(&file, "import.json", []).expect_err("it is a file");
+        let error = OutputFolder::new(&file, "import.json", []).expect_err("it is a file");
         assert_eq!(error.kind(), pel_shared::error::Kind::Io);
         assert_eq!(std::fs::read_to_string(&file).expect("read"), "mine");
     }

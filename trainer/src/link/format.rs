@@ -1,4 +1,4 @@
-//! Links for a reader's terminal, and for other tools ([`pel_shared::output`]).
+//! The formats of links: a table for the terminal, and those of [`pel_shared::output`].
 
 use clap::ValueEnum;
 use pel_shared::error::Result;
@@ -40,22 +40,22 @@ impl Format {
     }
 }
 
-/// Writes the links of a note in a form, part by part: [`Parts::head`], [`Parts::part`] as often as there are links, [`Parts::tail`].
-pub struct Parts<'a> {
+/// Writes the links of a note in a form, part by part: [`NoteFormatter::head`], [`NoteFormatter::part`] as often as there are links, [`NoteFormatter::tail`].
+pub struct NoteFormatter<'a> {
     name: &'a str,
     text: &'a str,
     linker: &'a Linker,
-    form: Written<'a>,
+    form: Formatter<'a>,
 }
 
-enum Written<'a> {
-    Table(crate::link::table::Parts),
+enum Formatter<'a> {
+    Table(crate::link::table::TableFormatter),
     /// A page needs all of its records at once.
     Page(Vec<Record>),
     Form(Box<output::Parts<'a>>),
 }
 
-impl<'a> Parts<'a> {
+impl<'a> NoteFormatter<'a> {
     /// None yet.
     pub fn new(format: Format, name: &'a str, text: &'a str, linker: &'a Linker) -> Self {
         let form = match format {
@@ -68,9 +68,9 @@ impl<'a> Parts<'a> {
             Format::Html => Some(Form::Html),
         };
         let form = match form {
-            None => Written::Table(crate::link::table::Parts::default()),
-            Some(Form::Html) => Written::Page(Vec::new()),
-            Some(form) => Written::Form(Box::new(output::Parts::new(form, name, text, linker))),
+            None => Formatter::Table(crate::link::table::TableFormatter::default()),
+            Some(Form::Html) => Formatter::Page(Vec::new()),
+            Some(form) => Formatter::Form(Box::new(output::Parts::new(form, name, text, linker))),
         };
         Self { name, text, linker, form }
     }
@@ -81,8 +81,8 @@ impl<'a> Parts<'a> {
     /// If it cannot be encoded.
     pub fn head(&self) -> Result<String> {
         match &self.form {
-            Written::Form(form) => form.head(),
-            Written::Table(_) | Written::Page(_) => Ok(String::new()),
+            Formatter::Form(form) => form.head(),
+            Formatter::Table(_) | Formatter::Page(_) => Ok(String::new()),
         }
     }
 
@@ -93,9 +93,9 @@ impl<'a> Parts<'a> {
     pub fn part(&mut self, records: Vec<Record>) -> Result<String> {
         let note = Note { name: self.name, text: self.text, records: &records, linker: self.linker };
         match &mut self.form {
-            Written::Table(table) => Ok(table.part(&note)),
-            Written::Form(form) => form.part(&records),
-            Written::Page(all) => {
+            Formatter::Table(table) => Ok(table.part(&note)),
+            Formatter::Form(form) => form.part(&records),
+            Formatter::Page(all) => {
                 all.extend(records);
                 Ok(String::new())
             }
@@ -109,9 +109,9 @@ impl<'a> Parts<'a> {
     pub fn tail(&self) -> Result<String> {
         let note = |records| Note { name: self.name, text: self.text, records, linker: self.linker };
         match &self.form {
-            Written::Table(table) => Ok(table.tail(&note(&[]))),
-            Written::Form(form) => Ok(form.tail()),
-            Written::Page(records) => note(records).write(Form::Html),
+            Formatter::Table(table) => Ok(table.tail(&note(&[]))),
+            Formatter::Form(form) => Ok(form.tail()),
+            Formatter::Page(records) => note(records).write(Form::Html),
         }
     }
 }

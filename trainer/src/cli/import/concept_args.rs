@@ -1,92 +1,14 @@
-//! The command line of `pel import`.
+//! The options of `pel import` for concept tables and ontologies.
 
-pub use super::corpus_args::{BlinkArgs, MentionFiles, PubtatorArgs, TacArgs, WikilinksArgs, ZeshelArgs};
-use crate::io::outputs::{Inputs, Writes};
+use crate::data::import::TextFiles;
 use crate::io::text_encoding::EncodingArgs;
-use clap::{Args, Subcommand};
+use clap::{Args, ValueEnum};
 use pel_shared::kb::import::columns::{Column, Columns, Role};
 use pel_shared::kb::import::concepts::Defaults;
 use pel_shared::kb::import::delimited::Layout;
 use pel_shared::kb::import::obo;
 use pel_shared::kb::import::rows::Quoting;
-use std::path::{Path, PathBuf};
-
-/// Bring concepts or annotated texts from another tool into PEL
-#[derive(Args, Clone, Debug)]
-#[command(long_about = "Bring concepts or annotated texts from another tool into PEL.\n\n\
-    Each format has its own command. All of them read plain, .gz, .bz2, .xz and .zst files, write their result into the folder \
-    given with --out, and list what they took, what they changed, and what they skipped and why. \
-    If something goes wrong, nothing is written.")]
-#[command(after_help = "Example:\n  pel import obo doid.obo --out diseases\n  \
-    pel index --kb diseases/kb.jsonl --encoder all-MiniLM-L6-v2 --out diseases.pel")]
-pub struct ImportArgs {
-    /// The format of the input.
-    #[command(subcommand)]
-    pub format: Format,
-}
-
-/// The format of the input, with its options.
-#[derive(Clone, Debug, Subcommand)]
-pub enum Format {
-    /// An ontology in OBO format: Disease Ontology, MONDO, HPO, GO, UBERON ...
-    ///
-    /// Each term that is not obsolete becomes a concept with its name, synonyms, definition and cross-references; stanzas of
-    /// one id, in one file or several, are one term. Synonyms that their type withdraws (EXCLUDE, DEPRECATED, MISSPELLING,
-    /// obsolete_synonym and the like) are left out. Unless --type says otherwise, the semantic type is the name of the topmost
-    /// term above it that says something (of HPO "Phenotypic abnormality", not "All"), and its source is the part of its id before
-    /// the colon. Writes kb.jsonl, which `pel index` reads, and import.json, the list of what was taken and skipped.
-    Obo(OboArgs),
-    /// A concept table with one JSON object on each line
-    ///
-    /// The fields are id and name (both needed), synonyms, types, type_ids, xrefs, sources (lists of texts) and
-    /// definition (a text). Other fields are ignored. Lines of one id are one concept: the first name is its preferred one, the
-    /// others are synonyms. Writes kb.jsonl and import.json.
-    Jsonl(JsonlArgs),
-    /// A concept table as a spreadsheet exports it: CSV, TSV
-    ///
-    /// The first line names the columns. PEL looks for id and name (both needed), synonyms, types, type_ids, definition,
-    /// xrefs, sources and preferred, in any order and case, and for usual other names of them (cui, label, semantic_types,
-    /// description ...); say so if yours are others. Without a header, give columns by number: --columns id=1,name=2.
-    ///
-    /// Several values in one cell are separated by `|`. Rows of one id are one concept with several names, in one file or
-    /// several. The preferred one is marked in the column `preferred` (or name_status, ispref, tty ...) by P, Y, PT, PN or the
-    /// like; without a mark it is the first.
-    ///
-    /// The delimiter is what the name of the file says, else what the header shows, or a line `sep=;` before it. Between commas
-    /// and semicolons, cells may be in quotes as RFC 4180 has it. Between tabs and bars quotes are letters, but a cell in quotes
-    /// as a whole is read without them, so no open quote swallows rows. Writes kb.jsonl and import.json.
-    Csv(CsvArgs),
-    /// Texts with marked mentions in PubTator format: MedMentions, BC5CDR, NCBI Disease ...
-    ///
-    /// Writes documents.jsonl, a file of mentions for each split, and import.json. Every mention is checked: its text
-    /// must stand at its offsets. One that stands a single character off is moved there and counted; others are skipped
-    /// and counted. A mention with several concepts (D003924|D009369) keeps them all, each of them right; the identifier of a
-    /// variant (p|SUB|C|282|Y) is one. A mention that stands twice counts once. Without lists of documents everything goes into mentions.all.jsonl.
-    Pubtator(PubtatorArgs),
-    /// ZESHEL as released: documents and mentions by world
-    ///
-    /// Takes the folder with documents/WORLD.json and mentions/SPLIT.json. Every page becomes a concept, whose source is its
-    /// world; the split val is called dev. Writes kb.jsonl, documents.jsonl, a file of mentions for each split, and
-    /// import.json.
-    Zeshel(ZeshelArgs),
-    /// Mentions with their context, as BLINK writes them
-    ///
-    /// A line has context_left, mention, context_right, label_id, and maybe label_title, label (the description) and world. Without
-    /// tables of entities (title, text, and idx or document_id), the concepts are those of the mentions. Writes kb.jsonl,
-    /// documents.jsonl, a file of mentions for each split, and import.json.
-    Blink(BlinkArgs),
-    /// Mentions with their context, as WikilinksNED has them
-    ///
-    /// A line has left_context, word, right_context (texts or lists of words), wikiId and maybe y_title. The concepts are those of
-    /// the mentions. Writes kb.jsonl, documents.jsonl, a file of mentions for each split, and import.json.
-    Wikilinks(WikilinksArgs),
-    /// Queries, answers, documents and knowledge base of an entity linking task, as TAC-KBP 2010 has them
-    ///
-    /// A query names a mention and its document; with `beg` and `end` (the first and the last character of the file as it is) it
-    /// stands there, else where its name stands first. A line of answers has the query, its entity or NIL, and maybe a type.
-    /// Writes kb.jsonl, documents.jsonl (those that queries name), a file of mentions for each split, and import.json.
-    Tac(TacArgs),
-}
+use std::path::PathBuf;
 
 /// Where to read and to write.
 #[derive(Args, Clone, Debug)]
@@ -100,6 +22,13 @@ pub struct Common {
     /// Of the files.
     #[command(flatten)]
     pub encoding: EncodingArgs,
+}
+
+impl Common {
+    /// The files with their encoding.
+    pub(super) fn texts(&self) -> TextFiles {
+        TextFiles { paths: self.inputs.clone(), encoding: self.encoding.get() }
+    }
 }
 
 /// What to fill in where the input does not say it.
@@ -121,7 +50,7 @@ impl Fill {
 }
 
 /// How closely a synonym means its term, in the words of OBO.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Scope {
     /// It means the same.
     Exact,
@@ -301,54 +230,6 @@ impl CsvArgs {
             preferred: self.preferred_marks.clone(),
             longest_row: usize::from(self.max_row) << 20,
             skip_bad: self.skip_bad,
-        }
-    }
-}
-
-impl ImportArgs {
-    /// The files and folders to read.
-    pub(super) fn inputs(&self) -> Vec<PathBuf> {
-        let paths = |files: &MentionFiles| files.given().map(|(_, path)| path.to_owned()).collect::<Vec<_>>();
-        match &self.format {
-            Format::Obo(args) => args.common.inputs.clone(),
-            Format::Jsonl(args) => args.common.inputs.clone(),
-            Format::Csv(args) => args.common.inputs.clone(),
-            Format::Pubtator(args) => args.common.inputs.clone(),
-            Format::Zeshel(args) => vec![args.folder.clone()],
-            Format::Blink(args) => [args.entities.clone(), paths(&args.mentions)].concat(),
-            Format::Wikilinks(args) => paths(&args.mentions),
-            Format::Tac(args) => args.inputs(),
-        }
-    }
-
-    /// Refuses an output folder that is an input, or lies in a folder that is read whole.
-    ///
-    /// # Errors
-    /// If it is one.
-    pub(super) fn check_outputs(&self, inputs: &[PathBuf]) -> pel_shared::error::Result<()> {
-        let (folders, files): (Vec<&PathBuf>, Vec<&PathBuf>) = inputs.iter().partition(|input| input.is_dir());
-        let lists = match &self.format {
-            Format::Pubtator(args) => vec![&args.train, &args.dev, &args.test],
-            _ => Vec::new(),
-        };
-        let lists = lists.into_iter().flatten();
-        Inputs::new()
-            .files(files.into_iter().chain(lists).map(PathBuf::as_path))
-            .artifacts(folders.into_iter().map(PathBuf::as_path))
-            .check([Writes::Into(self.out())])
-    }
-
-    /// The folder to write into.
-    pub(super) fn out(&self) -> &Path {
-        match &self.format {
-            Format::Obo(args) => &args.common.out,
-            Format::Jsonl(args) => &args.common.out,
-            Format::Csv(args) => &args.common.out,
-            Format::Pubtator(args) => &args.common.out,
-            Format::Zeshel(args) => &args.out,
-            Format::Blink(args) => &args.out,
-            Format::Wikilinks(args) => &args.out,
-            Format::Tac(args) => &args.out,
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The one check of every command: none of its outputs is, holds or lies in one of its inputs.
 
-use super::files_of;
-use super::identity::{Identity, Standard, is_file, real};
+use super::file_identity::{Identity, Standard, is_file, real};
 use crate::io::corpus_files;
+use crate::io::files::listing::files_of;
 use pel_shared::error::{Error, Result};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ pub struct Inputs {
 pub enum Writes<'a> {
     /// One file; `-` is standard output.
     File(&'a Path),
-    /// Files in a folder, beside others that stay; each of them is asked for too, or checked when it is written ([`super::check_file`]).
+    /// Files in a folder, beside others that stay; each of them is asked for too, or checked when it is written ([`check_file`]).
     Into(&'a Path),
     /// A folder that is this command's alone: what else lies there may be replaced or removed.
     Folder(&'a Path),
@@ -170,6 +170,15 @@ impl Inputs {
         let folder = self.corpora.get(&Identity::of(real.parent()?)?)?;
         real.file_name()?.to_str().is_some_and(corpus_files::is_part).then_some(folder)
     }
+}
+
+/// Refuses a file to be written that is a folder, or one of some inputs. Commands ask [`Inputs::check`] once; this is for files whose
+/// names are known only when they are written.
+///
+/// # Errors
+/// If it is one; the inputs' own errors are left to those who read them.
+pub fn check_file<'a>(out: &Path, inputs: impl IntoIterator<Item = &'a Path>) -> Result<()> {
+    Inputs::new().files(inputs).check([Writes::File(out)])
 }
 
 fn is_device(path: &Path) -> bool {

@@ -1,8 +1,10 @@
-//! Output files: each appears whole or not at all.
+//! Writing output files: each appears whole or not at all.
 
-use crate::io::files::{Stopped, io_error};
-use crate::io::outputs::behind_links;
-use crate::io::{interrupt, staging};
+use super::errors::{Stopped, io_error};
+use super::partial_files;
+use super::standard_output::StandardOutput;
+use crate::io::interrupt;
+use crate::io::outputs::file_identity::behind_links;
 use pel_shared::error::{Error, Result};
 use std::fs::{self, Metadata, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -82,7 +84,7 @@ fn replace(path: &Path, there: Option<Metadata>, write: impl FnOnce(&mut dyn Wri
     let failed = |cause| io_error("writing", path, cause);
     // Until a replaced file's mode is set, nobody else may read what is to have it; the mode of a new file is cut by the umask.
     let mode = if there.is_some() { 0o600 } else { 0o666 };
-    let (beside, _claim) = staging::file_in(folder, mode).map_err(failed)?;
+    let (beside, _claim) = partial_files::file_in(folder, mode).map_err(failed)?;
     let mut buffered = BufWriter::with_capacity(1 << 16, Watched(beside));
     write(&mut buffered)?;
     let beside = buffered.into_inner().map_err(|error| failed(error.into_error()))?.0;
@@ -92,7 +94,7 @@ fn replace(path: &Path, there: Option<Metadata>, write: impl FnOnce(&mut dyn Wri
     beside.as_file().sync_all().map_err(failed)?;
     interrupt::check()?;
     beside.persist(path).map_err(|error| failed(error.error))?;
-    staging::sync_folder(folder)
+    partial_files::sync_folder(folder)
 }
 
 /// Gives a new file the owner and the mode of the one in whose place it is to be moved, if there is one; a link there hands on nothing.
@@ -148,61 +150,6 @@ fn write_into(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> 
     let mut file = BufWriter::new(Watched(OpenOptions::new().write(true).open(path).map_err(failed)?));
     write(&mut file)?;
     file.flush().map_err(failed)
-}
-
-/// Standard output, buffered; a reader that has gone away (`| head`) ends the command quietly.
-pub struct StandardOutput(BufWriter<io::StdoutLock<'static>>);
-
-impl StandardOutput {
-    /// Takes standard output for this thread.
-    pub fn new() -> Self {
-        Self(BufWriter::with_capacity(1 << 16, io::stdout().lock()))
-    }
-
-    /// Writes what is left.
-    ///
-    /// # Errors
-    /// If it cannot be written, as on a full disk.
-    pub fn finish(mut self) -> Result<()> {
-        self.flush().map_err(|cause| Error::io("writing to standard output").caused_by(cause))
-    }
-}
-
-impl Default for StandardOutput {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-/// Ends the command if the reader of its output has gone.
-fn gone<T>(written: io::Result<T>) -> io::Result<T> {
-    match written {
-        Err(cause) if cause.kind() == io::ErrorKind::BrokenPipe => {
-            staging::remove_all();
-            crate::io::signals::end(0)
-        }
-        other => other,
-    }
-}
-
-impl Write for StandardOutput {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        gone(self.0.write(bytes))
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        gone(self.0.flush())
-    }
-}
-
-/// Prints to standard output what is clean already ([`pel_shared::clean`]); a reader that has gone away (`| head`) ends the command quietly.
-///
-/// # Errors
-/// If it cannot be written, as on a full disk.
-pub fn print(text: &str) -> Result<()> {
-    let mut out = StandardOutput::new();
-    out.write_all(text.as_bytes()).map_err(|cause| Error::io("writing to standard output").caused_by(cause))?;
-    out.finish()
 }
 
 /// Writes one JSON value a line into a file whose name pel has chosen.

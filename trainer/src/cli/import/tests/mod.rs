@@ -7,7 +7,9 @@ mod ontologies;
 mod tables;
 mod tac;
 
-use super::{ImportArgs, import, pubtator};
+use super::{ImportArgs, import};
+use crate::cli::conversion;
+use crate::data::import::pubtator;
 use clap::{CommandFactory, Parser};
 use pel_shared::error::{Error, Kind, Result};
 use pel_shared::kb::Concept;
@@ -225,7 +227,7 @@ fn a_line_of_ten_megabytes_is_one_line() {
     let bench = Bench::new(&[("a", pubtator.as_bytes()), ("b", jsonl.as_bytes()), ("c", obo.as_bytes())]);
     let report = bench.import("pubtator @a").expect("readable");
     assert_eq!((report.kept("mentions (all)"), report.skipped(pubtator::BAD_LINE)), (1, 1));
-    assert!(super::table(&report).to_string().len() < 10_000);
+    assert!(conversion::table(&report).to_string().len() < 10_000);
     assert_eq!(bench.import("jsonl @b").expect("readable").kept(CONCEPTS), 1);
     assert_eq!(bench.import("obo @c").expect("readable").skipped(obo::NO_TAG), 1);
 }

@@ -10,8 +10,8 @@
 //! there is one, some files may be moved and others not: whoever would read the folder refuses it ([`check_whole`]), and the next
 //! process that writes into it first ends what was planned ([`recover`]).
 
+use crate::io::files::partial_files::sync_folder;
 use crate::io::files::{io_error, write_whole};
-use crate::io::staging::sync_folder;
 use pel_shared::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, TryLockError};
@@ -271,7 +271,7 @@ pub fn check_whole(target: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::io::outputs::entries;
+    use crate::io::files::entries;
 
     fn put(path: &Path, text: &str) {
         fs::create_dir_all(path.parent().expect("a folder")).expect("made");

@@ -1,4 +1,4 @@
-//! The command line of `pel evaluate`.
+//! The options of an evaluation.
 
 use crate::data::domain::OwnDomain;
 use crate::data::domain_files::By;
@@ -6,17 +6,9 @@ use crate::retrieve::lexical::System;
 use clap::Args;
 use std::path::PathBuf;
 
-/// Measure how often the right concept is found, and NIL where there is none, on an annotated corpus
+/// What is measured on which corpus; `pel evaluate` reads it from its command line.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  \
-    pel evaluate --corpus corpus --kb kb.jsonl\n  \
-    pel evaluate --corpus corpus --bundle bundle --systems link,tfidf --by type --out results.json\n\n\
-    A corpus is a folder as `pel import pubtator` writes it: documents.jsonl and one mentions.SPLIT.jsonl for each split. \
-    A mention whose concept the knowledge base does not have counts as NIL; where `pel split okb` took concepts out of \
-    the knowledge base, NIL is also measured on their mentions alone and without them.\n\n\
-    Over all classes, a NIL mention is right if it is rejected, another one if it is linked and its concept is among the \
-    first k; a rejected mention has no candidates, so it is wrong at every k if the knowledge base has its concept.")]
-pub struct EvaluateArgs {
+pub struct Options {
     /// The folder of the corpus
     #[arg(long, value_name = "DIR")]
     pub corpus: PathBuf,
@@ -61,7 +53,4 @@ pub struct EvaluateArgs {
     /// Measure only every N-th mention, for a quick look
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub every: u32,
-    /// Write all figures into this file, as JSON
-    #[arg(long, value_name = "FILE")]
-    pub out: Option<PathBuf>,
 }

@@ -1,9 +1,11 @@
 //! The options of `pel import` for annotated corpora.
 
-use super::args::Common;
+use super::concept_args::Common;
+use crate::data::import::splits::SplitFiles;
+use crate::data::import::tac;
 use clap::Args;
 use pel_shared::error::{Error, Result};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Options of `pel import pubtator`.
 #[derive(Args, Clone, Debug)]
@@ -26,6 +28,13 @@ pub struct PubtatorArgs {
     /// What to take off the front of concept ids
     #[arg(long, value_name = "TEXT", default_value = "UMLS:")]
     pub prefix: String,
+}
+
+impl PubtatorArgs {
+    /// The lists of documents.
+    pub(super) fn lists(&self) -> SplitFiles {
+        SplitFiles { train: self.train.clone(), dev: self.dev.clone(), test: self.test.clone() }
+    }
 }
 
 /// Options of `pel import zeshel`.
@@ -57,10 +66,8 @@ pub struct MentionFiles {
 }
 
 impl MentionFiles {
-    /// Those that are given, with their splits.
-    pub(super) fn given(&self) -> impl Iterator<Item = (&'static str, &Path)> {
-        let all = [("train", &self.train), ("dev", &self.dev), ("test", &self.test)];
-        all.into_iter().filter_map(|(split, path)| Some((split, path.as_deref()?)))
+    pub(super) fn files(&self) -> SplitFiles {
+        SplitFiles { train: self.train.clone(), dev: self.dev.clone(), test: self.test.clone() }
     }
 }
 
@@ -124,26 +131,24 @@ pub struct TacArgs {
 }
 
 impl TacArgs {
-    /// The splits with their queries and answers.
-    pub(super) fn tasks(&self) -> Result<Vec<(&'static str, &Path, &Path)>> {
+    /// The files of the task.
+    ///
+    /// # Errors
+    /// If queries have no answers beside them.
+    pub(super) fn files(&self) -> Result<tac::Files> {
         let answers = |split: &str| match split {
-            "train" => self.train_answers.as_deref(),
-            "dev" => self.dev_answers.as_deref(),
-            _ => self.test_answers.as_deref(),
+            "train" => self.train_answers.clone(),
+            "dev" => self.dev_answers.clone(),
+            _ => self.test_answers.clone(),
         };
-        let task = |(split, queries): (&'static str, _)| match answers(split) {
-            Some(answers) => Ok((split, queries, answers)),
+        let questions = self.queries.files();
+        let asked = questions.given().map(|(split, queries)| match answers(split) {
+            Some(answers) => Ok(tac::Questions { split, queries: queries.to_owned(), answers }),
             None => {
                 Err(Error::input(format!("--{split}: expected its answers beside it (--{split}-answers), found none")))
             }
-        };
-        self.queries.given().map(task).collect()
-    }
-
-    /// The files and folders to read.
-    pub(super) fn inputs(&self) -> Vec<PathBuf> {
-        let answers = [&self.train_answers, &self.dev_answers, &self.test_answers].into_iter().flatten().cloned();
-        let queries = self.queries.given().map(|(_, path)| path.to_owned());
-        self.kb.iter().chain(&self.documents).cloned().chain(queries).chain(answers).collect()
+        });
+        let questions = asked.collect::<Result<_>>()?;
+        Ok(tac::Files { kb: self.kb.clone(), documents: self.documents.clone(), questions })
     }
 }

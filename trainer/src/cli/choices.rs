@@ -1,0 +1,29 @@
+//! The values of options that stand for types of `pel-shared`, which knows no command line.
+
+use clap::ValueEnum;
+use pel_shared::index::Precision;
+use pel_shared::model::tower::Pooling;
+use pel_shared::score::{Score, Scorer};
+use pel_shared::tokens::{EntityTemplate, MentionTemplate, View};
+
+/// Makes an option's values out of a type.
+macro_rules! choice {
+    ($name:ident => $target:ty { $($variant:ident = $text:literal),+ }) => {
+        #[derive(Clone, Copy, Debug, ValueEnum)]
+        pub enum $name { $(#[value(name = $text)] $variant),+ }
+        impl From<$name> for $target {
+            fn from(choice: $name) -> Self {
+                match choice { $($name::$variant => Self::$variant),+ }
+            }
+        }
+    };
+}
+
+choice!(ViewChoice => View { Names = "names", Template = "template", Both = "both" });
+choice!(MentionChoice => MentionTemplate { Bare = "bare", Context = "context" });
+choice!(TemplateChoice => EntityTemplate { Description = "description", Types = "types" });
+choice!(PoolingChoice => Pooling { Mean = "mean", Cls = "cls", Mention = "mention" });
+choice!(ScoreChoice => Score { Cosine = "cosine", Dot = "dot" });
+choice!(ScorerChoice => Scorer { Dual = "dual", SumOfMax = "sum-of-max" });
+choice!(PrecisionChoice => Precision { Int4 = "int4", Int8 = "int8", F32 = "f32" });
+choice!(WeightsChoice => Precision { Int8 = "int8", F32 = "f32" });

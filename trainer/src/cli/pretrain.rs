@@ -1,0 +1,37 @@
+//! `pel pretrain`: aligns the names of each concept.
+
+use super::training::RunArgs;
+use crate::io::device::DeviceArgs;
+use crate::train::config::Config;
+use clap::Args;
+use pel_shared::error::Result;
+use std::path::PathBuf;
+
+/// Align the names of each concept (multi-similarity loss, as SapBERT), to begin training from
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  pel pretrain --encoder all-MiniLM-L6-v2 --kb kb.jsonl --more-kb kb_extra.jsonl --out aligned\n\n\
+    Stopped half-way, the same command goes on where it was."
+)]
+pub struct PretrainArgs {
+    #[command(flatten)]
+    run: RunArgs,
+    /// A corpus folder to validate on
+    #[arg(long)]
+    corpus: Option<PathBuf>,
+    /// More concept tables, whose names are learned too
+    #[arg(long)]
+    more_kb: Vec<PathBuf>,
+}
+
+/// Runs `pel pretrain`.
+///
+/// # Errors
+/// As [`train`](crate::train::train).
+pub fn run(args: &PretrainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
+    let corpus = args.corpus.as_ref().map(|path| toml::Value::String(path.display().to_string()));
+    let more = args.more_kb.iter().map(|path| toml::Value::String(path.display().to_string())).collect::<Vec<_>>();
+    let more = (!more.is_empty()).then_some(toml::Value::Array(more));
+    let config = args.run.config(Config::alignment(), vec![("data.corpus", corpus), ("data.more_kbs", more)])?;
+    args.run.run(&config, device, json)
+}

@@ -1,0 +1,40 @@
+//! What lies in a folder.
+
+use super::errors::{io_error, walk_error};
+use pel_shared::error::Result;
+use std::path::{Path, PathBuf};
+
+/// The names in a folder, sorted; none if it is not there.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn entries(folder: &Path) -> Result<Vec<String>> {
+    if !folder.is_dir() {
+        return Ok(Vec::new());
+    }
+    let failed = |cause| io_error("reading the folder", folder, cause);
+    let entries = std::fs::read_dir(folder).map_err(failed)?;
+    let names = entries.map(|entry| Ok(entry.map_err(failed)?.file_name().to_string_lossy().into_owned()));
+    let mut names = names.collect::<Result<Vec<_>>>()?;
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// The files that an input is read from: itself, or what lies in its folder and in the folders there.
+///
+/// # Errors
+/// If a folder cannot be read.
+pub fn files_of(input: &Path) -> Result<Vec<PathBuf>> {
+    if !input.is_dir() {
+        return Ok(vec![input.to_owned()]);
+    }
+    let mut files = Vec::new();
+    // A link that leads back into its own folder is an error, not an endless walk.
+    for entry in walkdir::WalkDir::new(input).follow_links(true).sort_by_file_name() {
+        let entry = entry.map_err(|cause| walk_error(input, cause))?;
+        if !entry.file_type().is_dir() {
+            files.push(entry.into_path());
+        }
+    }
+    Ok(files)
+}

@@ -1,0 +1,61 @@
+//! Standard output, whose reader may go away.
+
+use super::partial_files;
+use crate::io::signals;
+use pel_shared::error::{Error, Result};
+use std::io::{self, BufWriter, Write};
+
+/// Standard output, buffered; a reader that has gone away (`| head`) ends the command quietly.
+pub struct StandardOutput(BufWriter<io::StdoutLock<'static>>);
+
+impl StandardOutput {
+    /// Takes standard output for this thread.
+    pub fn new() -> Self {
+        Self(BufWriter::with_capacity(1 << 16, io::stdout().lock()))
+    }
+
+    /// Writes what is left.
+    ///
+    /// # Errors
+    /// If it cannot be written, as on a full disk.
+    pub fn finish(mut self) -> Result<()> {
+        self.flush().map_err(|cause| Error::io("writing to standard output").caused_by(cause))
+    }
+}
+
+impl Default for StandardOutput {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Ends the command if the reader of its output has gone.
+fn gone<T>(written: io::Result<T>) -> io::Result<T> {
+    match written {
+        Err(cause) if cause.kind() == io::ErrorKind::BrokenPipe => {
+            partial_files::remove_all();
+            signals::end(0)
+        }
+        other => other,
+    }
+}
+
+impl Write for StandardOutput {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        gone(self.0.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        gone(self.0.flush())
+    }
+}
+
+/// Prints to standard output what is clean already ([`pel_shared::clean`]); a reader that has gone away (`| head`) ends the command quietly.
+///
+/// # Errors
+/// If it cannot be written, as on a full disk.
+pub fn print(text: &str) -> Result<()> {
+    let mut out = StandardOutput::new();
+    out.write_all(text.as_bytes()).map_err(|cause| Error::io("writing to standard output").caused_by(cause))?;
+    out.finish()
+}

@@ -1,0 +1,289 @@
+//! Links many notes: several short ones together, a long one in parts.
+
+use crate::data::spans;
+use crate::io::files::StandardOutput;
+use crate::io::files::{io_error, print, write_whole};
+use crate::io::interrupt;
+use crate::io::progress::Progress;
+use crate::io::text_encoding::{TextEncoding, read_text_in};
+use crate::link::format::{Format, NoteFormatter};
+use crate::link::notes::{Note, windows};
+use crate::link::second_stage::SecondStage;
+use pel_shared::error::{Context, Error, Kind, Result};
+use pel_shared::kb::import::report::Report;
+use pel_shared::linker::{Link, LinkOptions, Linker, Prepared, Queries};
+use pel_shared::output::Record;
+use pel_shared::text::detect::{Detected, join};
+use rayon::prelude::*;
+use std::io::Write;
+use std::path::Path;
+
+/// Sequences that are encoded between two looks for Ctrl-C.
+const SEQUENCES: usize = 4096;
+
+/// Mentions that are linked together: they bound the memory. In a note with more, companions come from the same part of it.
+const MENTIONS: usize = 1 << 14;
+
+/// Mentions of a part that a thread prepares at a time.
+const PREPARED: usize = 256;
+
+/// Links that are written at a time: as many as a table for reading has before its head comes again.
+const RECORDS: usize = 512;
+
+/// How notes are linked, and how their links are written.
+pub(crate) struct Linking {
+    pub linker: Linker,
+    /// The ranker, if one is asked for.
+    pub second: Option<SecondStage>,
+    /// Of the linker; as many candidates as the ranker is to see.
+    pub options: LinkOptions,
+    /// Candidates of a mention that are written.
+    pub k: usize,
+    /// The prefixes of the cross-references that are written; all without.
+    pub xrefs: Option<Vec<String>>,
+    /// Of the notes and of the spans that are brought.
+    pub encoding: TextEncoding,
+    /// Whether only the spans that are brought are linked.
+    pub spans_only: bool,
+    pub format: Format,
+}
+
+/// What has become of the notes.
+pub(crate) struct Outcome {
+    /// Why some could not be read.
+    pub unread: Vec<Error>,
+    /// What was noted of the spans that were brought.
+    pub noted: Report,
+}
+
+/// What has become of the notes so far.
+struct Done {
+    progress: Progress,
+    /// Whether a table has been printed with its head.
+    headed: bool,
+    /// Why some could not be read.
+    failed: Vec<Error>,
+    /// What was noted of the spans that were brought.
+    noted: Report,
+}
+
+/// A note that has been read, with its mentions.
+struct Read<'a> {
+    note: &'a Note,
+    text: String,
+    mentions: Vec<Detected>,
+}
+
+impl Done {
+    /// Notes why a note could not be read.
+    fn fail(&mut self, error: Error) {
+        self.failed.push(error);
+        self.progress.advance(1);
+    }
+}
+
+impl Linking {
+    /// Links notes and writes their links into their files, or prints them.
+    ///
+    /// # Errors
+    /// If the device fails, the output cannot be written, or the user stops the work. Notes that cannot be read do not keep the
+    /// others from being linked.
+    pub fn run(&self, notes: &[Note]) -> Result<Outcome> {
+        let mut done = Done {
+            progress: Progress::new("linking", notes.len() as u64, "notes"),
+            headed: false,
+            failed: vec![],
+            noted: Report::default(),
+        };
+        for window in windows(notes) {
+            interrupt::check()?;
+            self.link_window(window, &mut done)?;
+        }
+        let Done { failed, noted, .. } = done;
+        Ok(Outcome { unread: failed, noted })
+    }
+
+    /// Links the notes of a window, without those that cannot be read: as many together as have [`MENTIONS`], one that has more by itself.
+    fn link_window(&self, window: &[Note], done: &mut Done) -> Result<()> {
+        let read: Vec<_> = window.par_iter().map(|note| self.read(note)).collect();
+        let (mut together, mut mentions) = (Vec::new(), 0);
+        for (note, read) in window.iter().zip(read) {
+            let read = match read {
+                Ok((read, noted)) => {
+                    done.noted.merge(noted);
+                    read
+                }
+                Err(error) if error.is_interrupted() => return Err(error),
+                Err(error) => {
+                    done.fail(error);
+                    continue;
+                }
+            };
+            if mentions + read.mentions.len() > MENTIONS {
+                self.link_together(std::mem::take(&mut together), done)?;
+                mentions = 0;
+            }
+            match read.mentions.len() > MENTIONS {
+                true => self.link_in_parts(&read, done).context(|| note.path.display().to_string())?,
+                false => {
+                    mentions += read.mentions.len();
+                    together.push(read);
+                }
+            }
+        }
+        self.link_together(together, done)
+    }
+
+    /// Reads a note and finds its mentions.
+    fn read<'n>(&self, note: &'n Note) -> Result<(Read<'n>, Report)> {
+        let text = read_text_in(&note.path, &self.encoding)?;
+        let given = match &note.spans {
+            Some(path) => spans::read(path, &self.encoding, &text)?,
+            None => spans::Spans::default(),
+        };
+        let found = if self.spans_only { Vec::new() } else { self.linker.detect(&text, &self.options) };
+        let mentions = join(given.mentions, found);
+        Ok((Read { note, text, mentions }, given.report))
+    }
+
+    fn prepare<'n>(&self, read: Read<'n>) -> Result<(&'n Note, String, Prepared)> {
+        let Read { note, text, mentions } = read;
+        let prepared = self.linker.prepare(&text, mentions).context(|| note.path.display().to_string())?;
+        Ok((note, text, prepared))
+    }
+
+    /// Links notes together, and writes the links of each whole.
+    fn link_together(&self, read: Vec<Read<'_>>, done: &mut Done) -> Result<()> {
+        interrupt::check()?;
+        let (mut notes, mut texts, mut prepared) = (Vec::new(), Vec::new(), Vec::new());
+        for read in read.into_par_iter().map(|read| self.prepare(read)).collect::<Vec<_>>() {
+            match read {
+                Ok((note, text, mentions)) => {
+                    notes.push(note);
+                    texts.push(text);
+                    prepared.push(mentions);
+                }
+                Err(error) => done.fail(error),
+            }
+        }
+        if notes.is_empty() {
+            return Ok(());
+        }
+        let counts: Vec<usize> = prepared.iter().map(Prepared::mentions).collect();
+        let joined = Prepared::join(prepared);
+        let queries = encode(&self.linker, &joined).context(|| match &notes[..] {
+            [note] => note.path.display().to_string(),
+            notes => format!("{} and {} more", notes[0].path.display(), notes.len() - 1),
+        })?;
+        let mut links = self.linker.finish(&joined, &queries, &self.options).into_iter();
+        let mut links: Vec<Vec<Link>> = counts.iter().map(|count| links.by_ref().take(*count).collect()).collect();
+        for (text, links) in texts.iter().zip(&mut links) {
+            self.rerank(text, links)?;
+        }
+        let write = |((note, text), links): ((&&Note, &String), &Vec<Link>)| {
+            self.write(note, text, links).context(|| note.path.display().to_string())
+        };
+        let written: Vec<_> = notes.par_iter().zip(&texts).zip(&links).map(write).collect();
+        for printed in written {
+            let printed = printed?;
+            // Of tables that follow each other the first alone has a head.
+            let body = printed.split_once('\n').filter(|_| self.format == Format::Csv && done.headed);
+            print(body.map_or(printed.as_str(), |(_, body)| body))?;
+            done.headed = true;
+            done.progress.advance(1);
+        }
+        Ok(())
+    }
+
+    /// Links a note with many mentions part by part; its links are written as they come.
+    fn link_in_parts(&self, read: &Read<'_>, done: &mut Done) -> Result<()> {
+        let written = match &read.note.out {
+            Some(path) => write_whole(path, |file| self.write_in_parts(read, true, file)),
+            None => {
+                let mut out = StandardOutput::new();
+                self.write_in_parts(read, !done.headed, &mut out).and_then(|()| out.finish())
+            }
+        };
+        match written {
+            // As of a note that cannot be read.
+            Err(error) if error.kind() == Kind::Input => done.fail(error),
+            other => {
+                other?;
+                done.headed = true;
+                done.progress.advance(1);
+            }
+        }
+        Ok(())
+    }
+
+    fn write_in_parts(&self, read: &Read<'_>, headed: bool, out: &mut dyn Write) -> Result<()> {
+        let Read { note, text, mentions } = read;
+        let mut put = |part: &str| out.write_all(part.as_bytes()).map_err(|cause| written_error(note, cause));
+        let mut parts = NoteFormatter::new(self.format, &note.name, text, &self.linker);
+        if headed || self.format != Format::Csv {
+            put(&parts.head()?)?;
+        }
+        let mut reader = self.linker.reader();
+        reader.begin(text);
+        for some in mentions.chunks(MENTIONS) {
+            interrupt::check()?;
+            let prepare = |some: &[Detected]| self.linker.prepare_with(&mut reader.clone(), text, some.to_vec());
+            let prepared = some.par_chunks(PREPARED).map(prepare).collect::<Result<Vec<_>>>()?;
+            let prepared = Prepared::join(prepared).of_one_text();
+            let queries = encode(&self.linker, &prepared)?;
+            let mut links = self.linker.finish(&prepared, &queries, &self.options);
+            self.rerank(text, &mut links)?;
+            for links in links.chunks(RECORDS) {
+                interrupt::check()?;
+                put(&parts.part(self.records(links)?)?)?;
+            }
+        }
+        put(&parts.tail()?)
+    }
+
+    /// Has the ranker, if there is one, put candidates into order; then leaves as many as are to be listed.
+    fn rerank(&self, text: &str, links: &mut [Link]) -> Result<()> {
+        if let Some(second) = &self.second {
+            second.rerank(&self.linker, text, links)?;
+        }
+        links.iter_mut().for_each(|link| link.truncate(self.k));
+        Ok(())
+    }
+
+    /// The links by name.
+    fn records(&self, links: &[Link]) -> Result<Vec<Record>> {
+        let mut records: Vec<Record> = links.iter().map(|link| self.linker.record(link)).collect::<Result<_>>()?;
+        if let Some(prefixes) = &self.xrefs {
+            records.iter_mut().for_each(|record| record.keep_xrefs(prefixes));
+        }
+        Ok(records)
+    }
+
+    /// Writes the links of a note into its file; gives what is to be printed if there is none.
+    fn write(&self, note: &Note, text: &str, links: &[Link]) -> Result<String> {
+        let mut parts = NoteFormatter::new(self.format, &note.name, text, &self.linker);
+        let mut rendered = parts.head()?;
+        for links in links.chunks(RECORDS) {
+            rendered += &parts.part(self.records(links)?)?;
+        }
+        rendered += &parts.tail()?;
+        let Some(path) = &note.out else { return Ok(rendered) };
+        write_whole(path, |file| file.write_all(rendered.as_bytes()).map_err(|cause| written_error(note, cause)))?;
+        Ok(String::new())
+    }
+}
+
+/// Why the links of a note cannot be written.
+fn written_error(note: &Note, cause: std::io::Error) -> Error {
+    io_error("writing", note.out.as_deref().unwrap_or(Path::new("standard output")), cause)
+}
+
+/// As [`Linker::encode`], with a look for Ctrl-C now and then.
+fn encode(linker: &Linker, prepared: &Prepared) -> Result<Queries> {
+    let mut queries = Queries::default();
+    for some in prepared.sequences().chunks(SEQUENCES) {
+        interrupt::check()?;
+        queries.extend(linker.encode_some(&some.iter().collect::<Vec<_>>())?);
+    }
+    Ok(queries)
+}
