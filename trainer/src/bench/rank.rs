@@ -5,7 +5,7 @@ use crate::bench::{Options, Random, timed};
 use crate::io::bundles;
 use crate::io::device::OpenDevice;
 use crate::io::files::io_error;
-use crate::io::models::{SETTINGS, open_ranker};
+use crate::io::models::{SETTINGS_FILE, open_ranker};
 use burn::tensor::Device;
 use pel_shared::bundle::names;
 use pel_shared::error::{Context, Error, Result};
@@ -61,7 +61,7 @@ fn row(options: &Options, precision: &str, ranker: &Ranker, pairs: &[Encoded]) -
 /// weights begin with a line of the cache, as those of a bundle do.
 fn quantised(folder: &Path, config: &BertConfig) -> Result<TempDir> {
     let copy = tempfile::tempdir().map_err(|cause| Error::io("making a folder for an int8 ranker").caused_by(cause))?;
-    for name in [SETTINGS, names::CONFIG, names::TOKENIZER, names::PROJECTION] {
+    for name in [SETTINGS_FILE, names::CONFIG, names::TOKENIZER, names::PROJECTION] {
         let from = folder.join(name);
         std::fs::copy(&from, copy.path().join(name)).map_err(|cause| io_error("copying", &from, cause))?;
     }

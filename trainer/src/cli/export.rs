@@ -1,9 +1,9 @@
 //! `pel export`: the towers of a bundle or of a trained model as folders that PyTorch reads.
 
 use crate::io::bundles;
+use crate::io::files::{write_folder, write_in_folder};
 use crate::io::models::TOWERS;
 use crate::io::outputs::{Inputs, Writes, check_new_folder};
-use crate::train::{write_file, write_folder};
 use burn::tensor::Device;
 use bytes::Bytes;
 use clap::Args;
@@ -116,8 +116,8 @@ fn write_tower(folder: &Path, tower: &Tower, config: &[u8], tokenizer: &Bytes, r
         let described = json!({"in_features": shape.hidden_size, "out_features": tower.dim(), "bias": true,
             "activation_function": activation});
         write_json(&dense.join("config.json"), &described)?;
-        write_file(&dense.join("model.safetensors"), &renamed(&projection)?)?;
-        write_file(&folder.join(names::PROJECTION), &projection)?;
+        write_in_folder(&dense.join("model.safetensors"), &renamed(&projection)?)?;
+        write_in_folder(&folder.join(names::PROJECTION), &projection)?;
     }
     if reduction.score == Score::Cosine {
         std::fs::create_dir_all(add("Normalize")).map_err(|cause| Error::io("making a folder").caused_by(cause))?;
@@ -127,8 +127,8 @@ fn write_tower(folder: &Path, tower: &Tower, config: &[u8], tokenizer: &Bytes, r
     write_json(&folder.join("tokenizer_config.json"), &special)?;
     write_json(&folder.join("config.json"), &config)?;
     write_json(&folder.join("modules.json"), &Value::Array(modules))?;
-    write_file(&folder.join(names::TOKENIZER), tokenizer)?;
-    write_file(&folder.join(names::WEIGHTS), &weights)
+    write_in_folder(&folder.join(names::TOKENIZER), tokenizer)?;
+    write_in_folder(&folder.join(names::WEIGHTS), &weights)
 }
 
 /// The projection under the names of sentence-transformers' `Dense`.
@@ -141,5 +141,5 @@ fn renamed(projection: &[u8]) -> Result<Vec<u8>> {
 
 fn write_json(path: &Path, value: &Value) -> Result<()> {
     let text = serde_json::to_vec_pretty(value).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
-    write_file(path, &text)
+    write_in_folder(path, &text)
 }

@@ -1,7 +1,7 @@
 //! `pel split`: data sets made from other data sets.
 
-use crate::data::derive::{Material, Okb, Worlds, by_domain, hold_out, suggest};
 use crate::data::domain::DomainOf;
+use crate::data::resplit::{Material, Okb, Worlds, by_domain, hold_out, suggest};
 use crate::io::outputs::{Inputs, Writes};
 use clap::{Args, Subcommand};
 use pel_shared::error::{Error, Result};

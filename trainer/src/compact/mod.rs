@@ -16,11 +16,12 @@ use crate::data::corpus::documents;
 use crate::io::bundles;
 use crate::io::device::{DeviceArgs, Work};
 use crate::io::files::for_each_line;
-use crate::io::models::{SETTINGS, Settings, TOWERS};
+use crate::io::files::{write_folder, write_in_folder};
+use crate::io::models::{ModelSettings, SETTINGS_FILE, TOWERS};
 use crate::io::tensors;
 use crate::io::tensors::NamedTensor;
+use crate::train::Snapshot;
 use crate::train::config::Config;
-use crate::train::{Snapshot, write_file, write_folder};
 use pel_shared::bundle::names;
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::kb::Concept;
@@ -51,7 +52,7 @@ pub struct Compacted {
 /// A model of `pel train`, to be made smaller.
 pub struct Compaction<'a> {
     options: &'a Options,
-    settings: Settings,
+    settings: ModelSettings,
     tied: bool,
 }
 
@@ -62,8 +63,8 @@ impl<'a> Compaction<'a> {
     /// If it is none that `pel train` wrote.
     pub fn new(options: &'a Options) -> Result<Self> {
         let model = options.model.display();
-        let settings = Settings::of(&options.model)?.ok_or_else(|| {
-            Error::input(format!("{model}: expected a model that `pel train` wrote, found no {SETTINGS}"))
+        let settings = ModelSettings::read(&options.model)?.ok_or_else(|| {
+            Error::input(format!("{model}: expected a model that `pel train` wrote, found no {SETTINGS_FILE}"))
         })?;
         Ok(Self { options, settings, tied: !options.model.join(TOWERS[0]).is_dir() })
     }
@@ -196,15 +197,15 @@ fn write_tower(
         }
     };
     let config = serde_json::to_vec_pretty(&config).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
-    write_file(&to.join(names::CONFIG), &config)?;
-    write_file(&to.join(names::WEIGHTS), &weights)?;
-    write_file(&to.join(names::TOKENIZER), pruned.map_or(tokenizer, |pruned| &pruned.tokenizer))?;
-    write_file(&to.join(SETTINGS), &bundles::map(&from.join(SETTINGS))?)?;
+    write_in_folder(&to.join(names::CONFIG), &config)?;
+    write_in_folder(&to.join(names::WEIGHTS), &weights)?;
+    write_in_folder(&to.join(names::TOKENIZER), pruned.map_or(tokenizer, |pruned| &pruned.tokenizer))?;
+    write_in_folder(&to.join(SETTINGS_FILE), &bundles::map(&from.join(SETTINGS_FILE))?)?;
     let before = from.join(names::PROJECTION);
     match projection {
         Some(_) if before.exists() => Err(Error::input("the model has a projection already; choose the one before it")),
-        Some(projection) => write_file(&to.join(names::PROJECTION), &projection_file(projection)?),
-        None if before.exists() => write_file(&to.join(names::PROJECTION), &bundles::map(&before)?),
+        Some(projection) => write_in_folder(&to.join(names::PROJECTION), &projection_file(projection)?),
+        None if before.exists() => write_in_folder(&to.join(names::PROJECTION), &bundles::map(&before)?),
         None => Ok(()),
     }
 }

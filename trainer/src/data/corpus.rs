@@ -14,6 +14,15 @@ use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
+/// What stands before the concept of a held-out mention. No knowledge base has such an identifier, so the mention is NIL
+/// to whoever reads the corpus, and can still be told from a natural NIL.
+pub const NIL_LABEL: &str = "NIL:";
+
+/// The concept that a mention had before it was held out; `None` for every other label.
+pub fn held_out(id: &str) -> Option<&str> {
+    id.strip_prefix(NIL_LABEL)
+}
+
 /// The reason for skipping a mention whose offsets do not cut its text out of its document.
 pub const MISPLACED: &str = "mention whose text is not at its offsets";
 /// The reason for skipping a mention of a document that the corpus does not have.

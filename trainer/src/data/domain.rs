@@ -1,15 +1,14 @@
 //! The domain of a concept or of a mention: what the negatives of training, the worlds of a split and a filtered search keep to.
 
-use crate::data::split::Split;
 use clap::ValueEnum;
-use pel_shared::error::{Error, Result};
+use pel_shared::error::Error;
 use pel_shared::kb::Concept;
 use pel_shared::kb::KnowledgeBase;
 use serde::Deserialize;
 use serde::Serialize;
-use std::collections::BTreeSet;
 use std::collections::HashMap;
 use std::collections::HashSet;
+
 /// What the domain of a concept is (T-Biencoder, section 3.4): ZESHEL's worlds are sources.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
@@ -72,37 +71,6 @@ impl OwnDomain {
             }
         }
         members
-    }
-
-    /// The split with the domains that its mentions are searched in. Warns of mentions without one.
-    ///
-    /// # Errors
-    /// If no document says its domain, or a domain has no concept.
-    pub fn given(self, mut split: Split, kb: &KnowledgeBase) -> Result<Split> {
-        let name = &split.counts.split;
-        if let Some(by) = self.of_concept() {
-            let own = |concept| Some((concept, domain_of(kb.get(concept)?, by).to_owned()));
-            split.own_domains = Some(split.mentions.iter().filter_map(|gold| own(gold.concept?)).collect());
-            return Ok(split);
-        }
-        if split.documents.iter().all(|document| document.domain.is_none()) {
-            return Err(Error::input(format!(
-                "--within-domain: no document of the split {name} says its domain (the field `domain`); expected that, or \
-                 --within-domain=type or =source, by which the domain is that of the right concept"
-            )));
-        }
-        let domains: BTreeSet<Option<&str>> = split.queries().map(|query| query.domain).collect();
-        let members = self.members(kb);
-        if let Some(domain) = domains.iter().flatten().find(|domain| !members.contains_key(**domain)) {
-            return Err(without_concept(domain));
-        }
-        let (all, without) = (split.mentions.len(), split.queries().filter(|query| query.domain.is_none()).count());
-        if without > 0 {
-            eprintln!(
-                "warning: {without} of the {all} mentions of {name} are in documents that say no domain; they are searched everywhere"
-            );
-        }
-        Ok(split)
     }
 }
 

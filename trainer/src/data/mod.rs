@@ -4,10 +4,10 @@
 pub mod candidate_lists;
 pub mod concept_table;
 pub mod corpus;
-pub mod derive;
 pub mod domain;
-pub mod domain_files;
 pub mod export;
 pub mod import;
+pub mod mention_domains;
+pub mod resplit;
 pub mod spans;
 pub mod split;

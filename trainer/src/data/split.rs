@@ -1,8 +1,7 @@
 //! The annotated mentions of a split, placed in a knowledge base: which concept is right, and whether training had it.
 
-use crate::data::corpus::{Corpus, Document};
-use crate::data::derive::held_out;
-use crate::data::domain::OwnDomain;
+use crate::data::corpus::{Corpus, Document, held_out};
+use crate::data::domain::{OwnDomain, domain_of, without_concept};
 use clap::ValueEnum;
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::import::report::Report;
@@ -12,7 +11,7 @@ use pel_shared::text::abbreviations::Reader;
 use pel_shared::text::{Offsets, Span};
 use serde::Serialize;
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
 /// What the training split says: which concepts it has, and what its surfaces stood for.
@@ -323,15 +322,36 @@ impl Split {
         }
     }
 
-    /// The split with the domains that its mentions are searched in, if these are to be ([`OwnDomain::given`]).
+    /// The split with the domains that its mentions are searched in, if these are to be. Warns of mentions without one.
     ///
     /// # Errors
-    /// As there.
-    pub fn in_own_domain(self, own: Option<OwnDomain>, kb: &KnowledgeBase) -> Result<Self> {
-        match own {
-            Some(own) => own.given(self, kb),
-            None => Ok(self),
+    /// If no document says its domain, or a domain has no concept.
+    pub fn in_own_domain(mut self, own: Option<OwnDomain>, kb: &KnowledgeBase) -> Result<Self> {
+        let Some(own) = own else { return Ok(self) };
+        let name = &self.counts.split;
+        if let Some(by) = own.of_concept() {
+            let domain = |concept| Some((concept, domain_of(kb.get(concept)?, by).to_owned()));
+            self.own_domains = Some(self.mentions.iter().filter_map(|gold| domain(gold.concept?)).collect());
+            return Ok(self);
         }
+        if self.documents.iter().all(|document| document.domain.is_none()) {
+            return Err(Error::input(format!(
+                "--within-domain: no document of the split {name} says its domain (the field `domain`); expected that, or \
+                 --within-domain=type or =source, by which the domain is that of the right concept"
+            )));
+        }
+        let domains: BTreeSet<Option<&str>> = self.queries().map(|query| query.domain).collect();
+        let members = own.members(kb);
+        if let Some(domain) = domains.iter().flatten().find(|domain| !members.contains_key(**domain)) {
+            return Err(without_concept(domain));
+        }
+        let (all, without) = (self.mentions.len(), self.queries().filter(|query| query.domain.is_none()).count());
+        if without > 0 {
+            eprintln!(
+                "warning: {without} of the {all} mentions of {name} are in documents that say no domain; they are searched everywhere"
+            );
+        }
+        Ok(self)
     }
 
     /// The split itself, if there is anything to measure on.

@@ -1,7 +1,7 @@
 //! The threshold of NIL, chosen on a split: by the best F1 of NIL as in the PEL paper, or by the precision of links.
 
-use super::figures::Outcome;
 use super::nil_figures::{Chosen, NilFigures, answers, rejects_all, tops};
+use super::outcomes::Outcome;
 use crate::data::split::{NilOf, Split};
 use crate::io::bundles;
 use crate::io::files::{io_error, write_own, write_whole};

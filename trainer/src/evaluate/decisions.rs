@@ -1,8 +1,8 @@
 //! What a user sees of a system that decides: of the mentions whose concept the knowledge base has, those that are linked rightly,
 //! linked wrongly and called NIL; of the others, those that are called NIL and those that are linked all the same.
 
-use super::figures::{At, Outcome};
 use super::nil_figures::Thresholds;
+use super::outcomes::{At, Outcome};
 use crate::data::split::NilOf;
 use crate::retrieve::Retriever;
 use serde::Serialize;

@@ -2,20 +2,17 @@
 
 use super::Decisions;
 use super::nil_figures::{NilFigures, Thresholds};
-use crate::data::domain_files::{By, Domains};
-use crate::data::split::{Gold, Split};
+use super::outcomes::{At, Outcome, RESAMPLES, SEED};
+use crate::data::mention_domains::{By, Domains};
+use crate::data::split::Split;
 use crate::retrieve::Retriever;
 use pel_shared::lexical::Ranked;
-use pel_shared::metrics::{Interval, Share, bootstrap, bootstrap_macro, chance_of_first, macro_average, rank_of};
+use pel_shared::metrics::{Interval, Share, bootstrap_macro, macro_average};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Where recall is measured, besides the number of candidates asked for.
 const KS: [usize; 4] = [1, 8, 16, 64];
-/// Draws behind an interval.
-pub(super) const RESAMPLES: usize = 1000;
-/// The seed of these draws.
-pub(super) const SEED: u64 = 1;
 
 /// All figures of one system.
 #[derive(Clone, Debug, Serialize)]
@@ -63,20 +60,6 @@ pub struct Recall {
     pub first_by_chance: Option<f64>,
 }
 
-/// Recall at one k.
-#[derive(Clone, Debug, Serialize)]
-pub struct At {
-    /// How many candidates may be looked at.
-    pub k: usize,
-    /// The counts.
-    #[serde(flatten)]
-    pub share: Share,
-    /// Their quotient.
-    pub recall: Option<f64>,
-    /// The bootstrap interval over documents (95 %).
-    pub interval: Option<Interval>,
-}
-
 /// Recall by domain.
 #[derive(Clone, Debug, Serialize)]
 pub struct DomainFigures {
@@ -102,36 +85,6 @@ pub struct MacroAt {
     pub recall: Option<f64>,
     /// The bootstrap interval over documents (95 %).
     pub interval: Option<Interval>,
-}
-
-/// A mention and what became of it.
-pub(super) struct Outcome<'a> {
-    pub gold: &'a Gold,
-    /// The place of the right concept among the candidates, 0 for the first.
-    pub rank: Option<usize>,
-    /// The best candidate's score, infinite where it is linked at any.
-    pub score: Option<f32>,
-    by_chance: Option<f64>,
-}
-
-impl<'a> Outcome<'a> {
-    pub fn new(gold: &'a Gold, ranked: &Ranked) -> Self {
-        Self {
-            gold,
-            rank: gold.concept.and_then(|concept| rank_of(concept, ranked)),
-            score: ranked.first().map(|(_, score)| *score),
-            by_chance: Some(gold.concept.map_or(0.0, |concept| chance_of_first(concept, ranked))),
-        }
-    }
-
-    /// The outcomes of the mentions of a split.
-    pub fn all(split: &'a Split, ranked: &[Ranked]) -> Vec<Self> {
-        split.mentions.iter().zip(ranked).map(|(gold, ranked)| Self::new(gold, ranked)).collect()
-    }
-
-    fn within(&self, k: usize) -> bool {
-        self.rank.is_some_and(|rank| rank < k)
-    }
 }
 
 impl Figures {
@@ -187,20 +140,6 @@ impl Recall {
         let by_chance = outcomes.iter().map(|outcome| outcome.by_chance).sum::<Option<f64>>();
         let first_by_chance = by_chance.filter(|_| !outcomes.is_empty()).map(|sum| sum / outcomes.len() as f64);
         Self { mentions: mentions.to_owned(), at: ks.iter().map(|k| At::new(*k, hits(*k))).collect(), first_by_chance }
-    }
-}
-
-impl At {
-    /// Counts hits; each comes with the document that it is from.
-    pub(super) fn new(k: usize, hits: impl Iterator<Item = (usize, bool)>) -> Self {
-        let mut documents: BTreeMap<usize, Share> = BTreeMap::new();
-        for (document, hit) in hits {
-            let share = documents.entry(document).or_default();
-            *share = *share + Share { hits: usize::from(hit), of: 1 };
-        }
-        let groups: Vec<Share> = documents.into_values().collect();
-        let share: Share = groups.iter().copied().sum();
-        Self { k, share, recall: share.value(), interval: bootstrap(&groups, RESAMPLES, SEED) }
     }
 }
 

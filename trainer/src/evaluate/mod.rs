@@ -7,12 +7,13 @@ mod decisions;
 mod figures;
 mod nil_figures;
 mod options;
+mod outcomes;
 pub mod ranks;
 mod report;
 pub mod score_weights;
 mod trial;
 
-use crate::data::domain_files::{By, Domains, of_documents};
+use crate::data::mention_domains::{By, Domains, of_documents};
 use crate::data::split::{Split, TrainingSplit};
 use crate::io::provenance::Run;
 use crate::retrieve::Dense;
@@ -21,9 +22,10 @@ use crate::retrieve::judged;
 use crate::retrieve::lexical::System;
 pub use calibration::{Calibration, Rule, Settings, TOP, put};
 pub use decisions::{Decisions, WithConcept, WithoutConcept};
-pub use figures::{At, DomainFigures, Figures, MacroAt, Ranking, Recall};
+pub use figures::{DomainFigures, Figures, MacroAt, Ranking, Recall};
 pub use nil_figures::NilFigures;
 pub use options::Options;
+pub use outcomes::At;
 pub use report::{Evaluation, Intervals, KbCounts};
 pub use trial::Trial;
 

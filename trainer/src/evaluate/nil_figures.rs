@@ -1,6 +1,6 @@
 //! How well a system tells NIL from the rest, at thresholds that were chosen elsewhere.
 
-use super::figures::{At, Outcome, RESAMPLES, SEED};
+use super::outcomes::{At, Outcome, RESAMPLES, SEED};
 use crate::data::split::{NilOf, Split};
 use crate::retrieve::Retriever;
 use pel_shared::lexical::Ranked;

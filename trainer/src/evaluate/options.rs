@@ -1,7 +1,7 @@
 //! The options of an evaluation.
 
 use crate::data::domain::OwnDomain;
-use crate::data::domain_files::By;
+use crate::data::mention_domains::By;
 use crate::retrieve::lexical::System;
 use clap::Args;
 use std::path::PathBuf;

@@ -1,8 +1,8 @@
 //! The results as a whole: JSON for machines, tables with the protocol for readers.
 
-use super::figures::{RESAMPLES, SEED};
+use super::outcomes::{RESAMPLES, SEED};
 use super::{At, Decisions, DomainFigures, Figures, Ranking, Recall};
-use crate::data::domain_files::By;
+use crate::data::mention_domains::By;
 use crate::data::split::{NilOf, SeenBy, SplitCounts, TrainingCounts};
 use crate::io::files::{io_error, write_whole};
 use crate::io::provenance::Run;

@@ -1,32 +1,12 @@
-//! BLINK's tables and figures in the paper's layout, as Markdown.
+//! The stages of BLINK with every seed, and what their ranks are worth.
 
-use super::cells::{Markdown, VALUES, cell, seeds};
-use super::models::{Cross, Encoder, Finder};
-use super::pel::PelRow;
+use super::Bench;
+use super::cells::cell;
+use super::models::{Cross, Finder};
 use super::stages::Stages;
-use super::{Bench, Row, TableId, accuracy, search};
 use crate::evaluate::ranks::Ranks;
 use crate::evaluate::ranks::Value;
-use crate::plots::{Chart, Series};
-use crate::retrieve::lexical::System;
-use pel_shared::error::{Error, Result};
-
-const BI: Finder = Finder::Trained(Encoder::Retriever);
-const BM25: Finder = Finder::Lexical(System::Bm25);
-/// As the papers have it where entities are pages: of their whole text.
-const DEFINED: (&str, Finder) = ("BM25, definitions too", Finder::Lexical(System::Bm25Definitions));
-
-/// The ks of figure 2.
-const FIGURE_2: [usize; 9] = [1, 2, 5, 10, 20, 50, 100, 150, 200];
-
-/// Candidates by which PEL chooses its retriever: as many as a ranker sees.
-const LISTED: usize = 16;
-
-/// Examples of table 8.
-const EXAMPLES: usize = 8;
-
-/// Code points of context on either side of an example's mention.
-const CONTEXT: usize = 60;
+use pel_shared::error::Result;
 
 /// The tables of one folder.
 pub struct Blink<'a> {
@@ -34,8 +14,10 @@ pub struct Blink<'a> {
     pub bench: &'a Bench<'a>,
     /// The stages with each seed.
     pub stages: Vec<Stages<'a>>,
-    validation: String,
-    ks: Vec<usize>,
+    /// The validation split.
+    pub validation: String,
+    /// Candidates that a cross-encoder sees, the smallest number first.
+    pub ks: Vec<usize>,
 }
 
 impl<'a> Blink<'a> {
@@ -49,135 +31,11 @@ impl<'a> Blink<'a> {
         Ok(Self { bench, stages, validation: bench.config(&[], 0)?.validation.split, ks })
     }
 
-    /// A table; what is not there yet is trained and searched.
+    /// What each seed gives.
     ///
     /// # Errors
-    /// As training and searching.
-    pub fn table(&self, table: TableId) -> Result<String> {
-        let (dev, test) = (self.validation.as_str(), self.bench.options.split.as_str());
-        let train = self.bench.config(&[], 0)?.data.split;
-        let mut text = match table {
-            TableId::Blink1 => {
-                let mut text = Markdown::new(table.title(), &["Method", "Train", "Validation", "Test"]);
-                for (name, finder) in [("BM25", BM25), DEFINED, ("Bi-encoder", BI)] {
-                    let of = |split: &str| self.recall(finder, split, 64);
-                    text.line(&[name.to_owned(), of(&train)?, of(dev)?, of(test)?]);
-                }
-                let every = self.bench.options.train_every;
-                if every > 1 {
-                    text.note(&format!("Train: one mention of {every} (`--train-every`)."));
-                }
-                text
-            }
-            TableId::Blink2 => {
-                let mut text = Markdown::new(table.title(), &["Method", "U.Acc.", "U.Acc., macro over domains"]);
-                let bi = self.over(|stages| stages.ranks(BI, test))?;
-                text.line(&["Bi-encoder only".to_owned(), recall(&bi, 1), by_domain(&bi, 1)]);
-                let (k, both) = self.best(BI, Cross::BLINK, test)?;
-                text.line(&[format!("Bi-encoder and cross-encoder, K = {k}"), recall(&both, 1), by_domain(&both, 1)]);
-                text
-            }
-            TableId::Blink3 => {
-                let k = self.most();
-                let head = ["Method", "Validation", "Macro over domains", "Test", "Macro over domains"];
-                let mut text = Markdown::new(&format!("{}, K = {k}", table.title()), &head);
-                let first = |split: &str| self.over(|stages| stages.ranks(BM25, split));
-                let second =
-                    |split: &str| self.over(|stages| Ok(stages.reranked(BM25, Cross::BLINK, split, &[k])?.remove(0)));
-                let mut row = |name: &str, [dev, test]: [Vec<Ranks>; 2]| {
-                    let cells = [&dev, &test].map(|ranks| [normalised(ranks, k), normalised_by_domain(ranks, k)]);
-                    text.line(&[vec![name.to_owned()], cells.concat()].concat());
-                };
-                row("BM25", [first(dev)?, first(test)?]);
-                row("Cross-encoder", [second(dev)?, second(test)?]);
-                text.note("The cross-encoder has learned from the bi-encoder's candidates, not from BM25's.");
-                text
-            }
-            TableId::Blink5 => {
-                let mut text = Markdown::new(table.title(), &["Method", "Recall@100"]);
-                let rows = [
-                    ("Alias table of the training split, by frequency, then names", Finder::Lexical(System::Majority)),
-                    ("Names and synonyms", Finder::Lexical(System::Exact)),
-                    ("BM25", BM25),
-                    (DEFINED.0, DEFINED.1),
-                    ("Bi-encoder", BI),
-                ];
-                for (name, finder) in rows {
-                    text.line(&[name.to_owned(), self.recall(finder, test, 100)?]);
-                }
-                text
-            }
-            TableId::Blink4 => accuracy::by_kb(self)?,
-            TableId::Blink6 => accuracy::by_training(self)?,
-            TableId::Blink7 => match self.stages.first() {
-                Some(stages) => return search::table(table, self.bench, stages),
-                None => Markdown::new(table.title(), &[]),
-            },
-            TableId::Blink8 => self.examples(table, test)?,
-            TableId::Blink9 => {
-                let (k, teacher) = self.best(BI, Cross::BLINK, test)?;
-                let head = ["Bi-encoder", &format!("Teacher, K = {k}"), "Distilled bi-encoder"];
-                let mut text = Markdown::new(table.title(), &head);
-                let of = |encoder| self.recall(Finder::Trained(encoder), test, 1);
-                text.line(&[of(Encoder::Own)?, recall(&teacher, 1), of(Encoder::Student)?]);
-                text
-            }
-            TableId::BlinkFigure2 => {
-                let head: Vec<String> = FIGURE_2.iter().map(|k| format!("recall@{k}")).collect();
-                let head: Vec<&str> = ["Method"].into_iter().chain(head.iter().map(String::as_str)).collect();
-                let mut text = Markdown::new(table.title(), &head);
-                let mut series = Vec::new();
-                for (name, finder) in [("BM25", BM25), DEFINED, ("Bi-encoder", BI)] {
-                    let ranks = self.over(|stages| stages.ranks(finder, dev))?;
-                    text.line(&[vec![name.to_owned()], FIGURE_2.map(|k| recall(&ranks, k)).into()].concat());
-                    series.push(points(name, &FIGURE_2, |k| mean(&ranks, |ranks| ranks.recall(k))));
-                }
-                self.draw(table, "k: candidates", "recall", series)?;
-                text
-            }
-            _ => self.by_k(table, dev)?,
-        };
-        if table != TableId::Blink8 {
-            text.note(&format!("{} {VALUES}", seeds(&self.bench.options.seeds)));
-        }
-        Ok(text.text)
-    }
-
-    /// Table 5 of PEL: rankers over the candidates of the best of some retrievers at recall@16 (its appendix B).
-    ///
-    /// # Errors
-    /// As training and searching.
-    pub fn of_pel(&self, retrievers: &[PelRow]) -> Result<String> {
-        let mut found = Vec::new();
-        for row in retrievers {
-            let ranks = self.over(|stages| stages.ranks(Finder::Trained(Encoder::Pel(*row)), &self.validation))?;
-            found.push((row, mean(&ranks, |ranks| ranks.recall(LISTED))));
-        }
-        // The first of equals.
-        let best = found.iter().rev().max_by(|a, b| a.1.unwrap_or(0.0).total_cmp(&b.1.unwrap_or(0.0)));
-        let Some((row, _)) = best else { return Err(Error::input("--retrievers: expected one")) };
-        let (of, test) = (Encoder::Pel(**row), self.bench.options.split.as_str());
-        let (finder, title) = (Finder::Trained(of), TableId::Pel5.title());
-        let mut text = Markdown::new(title, &["Ranker", "Candidates", "Accuracy", "Macro over domains"]);
-        let alone = self.over(|stages| stages.ranks(finder, test))?;
-        text.line(&[format!("{} without a ranker", row.name()), "-".into(), recall(&alone, 1), by_domain(&alone, 1)]);
-        for (name, fgsm) in [("PEL-Pb", false), ("PEL-Pb + FGSM", true)] {
-            let (k, both) = self.best(finder, Cross { of, fgsm }, test)?;
-            text.line(&[name.to_owned(), k.to_string(), recall(&both, 1), by_domain(&both, 1)]);
-        }
-        let percent = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{:.1}", 100.0 * value));
-        let compared = found.iter().map(|(row, value)| format!("{} {}", row.slug(), percent(*value)));
-        text.note(&format!(
-            "The candidates are those of {}, by recall@{LISTED} on {}: {}.",
-            row.slug(),
-            self.validation,
-            compared.collect::<Vec<_>>().join(", ")
-        ));
-        text.note(&format!("{} {VALUES}", seeds(&self.bench.options.seeds)));
-        Ok(text.text)
-    }
-
-    fn over<T>(&self, of: impl Fn(&Stages<'a>) -> Result<T>) -> Result<Vec<T>> {
+    /// As `of`.
+    pub fn over<T>(&self, of: impl Fn(&Stages<'a>) -> Result<T>) -> Result<Vec<T>> {
         self.stages.iter().map(of).collect()
     }
 
@@ -189,7 +47,8 @@ impl<'a> Blink<'a> {
         Ok(recall(&self.over(|stages| stages.ranks(finder, split))?, k))
     }
 
-    fn most(&self) -> usize {
+    /// The most candidates that a cross-encoder sees.
+    pub fn most(&self) -> usize {
         self.ks.last().copied().unwrap_or(1)
     }
 
@@ -205,74 +64,6 @@ impl<'a> Blink<'a> {
         let best = (0..self.ks.len()).rev().max_by(|a, b| value(*a).total_cmp(&value(*b))).unwrap_or(0);
         Ok((self.ks[best], of(split)?.into_iter().map(|mut ks| ks.remove(best)).collect()))
     }
-
-    /// Figure 3: accuracy of both stages by the number of candidates.
-    fn by_k(&self, table: TableId, split: &str) -> Result<Markdown> {
-        let head = ["K", "Recall@K of the bi-encoder", "Normalised accuracy of the cross-encoder", "Overall accuracy"];
-        let mut text = Markdown::new(table.title(), &head);
-        let bi = self.over(|stages| stages.ranks(BI, split))?;
-        let all = self.over(|stages| stages.reranked(BI, Cross::BLINK, split, &self.ks))?;
-        let at = |at: usize| -> Vec<Ranks> { all.iter().map(|ks| ks[at].clone()).collect() };
-        for (place, k) in self.ks.iter().enumerate() {
-            let both = at(place);
-            text.line(&[k.to_string(), recall(&bi, *k), normalised(&both, *k), recall(&both, 1)]);
-        }
-        let place = |k: usize| self.ks.iter().position(|other| *other == k).unwrap_or(0);
-        let series = vec![
-            points("recall@K of the bi-encoder", &self.ks, |k| mean(&bi, |ranks| ranks.recall(k))),
-            points("normalised accuracy", &self.ks, |k| mean(&at(place(k)), |ranks| ranks.normalised(k))),
-            points("overall accuracy", &self.ks, |k| mean(&at(place(k)), |ranks| ranks.recall(1))),
-        ];
-        self.draw(table, "K: candidates", "share of mentions", series)?;
-        Ok(text)
-    }
-
-    /// Table 8: mentions of which one stage alone found the concept, those that the cross-encoder mended first.
-    fn examples(&self, table: TableId, split: &str) -> Result<Markdown> {
-        let (k, _) = self.best(BI, Cross::BLINK, split)?;
-        let title = format!("{}, K = {k}", table.title());
-        let mut text = Markdown::new(&title, &["Mention", "Bi-encoder", "Cross-encoder"]);
-        let (Some(stages), Some(seed)) = (self.stages.first(), self.bench.options.seeds.first()) else {
-            return Ok(text);
-        };
-        let (found, scores) = stages.taught(BI, Cross::BLINK, split, self.most(), self.bench.options.every as usize)?;
-        let reranked = found.reranked(&scores, k);
-        let (mut mended, mut spoilt) = (Vec::new(), Vec::new());
-        for ((gold, first), second) in found.split.mentions.iter().zip(&found.ranked).zip(&reranked) {
-            let (Some(bi), Some(cross)) = (first.first(), second.first()) else { continue };
-            let name = |concept| {
-                let name = stages.kb().get(concept).map_or("", |concept| concept.name.as_str());
-                if Some(concept) == gold.concept { format!("**{name}**") } else { name.to_owned() }
-            };
-            let to = match (Some(bi.0) == gold.concept, Some(cross.0) == gold.concept) {
-                (false, true) => &mut mended,
-                (true, false) => &mut spoilt,
-                _ => continue,
-            };
-            let around = around(&found.split.documents[gold.document].text, gold.span.start, gold.span.end);
-            to.push([around, name(bi.0), name(cross.0)]);
-        }
-        let (up, down) = (mended.len(), spoilt.len());
-        let half = EXAMPLES / 2;
-        mended.iter().take(half).chain(spoilt.iter().take(half)).for_each(|cells| text.line(cells));
-        text.note(&format!(
-            "With seed {seed}, of {} mentions the cross-encoder mended {up} and spoilt {down}; the right concept is bold.",
-            reranked.len()
-        ));
-        Ok(text)
-    }
-
-    fn draw(&self, table: TableId, x: &str, y: &str, series: Vec<Series>) -> Result<()> {
-        let chart = Chart {
-            title: table.title().into(),
-            x: x.into(),
-            y: y.into(),
-            series,
-            y_range: Some((0.0, 1.0)),
-            ..Chart::default()
-        };
-        chart.write(&self.bench.options.out.join("plots").join(table.slug()))
-    }
 }
 
 /// Recall at k, as a cell.
@@ -280,45 +71,23 @@ pub fn recall(ranks: &[Ranks], k: usize) -> String {
     cell(&ranks.iter().map(|ranks| ranks.recall(k)).collect::<Vec<_>>())
 }
 
-fn normalised(ranks: &[Ranks], k: usize) -> String {
+/// Normalised accuracy among k candidates, as a cell.
+pub fn normalised(ranks: &[Ranks], k: usize) -> String {
     cell(&ranks.iter().map(|ranks| ranks.normalised(k)).collect::<Vec<_>>())
 }
 
-fn normalised_by_domain(ranks: &[Ranks], k: usize) -> String {
+/// Normalised accuracy among k candidates, averaged over domains, as a cell.
+pub fn normalised_by_domain(ranks: &[Ranks], k: usize) -> String {
     cell(&ranks.iter().map(|ranks| ranks.normalised_by_domain(k)).collect::<Vec<_>>())
 }
 
-fn by_domain(ranks: &[Ranks], k: usize) -> String {
+/// Recall at k, averaged over domains, as a cell.
+pub fn by_domain(ranks: &[Ranks], k: usize) -> String {
     cell(&ranks.iter().map(|ranks| ranks.by_domain(k)).collect::<Vec<_>>())
 }
 
-fn mean(ranks: &[Ranks], value: impl Fn(&Ranks) -> Value) -> Option<f64> {
+/// The mean over seeds; nothing if no seed has a value.
+pub fn mean(ranks: &[Ranks], value: impl Fn(&Ranks) -> Value) -> Option<f64> {
     let values: Vec<f64> = ranks.iter().filter_map(|ranks| value(ranks).value).collect();
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-}
-
-fn points(name: &str, ks: &[usize], value: impl Fn(usize) -> Option<f64>) -> Series {
-    Series { name: name.into(), points: ks.iter().filter_map(|k| Some((*k as f64, value(*k)?))).collect() }
-}
-
-/// A mention in bold with some text around it, as a cell of a table.
-fn around(text: &str, start: usize, end: usize) -> String {
-    let cut = |part: &str| part.replace('|', "/").split_whitespace().collect::<Vec<_>>().join(" ");
-    let before: String = text[..start].chars().rev().take(CONTEXT).collect::<Vec<_>>().into_iter().rev().collect();
-    let after: String = text[end..].chars().take(CONTEXT).collect();
-    format!("… {} **{}** {} …", cut(&before), cut(&text[start..end]), cut(&after))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_example_is_cut_around_its_mention() {
-        let text = format!("{} a|b fever\nand cough", "é".repeat(100));
-        let start = text.find("fever").expect("there");
-        let cell = around(&text, start, start + 5);
-        assert!(cell.starts_with("… ééé") && cell.ends_with("a/b **fever** and cough …"), "{cell}");
-        assert!(cell.chars().count() < 2 * CONTEXT + 20, "{cell}");
-    }
 }

@@ -3,7 +3,7 @@
 
 use crate::data::domain::DomainOf;
 use crate::data::domain::domain_of;
-use crate::data::domain_files::{By, Domains};
+use crate::data::mention_domains::{By, Domains};
 use crate::data::split::{Split, TrainingSplit};
 use pel_shared::error::Result;
 use pel_shared::kb::KnowledgeBase;

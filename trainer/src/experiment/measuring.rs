@@ -1,7 +1,8 @@
 //! Training and measuring the rows of a table, and what stands beside them without training.
 
+use super::untrained::by_cosine;
 use super::{Bench, Family, Options, Row, domains, kept, settings};
-use crate::data::derive::HELD_OUT;
+use crate::data::resplit::HELD_OUT;
 use crate::data::split::has_split;
 use crate::data::split::{NilOf, Split, TrainingSplit};
 use crate::evaluate;
@@ -17,7 +18,6 @@ use crate::train::log::{last_norms, read, seconds};
 use crate::train::{METRICS, Snapshot, train};
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::kb::KnowledgeBase;
-use pel_shared::score::Score;
 use std::collections::HashSet;
 
 impl Bench<'_> {
@@ -197,12 +197,6 @@ impl Bench<'_> {
         })?);
         Ok(all)
     }
-}
-
-/// How an encoder as it is is searched, whatever trained rows compare.
-pub(super) fn by_cosine(mut config: Config) -> Config {
-    config.model.score = Some(Score::Cosine);
-    config
 }
 
 /// What has been measured of a row, by seed.

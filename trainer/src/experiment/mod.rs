@@ -10,6 +10,7 @@
 
 mod accuracy;
 mod blink;
+mod blink_tables;
 mod cells;
 mod domains;
 mod folds;
@@ -27,6 +28,7 @@ mod stages;
 mod t_biencoder;
 mod t_tables;
 mod tables;
+mod untrained;
 
 pub use options::Options;
 pub use settings::check_folder;
@@ -128,7 +130,7 @@ impl Bench<'_> {
             Family::Pel if table == TableId::Pel5 => {
                 let retrievers = models::retrievers(options, counts)?;
                 settings::check_rows(self, &retrievers)?;
-                blink::Blink::new(self)?.of_pel(&retrievers)?
+                blink_tables::of_pel(&blink::Blink::new(self)?, &retrievers)?
             }
             Family::Pel => {
                 let rows = self.trained(pel::rows(table, counts))?;
@@ -137,7 +139,7 @@ impl Bench<'_> {
             }
             Family::TBiencoder => self.t_biencoder(kb)?,
             Family::Blink if table.folds() => return folds::table(table, self),
-            Family::Blink => blink::Blink::new(self)?.table(table)?,
+            Family::Blink => blink_tables::table(&blink::Blink::new(self)?, table)?,
         };
         Ok(format!("{text}\n{}\n", self.measured_on()?))
     }

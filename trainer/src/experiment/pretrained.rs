@@ -2,7 +2,7 @@
 //! with them.
 
 use super::Bench;
-use crate::io::models::{Settings, TOWERS};
+use crate::io::models::{ModelSettings, TOWERS};
 use crate::train::config::Config;
 use pel_shared::error::{Context, Error, Result};
 use std::path::Path;
@@ -35,7 +35,7 @@ pub fn checked<'a>(bench: &Bench<'a>) -> Result<[&'a Path; 2]> {
 /// # Errors
 /// If it is no bi-encoder of `pel train`.
 pub fn as_trained(folder: &Path, config: &Config) -> Result<Config> {
-    let Settings { view, reduction, scorer, .. } = settings(folder, false)?;
+    let ModelSettings { view, reduction, scorer, .. } = settings(folder, false)?;
     let mut own = config.clone();
     own.view = view.into();
     own.model.tied = !folder.join(TOWERS[0]).is_dir();
@@ -46,8 +46,8 @@ pub fn as_trained(folder: &Path, config: &Config) -> Result<Config> {
 }
 
 /// How a model wants to be used, if it is of the stage.
-fn settings(folder: &Path, ranker: bool) -> Result<Settings> {
-    let found = match Settings::of(folder)? {
+fn settings(folder: &Path, ranker: bool) -> Result<ModelSettings> {
+    let found = match ModelSettings::read(folder)? {
         Some(settings) if settings.ranker == ranker => return Ok(settings),
         Some(_) if ranker => "a bi-encoder",
         Some(_) => "a ranker",

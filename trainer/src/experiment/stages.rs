@@ -6,8 +6,8 @@
 //! stands too; everyN and topN of the training split
 //! ```
 
-use super::measuring::by_cosine;
 use super::models::{Cross, Encoder, Finder};
+use super::untrained::by_cosine;
 use super::{Bench, Family, Row, other_kb, pretrained};
 use crate::data::candidate_lists::Lists;
 use crate::data::concept_table;

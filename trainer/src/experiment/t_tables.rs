@@ -3,7 +3,7 @@
 use super::cells::{Markdown, over_seeds, values};
 use super::t_biencoder::TRow;
 use super::{Row, TableId};
-use crate::data::derive::HELD_OUT;
+use crate::data::resplit::HELD_OUT;
 use crate::experiment::measured::Measured;
 use crate::plots::{Chart, Series};
 use crate::train::FIRST_PASS;

@@ -1,7 +1,7 @@
 //! Where `pel index` takes its encoder from: a Hugging Face folder, a model of `pel train`, or another bundle.
 
 use crate::io::bundles;
-use crate::io::models::{Settings, TOWERS};
+use crate::io::models::{ModelSettings, TOWERS};
 use pel_shared::bundle::{Manifest, Parts, names};
 use pel_shared::error::{Error, Result};
 use std::path::Path;
@@ -16,7 +16,7 @@ pub(crate) struct Source {
     /// Whether one tower reads both sides.
     pub tied: bool,
     /// What it was trained for, if we trained it.
-    pub settings: Option<Settings>,
+    pub settings: Option<ModelSettings>,
     /// The bundle that it comes from.
     pub bundle: Option<Manifest>,
 }
@@ -46,7 +46,7 @@ impl Source {
                 )));
             }
         }
-        let settings = Settings::of(encoder)?;
+        let settings = ModelSettings::read(encoder)?;
         if settings.is_some_and(|settings| settings.ranker) {
             let encoder = encoder.display();
             return Err(Error::input(format!(
@@ -66,7 +66,8 @@ impl Source {
         let files = Parts(files.map(|(name, bytes)| (name.clone(), bytes.clone())).collect());
         let scorer = bundle.scorer();
         let manifest = bundle.manifest;
-        let settings = Settings { view: manifest.view, reduction: manifest.encoder.reduction, ranker: false, scorer };
+        let settings =
+            ModelSettings { view: manifest.view, reduction: manifest.encoder.reduction, ranker: false, scorer };
         Ok(Self { files, tied: manifest.encoder.tied, settings: Some(settings), bundle: Some(manifest) })
     }
 }

@@ -1,4 +1,4 @@
-//! The folder of a model: a Hugging Face encoder, and beside it how a trained one wants to be used.
+//! Model folders: a Hugging Face encoder, or one for each tower, and beside it how a trained one wants to be used.
 
 use crate::io::bundles;
 use burn::tensor::Device;
@@ -12,15 +12,15 @@ use pel_shared::tokens::ViewOptions;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// How a trained model wants to be used; beside its weights.
-pub const SETTINGS: &str = "pel.json";
+/// The file beside the weights that says how a trained model wants to be used.
+pub const SETTINGS_FILE: &str = "pel.json";
 /// The folders of the two towers, where they are two.
 pub const TOWERS: [&str; 2] = ["mention", "entity"];
 
-/// What `pel.json` says.
+/// What [`SETTINGS_FILE`] says.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Settings {
+pub struct ModelSettings {
     /// How mentions and concepts are written.
     pub view: ViewOptions,
     /// How vectors are reduced and compared.
@@ -33,7 +33,7 @@ pub struct Settings {
     pub scorer: Scorer,
 }
 
-impl Settings {
+impl ModelSettings {
     /// Checks that windows and shares are within their bounds.
     fn check(&self) -> Result<()> {
         self.view.check_lengths()?;
@@ -45,8 +45,8 @@ impl Settings {
     ///
     /// # Errors
     /// If it is there and cannot be read.
-    pub fn of(folder: &Path) -> Result<Option<Self>> {
-        let places = [folder.join(SETTINGS), folder.join(TOWERS[0]).join(SETTINGS)];
+    pub fn read(folder: &Path) -> Result<Option<Self>> {
+        let places = [folder.join(SETTINGS_FILE), folder.join(TOWERS[0]).join(SETTINGS_FILE)];
         let Some(path) = places.into_iter().find(|path| path.is_file()) else { return Ok(None) };
         let named = || path.display().to_string();
         let settings: Self =
@@ -56,22 +56,24 @@ impl Settings {
     }
 }
 
-/// What does not change in training.
+/// The files of one tower, mapped into memory or on their way into it.
 #[derive(Clone, Debug)]
-pub(crate) struct Fixed {
-    pub(crate) config: Bytes,
-    pub(crate) tokenizer: Bytes,
+pub(crate) struct TowerFiles {
+    /// `config.json`.
+    pub config: Bytes,
+    /// `tokenizer.json`.
+    pub tokenizer: Bytes,
+    /// `model.safetensors`.
+    pub weights: Bytes,
+    /// The linear layer behind pooling, if there is one.
+    pub projection: Option<Bytes>,
 }
 
-/// The files of one tower.
-#[derive(Clone, Debug)]
-pub(crate) struct Files {
-    pub(crate) fixed: Fixed,
-    pub(crate) weights: Bytes,
-    pub(crate) projection: Option<Bytes>,
-}
-
-impl Files {
+impl TowerFiles {
+    /// Maps the files in a folder.
+    ///
+    /// # Errors
+    /// If it is no folder, or a file is missing.
     pub(crate) fn read(folder: &Path) -> Result<Self> {
         if !folder.is_dir() {
             let folder = folder.display();
@@ -82,24 +84,26 @@ impl Files {
         let map = |name: &str| bundles::map(&folder.join(name));
         let projection = folder.join(names::PROJECTION);
         Ok(Self {
-            fixed: Fixed { config: map(names::CONFIG)?, tokenizer: map(names::TOKENIZER)? },
+            config: map(names::CONFIG)?,
+            tokenizer: map(names::TOKENIZER)?,
             weights: map(names::WEIGHTS)?,
             projection: projection.exists().then(|| bundles::map(&projection)).transpose()?,
         })
     }
 
+    /// The files that a tower is made of.
     pub(crate) fn tower(&self) -> TowerBytes<'_> {
-        TowerBytes { config: &self.fixed.config, weights: &self.weights, projection: self.projection.as_deref() }
+        TowerBytes { config: &self.config, weights: &self.weights, projection: self.projection.as_deref() }
     }
 }
 
-/// Stands for the files of a model of one tower.
+/// A hash of the files of a model of one tower.
 ///
 /// # Errors
 /// If one cannot be read.
 pub fn model_hash(folder: &Path) -> Result<blake3::Hash> {
-    let Files { fixed: Fixed { config, tokenizer }, weights, projection } = Files::read(folder)?;
-    let settings = folder.join(SETTINGS);
+    let TowerFiles { config, tokenizer, weights, projection } = TowerFiles::read(folder)?;
+    let settings = folder.join(SETTINGS_FILE);
     let settings = settings.is_file().then(|| bundles::map(&settings)).transpose()?;
     let mut hash = blake3::Hasher::new();
     for part in [Some(config), Some(tokenizer), Some(weights), projection, settings] {
@@ -115,10 +119,10 @@ pub fn model_hash(folder: &Path) -> Result<blake3::Hash> {
 /// If a file is missing or does not fit, or it is no ranker.
 pub fn open_ranker(folder: &Path, device: &Device) -> Result<Ranker> {
     let named = || folder.display().to_string();
-    let settings = Settings::of(folder)?.filter(|settings| settings.ranker);
-    let Some(Settings { view, reduction, .. }) = settings else {
+    let settings = ModelSettings::read(folder)?.filter(|settings| settings.ranker);
+    let Some(ModelSettings { view, reduction, .. }) = settings else {
         return Err(Error::input(format!("{}: expected the model of `pel train --stage rank`", named())));
     };
-    let files = Files::read(folder)?;
-    Ranker::new(files.tower(), &files.fixed.tokenizer, view, reduction, device).context(named)
+    let files = TowerFiles::read(folder)?;
+    Ranker::new(files.tower(), &files.tokenizer, view, reduction, device).context(named)
 }

@@ -51,7 +51,7 @@ impl Found {
         within: Option<(OwnDomain, &KnowledgeBase)>,
     ) -> Result<Self> {
         let split = match within {
-            Some((own, kb)) => own.given(split, kb)?,
+            Some((own, kb)) => split.in_own_domain(Some(own), kb)?,
             None => split,
         };
         let within = within.map(|(own, kb)| Within::new(retriever, kb, own));

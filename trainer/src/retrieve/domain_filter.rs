@@ -198,9 +198,13 @@ mod tests {
         write("documents.jsonl", vec![serde_json::json!({"doc_id": "d", "text": "a b"})]);
         write("mentions.test.jsonl", vec![mention("C0"), mention("C1"), mention("C9")]);
         let read = || Split::read(folder.path(), "test", 1, &kb, None).expect("readable");
-        let error = OwnDomain::Document.given(read(), &kb).map(drop).expect_err("no document says it").to_string();
+        let error = read()
+            .in_own_domain(Some(OwnDomain::Document), &kb)
+            .map(drop)
+            .expect_err("no document says it")
+            .to_string();
         assert!(error.contains("--within-domain=type"), "{error}");
-        let split = OwnDomain::Type.given(read(), &kb).expect("types");
+        let split = read().in_own_domain(Some(OwnDomain::Type), &kb).expect("types");
         let backwards = Backwards(4);
         let within = Within::new(&backwards, &kb, OwnDomain::Type);
         let queries: Vec<Query<'_>> = split.queries().collect();

@@ -9,13 +9,8 @@
 //! A run that goes on from a checkpoint knows the best weights up to its step and no later ones, so that it ends with the model of a run that
 //! was never stopped. For that, the best weights up to every checkpoint that is still there stay.
 
-use super::Run;
-use super::checkpoint::{write, write_folder};
-use super::log::Event;
 use crate::io::bundles;
-use crate::io::files::io_error;
-use crate::io::files::{entries, files_of};
-use crate::train::validation::Validated;
+use crate::io::files::{entries, files_of, io_error, write_folder, write_in_folder};
 use pel_shared::error::{Context, Error, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -53,9 +48,9 @@ impl Kept {
 
 /// What `best.json` says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Record {
-    step: usize,
-    recall_1: f64,
+pub struct Record {
+    pub step: usize,
+    pub recall_1: f64,
     /// Of each file of the model, by its path below it.
     blake3: BTreeMap<String, String>,
 }
@@ -73,7 +68,7 @@ impl Bests {
     /// # Errors
     /// If one cannot be read or removed.
     pub fn open(run: &Path, step: usize) -> Result<Self> {
-        let mut all = Self { folder: run.join(super::CHECKPOINTS), records: Vec::new() };
+        let mut all = Self { folder: run.join(super::checkpoint::CHECKPOINTS), records: Vec::new() };
         let names = if all.folder.is_dir() { entries(&all.folder)? } else { Vec::new() };
         for name in names {
             let Some(at) = name.strip_prefix(PREFIX).and_then(|at| at.parse::<usize>().ok()) else { continue };
@@ -101,7 +96,7 @@ impl Bests {
     }
 
     /// The best before `step`.
-    fn before(&self, step: usize) -> Option<&Record> {
+    pub fn before(&self, step: usize) -> Option<&Record> {
         self.records.iter().rev().find(|record| record.step < step)
     }
 
@@ -114,7 +109,7 @@ impl Bests {
     ///
     /// # Errors
     /// If they cannot be written.
-    fn offer(&mut self, step: usize, recall: f64, save: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    pub fn offer(&mut self, step: usize, recall: f64, save: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
         if !self.is_best(step, recall) {
             return Ok(());
         }
@@ -124,7 +119,7 @@ impl Bests {
             record.blake3 = hashes(&folder.join(MODEL))?;
             let text =
                 serde_json::to_vec_pretty(&record).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
-            write(&folder.join(RECORD), &text)
+            write_in_folder(&folder.join(RECORD), &text)
         })?;
         self.records.retain(|other| other.step < step);
         self.records.push(record);
@@ -135,7 +130,7 @@ impl Bests {
     ///
     /// # Errors
     /// If one cannot be removed.
-    fn prune(&mut self, checkpoints: &[usize]) -> Result<()> {
+    pub fn prune(&mut self, checkpoints: &[usize]) -> Result<()> {
         let newest = self.records.last().map(|record| record.step);
         let needed: Vec<usize> =
             checkpoints.iter().filter_map(|step| Some(self.before(step + 1)?.step)).chain(newest).collect();
@@ -148,7 +143,7 @@ impl Bests {
     ///
     /// # Errors
     /// If a file has changed since it was written, or cannot be copied.
-    fn copy(&self, record: &Record, to: &Path) -> Result<()> {
+    pub fn copy(&self, record: &Record, to: &Path) -> Result<()> {
         let model = self.place(record.step).join(MODEL);
         let found = hashes(&model).context(|| self.damaged(record.step))?;
         let names = found.keys().chain(record.blake3.keys());
@@ -156,7 +151,7 @@ impl Bests {
             let what = format!("{MODEL}/{name}: expected the file that was written there, found another one or none");
             return Err(Error::artifact(what)).context(|| self.damaged(record.step));
         }
-        found.keys().try_for_each(|name| write(&to.join(name), &bundles::map(&model.join(name))?))
+        found.keys().try_for_each(|name| write_in_folder(&to.join(name), &bundles::map(&model.join(name))?))
     }
 }
 
@@ -174,42 +169,6 @@ fn hashes(folder: &Path) -> Result<BTreeMap<String, String>> {
     files.collect()
 }
 
-impl Run<'_> {
-    /// Keeps the weights of a validation on the way if they are the best so far; those of the last step stay where they are.
-    pub(super) fn keep_if_best(&mut self, step: usize, found: &Validated) -> Result<()> {
-        let (Some(bests), Some(recall)) = (&mut self.bests, found.recall_1) else { return Ok(()) };
-        if step == self.steps {
-            return Ok(());
-        }
-        bests.offer(step, recall, |folder| self.model.save(folder, &self.config.view_options()))
-    }
-
-    /// Removes the best weights that no checkpoint needs any more.
-    pub(super) fn prune_bests(&mut self) -> Result<()> {
-        let Some(bests) = &mut self.bests else { return Ok(()) };
-        let steps: Vec<usize> = self.checkpoints.list()?.into_iter().map(|(step, _)| step).collect();
-        bests.prune(&steps)
-    }
-
-    /// Writes the model of a run that is done: its best weights, or the last ones; `last` is the validation of these.
-    pub(super) fn keep(&mut self, place: &Path, last: Option<&Validated>) -> Result<Kept> {
-        let last = last.and_then(|found| found.recall_1);
-        let best = self.bests.as_ref().and_then(|bests| Some((bests, bests.before(self.steps)?)));
-        let kept = match best {
-            Some((bests, record)) if last.is_none_or(|last| last <= record.recall_1) => {
-                write_folder(place, |folder| bests.copy(record, folder))?;
-                Kept { step: record.step, recall_1: Some(record.recall_1) }
-            }
-            _ => {
-                write_folder(place, |folder| self.model.save(folder, &self.config.view_options()))?;
-                Kept { step: self.steps, recall_1: last.filter(|_| self.bests.is_some()) }
-            }
-        };
-        self.log.say(&Event::Kept { steps: self.steps, kept: kept.clone() })?;
-        Ok(kept)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -218,14 +177,14 @@ mod tests {
     fn offered(run: &Path, all: &[(usize, f64)]) -> Bests {
         let mut bests = Bests::open(run, 0).expect("nothing is there");
         for (step, recall) in all {
-            let save = |folder: &Path| write(&folder.join("weights"), step.to_string().as_bytes());
+            let save = |folder: &Path| write_in_folder(&folder.join("weights"), step.to_string().as_bytes());
             bests.offer(*step, *recall, save).expect("written");
         }
         bests
     }
 
     fn steps(run: &Path) -> Vec<String> {
-        entries(&run.join(super::super::CHECKPOINTS)).expect("listed")
+        entries(&run.join(super::super::checkpoint::CHECKPOINTS)).expect("listed")
     }
 
     #[test]

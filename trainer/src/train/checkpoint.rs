@@ -17,10 +17,9 @@ use super::batch::HardNegatives;
 use super::config::{Checkpoints as Options, Config};
 use super::model::Model;
 use super::optimiser::Optimiser;
-use super::step::Worst;
+use super::step::perturbation::Worst;
 use crate::io::bundles;
-use crate::io::files::io_error;
-use crate::io::files::{entries, files_of};
+use crate::io::files::{entries, files_of, io_error, write_folder, write_in_folder};
 use crate::io::tensors::{Dtype, NamedTensor, to_bytes};
 use crate::train::entity_inputs::SequenceId;
 use crate::train::loss_scale::Scale;
@@ -37,6 +36,9 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+/// The folder of the checkpoints in that of their run.
+pub const CHECKPOINTS: &str = "checkpoints";
 
 const STATE: &str = "state.json";
 const MODEL: &str = "model";
@@ -172,7 +174,7 @@ pub struct Resumed {
 impl Checkpoints {
     /// The checkpoints in the folder of a run.
     pub fn of(run: &Path, options: &Options) -> Self {
-        Self { folder: run.join(super::CHECKPOINTS), options: options.clone(), data: None }
+        Self { folder: run.join(CHECKPOINTS), options: options.clone(), data: None }
     }
 
     /// The whole checkpoints, by steps.
@@ -251,13 +253,13 @@ impl Checkpoints {
         self.sweep()?;
         write_folder(&place, |folder| {
             model.save(&folder.join(MODEL), view)?;
-            write(&folder.join(OPTIMISER), &optimiser.to_safetensors()?)?;
-            write(&folder.join(HARD), &pack(hard)?)?;
-            worst.map_or(Ok(()), |worst| write(&folder.join(WORST), &pack_matrices(worst)?))?;
+            write_in_folder(&folder.join(OPTIMISER), &optimiser.to_safetensors()?)?;
+            write_in_folder(&folder.join(HARD), &pack(hard)?)?;
+            worst.map_or(Ok(()), |worst| write_in_folder(&folder.join(WORST), &pack_matrices(worst)?))?;
             // Last, and of the files as they have been written.
             let (scale, data, files) = (optimiser.scale, self.data.clone(), Some(infos(folder)?));
             let state = State { format: FORMAT, step, scale, data, files, digest: None };
-            write(&folder.join(STATE), &state.sealed()?)
+            write_in_folder(&folder.join(STATE), &state.sealed()?)
         })?;
         let all = self.list()?;
         for (_, old) in &all[..all.len().saturating_sub(self.options.keep)] {
@@ -289,7 +291,7 @@ impl Checkpoints {
         check_moments(&moments).and_then(|()| optimiser.load(&moments)).context(named)?;
         let (hard, named) = file(HARD)?;
         let hard = unpack(&hard).context(named)?;
-        let worst = match model.worst(config, device)? {
+        let worst = match Worst::begin(&model, config, device)? {
             None => None,
             Some(begun) => {
                 let (matrices, named) = file(WORST)?;
@@ -320,63 +322,6 @@ fn check_moments(file: &[u8]) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Writes a folder whole or not at all: beside its place first, then renamed. An old one is replaced; whoever is killed meanwhile has
-/// left it in its place, or beside it as `.NAME.old`.
-///
-/// # Errors
-/// What `fill` gives, or if the folder cannot be made or renamed.
-pub fn write_folder(place: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
-    let name = place.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let part = place.with_file_name(format!(".{name}.part"));
-    let clear = |folder: &Path| match folder.exists() {
-        true => fs::remove_dir_all(folder).map_err(|cause| io_error("removing", folder, cause)),
-        false => Ok(()),
-    };
-    clear(&part)?;
-    let made = fs::create_dir_all(&part).map_err(|cause| io_error("making the folder", &part, cause));
-    if let Err(why) = made.and_then(|()| fill(&part)) {
-        // On a full disk it would be in the way of everything else.
-        let _ = fs::remove_dir_all(&part);
-        return Err(why);
-    }
-    let old = place.with_file_name(format!(".{name}.old"));
-    let rename = |from: &Path, to: &Path| fs::rename(from, to).map_err(|cause| io_error("renaming to", to, cause));
-    if place.exists() {
-        clear(&old)?;
-        rename(place, &old)?;
-    }
-    rename(&part, place)?;
-    sync_names(place)?;
-    clear(&old)
-}
-
-/// Flushes the names in the folder that a file or folder stands in, where the system lets folders be flushed: a name that was given
-/// by renaming is there after a crash of the machine too.
-fn sync_names(of: &Path) -> Result<()> {
-    let parent = of.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    match cfg!(unix) {
-        true => fs::File::open(parent)
-            .and_then(|folder| folder.sync_all())
-            .map_err(|cause| io_error("flushing", parent, cause)),
-        false => Ok(()),
-    }
-}
-
-/// Writes a file of a folder that is not in its place yet, also after the user has asked to stop.
-///
-/// # Errors
-/// If it cannot be written.
-pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    let write = || {
-        use std::io::Write;
-        path.parent().map_or(Ok(()), fs::create_dir_all)?;
-        let mut file = fs::File::create(path)?;
-        file.write_all(bytes)?;
-        file.sync_all()
-    };
-    write().map_err(|cause| io_error("writing", path, cause))
 }
 
 /// Fills a row of fewer sequences.
@@ -538,11 +483,11 @@ mod tests {
     fn a_state_is_read_only_with_the_files_that_it_was_written_for() {
         let root = tempfile::tempdir().expect("a folder");
         let folder = root.path();
-        write(&folder.join("model/a"), b"first").expect("written");
-        write(&folder.join("b"), b"second").expect("written");
+        write_in_folder(&folder.join("model/a"), b"first").expect("written");
+        write_in_folder(&folder.join("b"), b"second").expect("written");
         let state = |files| State { format: FORMAT, step: 7, scale: None, data: Some("d".into()), files, digest: None };
         let whole = state(Some(infos(folder).expect("read"))).sealed().expect("encoded");
-        let put = |bytes: &[u8]| write(&folder.join(STATE), bytes).expect("written");
+        let put = |bytes: &[u8]| write_in_folder(&folder.join(STATE), bytes).expect("written");
         put(&whole);
         assert_eq!(State::read(folder).expect("whole").step, 7);
         // Every bit of the state is covered.
@@ -554,14 +499,14 @@ mod tests {
         }
         put(&whole);
         let said = || State::read(folder).expect_err("refused").to_string();
-        write(&folder.join("b"), b"secone").expect("written");
+        write_in_folder(&folder.join("b"), b"secone").expect("written");
         assert!(said().contains("b has been altered"), "{}", said());
-        write(&folder.join("b"), b"second, longer").expect("written");
+        write_in_folder(&folder.join("b"), b"second, longer").expect("written");
         assert!(said().contains("b has been cut or extended: expected 6 bytes, found 14"), "{}", said());
         fs::remove_file(folder.join("b")).expect("removed");
         assert!(said().contains("b is missing"), "{}", said());
-        write(&folder.join("b"), b"second").expect("written");
-        write(&folder.join("model/c"), b"third").expect("written");
+        write_in_folder(&folder.join("b"), b"second").expect("written");
+        write_in_folder(&folder.join("model/c"), b"third").expect("written");
         assert!(said().contains("model/c is not of this checkpoint"), "{}", said());
         // What earlier versions wrote.
         put(br#"{"format":1,"step":3}"#);
@@ -577,12 +522,12 @@ mod tests {
         let root = tempfile::tempdir().expect("a folder");
         let place = root.path().join("step-0000001");
         let failed = write_folder(&place, |folder| {
-            write(&folder.join("half"), b"x")?;
+            write_in_folder(&folder.join("half"), b"x")?;
             Err(Error::io("disk full"))
         });
         assert!(failed.is_err() && !place.exists());
-        write_folder(&place, |folder| write(&folder.join("whole"), b"x")).expect("written");
-        write_folder(&place, |folder| write(&folder.join("again"), b"y")).expect("replaced");
+        write_folder(&place, |folder| write_in_folder(&folder.join("whole"), b"x")).expect("written");
+        write_folder(&place, |folder| write_in_folder(&folder.join("again"), b"y")).expect("replaced");
         let names: Vec<_> =
             fs::read_dir(&place).expect("there").map(|entry| entry.expect("read").file_name()).collect();
         assert_eq!(names, ["again"]);

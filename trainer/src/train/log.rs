@@ -12,6 +12,9 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+/// The file of what a run has said, in its folder.
+pub const METRICS: &str = "metrics.jsonl";
+
 /// A line of `metrics.jsonl`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]

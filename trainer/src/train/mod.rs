@@ -22,6 +22,7 @@ pub mod loss_scale;
 pub mod model;
 pub(crate) mod optimiser;
 mod random;
+mod run;
 pub mod run_lock;
 mod snapshot;
 mod step;
@@ -32,73 +33,31 @@ pub mod validation;
 
 pub use crate::train::validation::{CANDIDATES, HeldOut, Validated};
 pub use best::Kept;
-pub use checkpoint::{write as write_file, write_folder};
+pub use checkpoint::CHECKPOINTS;
+pub use log::METRICS;
 pub use snapshot::Snapshot;
 
 use crate::io::device::OpenDevice;
 pub use crate::train::encoded_kb::FIRST_PASS;
-use crate::train::encoded_kb::Survey;
 use crate::train::entity_inputs::Catalogue;
 use crate::train::loss_scale::Scale;
 use batch::{HardNegatives, few_negatives};
 use best::Bests;
-use burn::tensor::Device;
 use checkpoint::{Checkpoints, Resumed};
 use config::{Config, Keep, Task};
-use examples::{Example, Pair};
-use log::{Event, Log};
+use log::Log;
 use model::Model;
 use optimiser::Optimiser;
 use pel_shared::error::Result;
 use pel_shared::kb::import::report::Report;
 use pel_shared::tokens::View;
 use random::Order;
+use run::{Examples, Run};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
-use step::Worst;
+use step::perturbation::Worst;
 
 /// The folder of the model in that of its run.
 pub const MODEL: &str = "model";
-/// The file of what a run has said, in its folder.
-pub const METRICS: &str = "metrics.jsonl";
-/// The folder of the checkpoints in that of their run.
-pub const CHECKPOINTS: &str = "checkpoints";
-
-/// What is learned from.
-enum Examples {
-    Mentions(Vec<Example>),
-    Pairs(Vec<Pair>),
-}
-
-impl Examples {
-    fn len(&self) -> usize {
-        match self {
-            Self::Mentions(mentions) => mentions.len(),
-            Self::Pairs(pairs) => pairs.len(),
-        }
-    }
-}
-
-/// A run that is going.
-struct Run<'a> {
-    config: &'a Config,
-    catalogue: Catalogue,
-    examples: Examples,
-    held_out: Option<HeldOut>,
-    device: Device,
-    steps: usize,
-    order: Order,
-    model: Model,
-    optimiser: Optimiser,
-    hard: HardNegatives,
-    worst: Option<Worst>,
-    /// The last survey and the steps before it: validation and mining after the same step share it.
-    survey: Option<(usize, Survey)>,
-    checkpoints: Checkpoints,
-    /// The best weights so far; nothing where the last ones are kept.
-    bests: Option<Bests>,
-    log: Log,
-}
 
 /// What a run came to.
 #[derive(Clone, Debug)]
@@ -144,7 +103,7 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
             let model = Model::begin(config, &device)?;
             let mut optimiser = Optimiser::new(&config.optimiser, &model.towers, &device);
             optimiser.scale = Scale::begin(config.model.precision);
-            let worst = model.worst(config, &device)?;
+            let worst = Worst::begin(&model, config, &device)?;
             (Resumed { step: 0, data: None, model, hard: HardNegatives::new(), worst }, optimiser)
         }
     };
@@ -249,68 +208,4 @@ fn fingerprint(catalogue: &Catalogue, examples: &Examples) -> String {
         }),
     }
     hasher.finalize().to_hex().to_string()
-}
-
-impl Run<'_> {
-    /// What came of the work after so many steps; writes a checkpoint of them if the user has stopped it.
-    fn kept<T>(&mut self, done: usize, outcome: Result<T>) -> Result<T> {
-        if outcome.as_ref().is_err_and(|error| error.is_interrupted()) {
-            self.save(done)?;
-        }
-        outcome
-    }
-
-    /// Validates on the way, where it is due and the run has not done it.
-    fn look(&mut self, done: usize) -> Result<()> {
-        let every = self.config.validation_every(self.examples.len());
-        let due = every > 0 && done > 0 && done.is_multiple_of(every) && done < self.steps;
-        if due && self.log.validated(done)?.is_none() {
-            self.validate(done)?;
-        }
-        Ok(())
-    }
-
-    fn validate(&mut self, step: usize) -> Result<Option<Validated>> {
-        let Some(held_out) = &self.held_out else { return Ok(None) };
-        let began = Instant::now();
-        let found = match self.config.data.task {
-            Task::Rank => held_out.ranked(&self.model, &self.catalogue, &self.device)?,
-            Task::Link | Task::Align => {
-                let survey = survey(&mut self.survey, step, &self.model, &self.catalogue, &self.device)?;
-                survey.validate(&self.model, &self.catalogue, held_out)?
-            }
-        };
-        let seconds = began.elapsed().as_secs_f64();
-        // The weights first: a validation that is in the log has what follows from it.
-        self.keep_if_best(step, &found)?;
-        self.log.say(&Event::Validation { step, seconds, found: found.clone() })?;
-        Ok(Some(found))
-    }
-
-    fn save(&mut self, step: usize) -> Result<()> {
-        self.checkpoints.save(
-            step,
-            &self.model,
-            &self.config.view_options(),
-            &self.optimiser,
-            &self.hard,
-            self.worst.as_ref(),
-        )?;
-        self.prune_bests()
-    }
-}
-
-/// The survey after so many steps; made if the last one is older.
-fn survey<'a>(
-    last: &'a mut Option<(usize, Survey)>,
-    step: usize,
-    model: &Model,
-    catalogue: &Catalogue,
-    device: &Device,
-) -> Result<&'a Survey> {
-    let survey = match last.take() {
-        Some((at, survey)) if at == step => survey,
-        _ => Survey::new(model, catalogue, device)?,
-    };
-    Ok(&last.insert((step, survey)).1)
 }

@@ -1,13 +1,13 @@
 //! The towers under training, and the files that they come from and go to.
 
-use super::checkpoint::write;
 use super::config::{Config, Task};
 use super::random::{Purpose, stream};
-use super::step::Worst;
 use crate::io::bundles;
-use crate::io::models::{Files, Fixed, SETTINGS, Settings, TOWERS};
+use crate::io::files::write_in_folder;
+use crate::io::models::{ModelSettings, SETTINGS_FILE, TOWERS, TowerFiles};
 use crate::io::tensors::{NamedTensor, to_bytes};
 use burn::tensor::Device;
+use bytes::Bytes;
 use pel_shared::bundle::names;
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::model::burn::biencoder::{BiEncoder, Tower};
@@ -28,18 +28,18 @@ use std::path::Path;
 ///
 /// # Errors
 /// If its configuration cannot be read.
-fn with_head(files: Files, seed: u64) -> Result<Files> {
+fn with_head(files: TowerFiles, seed: u64) -> Result<TowerFiles> {
     if files.projection.is_some() {
         return Ok(files);
     }
-    let hidden = BertConfig::from_bytes(&files.fixed.config)?.hidden_size;
+    let hidden = BertConfig::from_bytes(&files.config)?.hidden_size;
     // Uniform values up to d have the deviation d / √3.
     let most = 0.02 * 3f32.sqrt();
     let mut random = stream(seed, Purpose::Head, 0);
     let weight: Vec<f32> = (0..hidden).map(|_| random.random_range(-most..most)).collect();
     let tensors =
         [NamedTensor::floats("weight", vec![1, hidden], &weight), NamedTensor::floats("bias", vec![1], &[0.0])];
-    Ok(Files { projection: Some(to_bytes(&tensors)?.into()), ..files })
+    Ok(TowerFiles { projection: Some(to_bytes(&tensors)?.into()), ..files })
 }
 
 /// Two towers under training, or one that reads both sides.
@@ -56,7 +56,9 @@ pub struct Model {
     pub precision: Precision,
     tied: bool,
     ranker: bool,
-    fixed: [Fixed; 2],
+    /// `config.json` of each side.
+    configs: [Bytes; 2],
+    tokenizer: Bytes,
 }
 
 impl Model {
@@ -89,12 +91,12 @@ impl Model {
 
     fn read(mention: &Path, entity: Option<&Path>, config: &Config, device: &Device) -> Result<Self> {
         let ranks = config.data.task == Task::Rank;
-        let mention_files = Files::read(mention)?;
+        let mention_files = TowerFiles::read(mention)?;
         let mention_files = if ranks { with_head(mention_files, config.seed)? } else { mention_files };
-        let entity_files = entity.map(Files::read).transpose()?;
-        let tokens = Tokens::from_bytes(&mention_files.fixed.tokenizer).context(|| mention.display().to_string())?;
-        let tower = |files: &Files, folder: &Path| {
-            check_window(config, &files.fixed.config)?;
+        let entity_files = entity.map(TowerFiles::read).transpose()?;
+        let tokens = Tokens::from_bytes(&mention_files.tokenizer).context(|| mention.display().to_string())?;
+        let tower = |files: &TowerFiles, folder: &Path| {
+            check_window(config, &files.config)?;
             Tower::from_bytes(files.tower(), &tokens, device).context(|| folder.display().to_string())
         };
         let towers = BiEncoder::new(
@@ -110,43 +112,23 @@ impl Model {
         }
         let towers = if config.model.freeze_embeddings { towers.freeze_embeddings() } else { towers };
         if let Some(files) = &entity_files
-            && files.fixed.tokenizer != mention_files.fixed.tokenizer
+            && files.tokenizer != mention_files.tokenizer
         {
             return Err(Error::input("the towers have different tokenizers"));
         }
-        let second = entity_files.as_ref().unwrap_or(&mention_files).fixed.clone();
-        let fixed = [mention_files.fixed.clone(), second];
+        let configs =
+            [&mention_files, entity_files.as_ref().unwrap_or(&mention_files)].map(|files| files.config.clone());
         Ok(Self {
             towers,
             tokens,
             reduction: config.reduction(),
             tied: entity_files.is_none(),
             ranker: ranks,
-            fixed,
+            configs,
+            tokenizer: mention_files.tokenizer,
             scorer: config.model.scorer,
             precision: config.model.precision,
         })
-    }
-
-    /// The transformation at the start of a run, if it has one.
-    ///
-    /// # Errors
-    /// If one of the encoders has no layer K.
-    pub fn worst(&self, config: &Config, device: &Device) -> Result<Option<Worst>> {
-        let options = &config.transformation;
-        if options.weight == 0.0 {
-            return Ok(None);
-        }
-        let berts = [Side::Mention, Side::Entity].map(|side| self.towers.tower(side).bert());
-        let depth = berts.map(|bert| bert.depth()).into_iter().fold(usize::MAX, usize::min);
-        if options.layer > depth {
-            let found = options.layer;
-            let expected = format!("a layer from 0 to {depth}, which is how deep the encoder is");
-            return Err(Error::input(format!(
-                "the configuration: `transformation.layer`: expected {expected}, found {found}"
-            )));
-        }
-        Ok(Some(Worst::new(options, berts.map(|bert| bert.hidden()), device)))
     }
 
     /// The folders that the towers go to, with their side.
@@ -166,20 +148,19 @@ impl Model {
         for (side, name) in self.folders() {
             let folder = folder.join(name);
             let (weights, projection) = self.towers.tower(side).to_safetensors()?;
-            let fixed = &self.fixed[side as usize];
             let settings =
-                Settings { view: *view, reduction: self.reduction, ranker: self.ranker, scorer: self.scorer };
+                ModelSettings { view: *view, reduction: self.reduction, ranker: self.ranker, scorer: self.scorer };
             let settings = serde_json::to_vec_pretty(&settings)
                 .map_err(|cause| Error::artifact("writing pel.json").caused_by(cause))?;
             let mut files: Vec<(&str, &[u8])> = vec![
-                (names::CONFIG, &fixed.config),
-                (names::TOKENIZER, &fixed.tokenizer),
+                (names::CONFIG, &self.configs[side as usize]),
+                (names::TOKENIZER, &self.tokenizer),
                 (names::WEIGHTS, &weights),
-                (SETTINGS, &settings),
+                (SETTINGS_FILE, &settings),
             ];
             files.extend(projection.as_deref().map(|bytes| (names::PROJECTION, bytes)));
             for (name, bytes) in files {
-                write(&folder.join(name), bytes)?;
+                write_in_folder(&folder.join(name), bytes)?;
             }
         }
         Ok(())
@@ -192,14 +173,15 @@ impl Model {
     pub fn encoder(&self, device: &Device) -> Result<Encoder> {
         let files = self.folders().into_iter().map(|(side, _)| {
             let (weights, projection) = self.towers.tower(side).to_safetensors()?;
-            Ok(Files {
-                fixed: self.fixed[side as usize].clone(),
+            Ok(TowerFiles {
+                config: self.configs[side as usize].clone(),
+                tokenizer: self.tokenizer.clone(),
                 weights: weights.into(),
                 projection: projection.map(Into::into),
             })
         });
         let files = files.collect::<Result<Vec<_>>>()?;
-        let mut towers = files.iter().map(Files::tower);
+        let mut towers = files.iter().map(TowerFiles::tower);
         let mention = towers.next().ok_or_else(|| Error::artifact("a model has at least one tower"))?;
         let encoder = Encoder::new(mention, towers.next(), &self.tokens, self.reduction, device)?;
         Ok(encoder.in_precision(self.precision))

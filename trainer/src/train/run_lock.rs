@@ -3,8 +3,9 @@
 use crate::io::files::entries;
 use crate::io::files::is_partial;
 use crate::io::files::{io_error, open_own, read_text, write_own};
+use crate::train::checkpoint::CHECKPOINTS;
 use crate::train::config::Config;
-use crate::train::{CHECKPOINTS, METRICS};
+use crate::train::log::METRICS;
 use pel_shared::error::{Error, Result};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::Path;

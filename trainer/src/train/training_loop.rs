@@ -5,11 +5,11 @@ use super::config::Task;
 use super::examples::Example;
 use super::log::Event;
 use super::optimiser::Stepped;
-use super::step::{Step, Worst};
-use super::{Examples, Run};
+use super::run::{Examples, Run, survey};
+use super::step::Step;
+use super::step::perturbation::Worst;
 use crate::io::{interrupt, memory};
 use crate::train::loss_scale::Scale;
-use crate::train::survey;
 use pel_shared::error::{Error, Result};
 use std::time::Instant;
 

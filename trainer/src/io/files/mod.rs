@@ -1,5 +1,6 @@
 //! Reading and writing files.
 
+mod atomic_folder;
 mod atomic_write;
 pub(in crate::io) mod errors;
 pub(in crate::io) mod listing;
@@ -8,6 +9,7 @@ pub(in crate::io) mod partial_files;
 mod standard_output;
 mod text;
 
+pub use atomic_folder::{write_folder, write_in_folder};
 pub use atomic_write::{hand_on, open_own, write_jsonl, write_own, write_whole};
 pub use errors::{io_error, walk_error};
 pub use listing::{entries, files_of};

@@ -6,16 +6,19 @@
 //! λ L over perturbed entities ──── CE or Pb ─┘  (PEL, eq. 8)
 //! ```
 
-use super::super::batch::{LinkBatch, Pairing, tokens_of};
-use super::super::config::LossKind;
-use super::{Outcome, Step, Worst, tokens_in, towards};
+use super::perturbation::Worst;
+use super::{Outcome, Step, tokens_in, towards};
+use crate::train::batch::{LinkBatch, Pairing, tokens_of};
+use crate::train::config::LossKind;
 use burn::module::Module;
 use burn::tensor::Tensor;
 use pel_shared::error::Result;
 use pel_shared::losses::fgsm::fgsm;
 use pel_shared::losses::objectives;
 use pel_shared::losses::objectives::Targets;
+use pel_shared::losses::transformation::transform;
 use pel_shared::model::burn::bert::{BertInput, Pass};
+use pel_shared::model::burn::biencoder::BiEncoder;
 use pel_shared::model::burn::sum_of_max::{TokenVectors, sum_of_max, sum_of_max_by_row};
 use pel_shared::model::tower::Side;
 use pel_shared::tokens::Encoded;
@@ -119,6 +122,28 @@ impl Step<'_> {
         let hidden = tower.bert().forward_from_sum(z, &input.mask, &self.pass(2));
         let scores = sum_of_max_by_row(&of_pairs, &self.read(tower, hidden, &input));
         (self.loss(self.spread(scores, &batch.pairing, width), targets), tokens_in(rows))
+    }
+
+    /// Goes on from layer K to the vectors of both sides, transformed if there are matrices (eq. 8 and 9).
+    ///
+    /// # Shapes
+    /// z `[batch, seq, hidden]`
+    fn above(
+        &self,
+        towers: &BiEncoder,
+        z: [Tensor<3>; 2],
+        inputs: &[BertInput; 2],
+        matrices: Option<[Tensor<2>; 2]>,
+    ) -> [TokenVectors; 2] {
+        let layer = self.config.transformation.layer;
+        let [z_m, z_e] = z;
+        let (a_m, a_e) = matrices.map_or((None, None), |[a_m, a_e]| (Some(a_m), Some(a_e)));
+        [(Side::Mention, z_m, a_m), (Side::Entity, z_e, a_e)].map(|(side, z, a)| {
+            let (tower, input) = (towers.tower(side), &inputs[side as usize]);
+            let z = a.map_or(z.clone(), |a| transform(z, a));
+            let hidden = tower.bert().forward_from_layer(z, &input.mask, layer, &self.pass(side as u64));
+            self.read(tower, hidden, input)
+        })
     }
 
     /// What comes out of layer K on both sides.

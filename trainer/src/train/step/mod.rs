@@ -4,8 +4,6 @@ mod link;
 pub mod perturbation;
 mod rank;
 
-pub use crate::train::step::perturbation::Worst;
-
 use super::batch::{AlignBatch, Pairing, tokens_of};
 use super::config::{Config, LossKind};
 use super::model::Model;

@@ -1,14 +1,11 @@
 //! The inner maximum of T-Biencoder (section 3.3, eq. 10): matrices that climb L' within their ball.
 
-use super::super::config::Transformation;
-use super::Step;
+use crate::train::config::{Config, Transformation};
 use crate::train::differentiable::differentiable;
+use crate::train::model::Model;
 use burn::tensor::{Device, Gradients, Tensor};
-use pel_shared::error::Result;
-use pel_shared::losses::transformation::{Ball, none, norm, transform};
-use pel_shared::model::burn::bert::BertInput;
-use pel_shared::model::burn::biencoder::BiEncoder;
-use pel_shared::model::burn::sum_of_max::TokenVectors;
+use pel_shared::error::{Error, Result};
+use pel_shared::losses::transformation::{Ball, none, norm};
 use pel_shared::model::tower::Side;
 
 /// A_m and A_e, kept from step to step.
@@ -32,6 +29,27 @@ impl Worst {
     pub fn new(options: &Transformation, hidden: [usize; 2], device: &Device) -> Self {
         let inner = device.clone().inner();
         Self::from_matrices(options, hidden.map(|hidden| none(hidden, &inner)), device)
+    }
+
+    /// The transformation at the start of a run, if it has one.
+    ///
+    /// # Errors
+    /// If one of the encoders has no layer K.
+    pub fn begin(model: &Model, config: &Config, device: &Device) -> Result<Option<Self>> {
+        let options = &config.transformation;
+        if options.weight == 0.0 {
+            return Ok(None);
+        }
+        let berts = [Side::Mention, Side::Entity].map(|side| model.towers.tower(side).bert());
+        let depth = berts.map(|bert| bert.depth()).into_iter().fold(usize::MAX, usize::min);
+        if options.layer > depth {
+            let found = options.layer;
+            let expected = format!("a layer from 0 to {depth}, which is how deep the encoder is");
+            return Err(Error::input(format!(
+                "the configuration: `transformation.layer`: expected {expected}, found {found}"
+            )));
+        }
+        Ok(Some(Self::new(options, berts.map(|bert| bert.hidden()), device)))
     }
 
     /// Goes on with the matrices of a checkpoint.
@@ -104,29 +122,5 @@ impl Worst {
             }
         }
         Ok(())
-    }
-}
-
-impl Step<'_> {
-    /// Goes on from layer K to the vectors of both sides, transformed if there are matrices (eq. 8 and 9).
-    ///
-    /// # Shapes
-    /// z `[batch, seq, hidden]`
-    pub(super) fn above(
-        &self,
-        towers: &BiEncoder,
-        z: [Tensor<3>; 2],
-        inputs: &[BertInput; 2],
-        matrices: Option<[Tensor<2>; 2]>,
-    ) -> [TokenVectors; 2] {
-        let layer = self.config.transformation.layer;
-        let [z_m, z_e] = z;
-        let (a_m, a_e) = matrices.map_or((None, None), |[a_m, a_e]| (Some(a_m), Some(a_e)));
-        [(Side::Mention, z_m, a_m), (Side::Entity, z_e, a_e)].map(|(side, z, a)| {
-            let (tower, input) = (towers.tower(side), &inputs[side as usize]);
-            let z = a.map_or(z.clone(), |a| transform(z, a));
-            let hidden = tower.bert().forward_from_layer(z, &input.mask, layer, &self.pass(side as u64));
-            self.read(tower, hidden, input)
-        })
     }
 }

@@ -6,6 +6,7 @@ use super::super::examples;
 use super::super::optimiser::{Optimiser, learning_rate};
 use super::super::random::{Purpose, stream};
 use super::super::step::Step;
+use super::super::step::perturbation::Worst;
 use super::methods::lists;
 use super::steps::Start;
 use super::{cpu, run, tiny, world};
@@ -244,7 +245,7 @@ fn ascents_within_a_step_go_further() {
         let mut config = config.clone();
         config.transformation.ascents = ascents;
         let start = Start::new(config);
-        let mut worst = start.model.worst(&start.config, &start.device).expect("a layer").expect("asked for");
+        let mut worst = Worst::begin(&start.model, &start.config, &start.device).expect("a layer").expect("asked for");
         start.loss(Some(&mut worst));
         worst.climb().expect("the device works");
         worst.matrices()[0].clone().powi_scalar(2).sum().into_scalar::<f32>().sqrt()

@@ -5,7 +5,8 @@ use super::super::config::{Config, LossKind, NegativeKind, Task};
 use super::super::examples::{self, Example};
 use super::super::model::Model;
 use super::super::optimiser::Optimiser;
-use super::super::step::{Step, Worst};
+use super::super::step::Step;
+use super::super::step::perturbation::Worst;
 use super::methods::lists;
 use super::world;
 use crate::data::domain::DomainOf;
@@ -70,12 +71,13 @@ fn transformed(folder: &Path, norm: Norm) -> Config {
 fn without_a_transformation_both_losses_are_one() {
     let root = tempfile::tempdir().expect("a folder");
     let start = Start::new(transformed(root.path(), Norm::Frobenius));
-    let mut worst = start.model.worst(&start.config, &start.device).expect("a layer").expect("asked for");
+    let mut worst = Worst::begin(&start.model, &start.config, &start.device).expect("a layer").expect("asked for");
     let (plain, both) = (start.loss(None), start.loss(Some(&mut worst)));
     assert!((both - 2.0 * plain).abs() < 1e-4 * plain, "{both}, twice {plain}");
     let mut ablation = start;
     ablation.config.transformation.plain = false;
-    let mut worst = ablation.model.worst(&ablation.config, &ablation.device).expect("a layer").expect("asked for");
+    let mut worst =
+        Worst::begin(&ablation.model, &ablation.config, &ablation.device).expect("a layer").expect("asked for");
     let alone = ablation.loss(Some(&mut worst));
     assert!((alone - plain).abs() < 1e-4 * plain, "{alone}, plain {plain}");
 }
@@ -108,7 +110,7 @@ fn the_found_transformation_is_worse_than_random_ones_and_stays_in_its_ball() {
         let mut start = Start::new(transformed(root.path(), kind));
         start.config.transformation.rate = Config::default().transformation.rate;
         let options = start.config.transformation.clone();
-        let mut worst = start.model.worst(&start.config, &start.device).expect("a layer").expect("asked for");
+        let mut worst = Worst::begin(&start.model, &start.config, &start.device).expect("a layer").expect("asked for");
         let within = |worst: &Worst| {
             let found = worst.matrices().each_ref().map(|matrix| length(matrix, kind));
             assert!(found.iter().all(|norm| *norm <= options.epsilon * (1.0 + 1e-5)), "{kind:?}: {found:?}");
@@ -141,7 +143,7 @@ fn the_transformation_climbs_once_a_step() {
     let root = tempfile::tempdir().expect("a folder");
     let mut start = Start::new(transformed(root.path(), Norm::Frobenius));
     start.config.negatives.in_batch = false;
-    let mut whole = start.model.worst(&start.config, &start.device).expect("a layer").expect("asked for");
+    let mut whole = Worst::begin(&start.model, &start.config, &start.device).expect("a layer").expect("asked for");
     let mut parts = whole.clone();
     let link = |places: std::ops::Range<usize>, worst: &mut Worst| {
         let places: Vec<_> = places.map(|at| (at, at, &start.examples[at])).collect();
@@ -162,7 +164,7 @@ fn the_transformation_climbs_once_a_step() {
 fn matrices_that_cannot_be_read_back_or_climb_are_told() {
     let root = tempfile::tempdir().expect("a folder");
     let start = Start::new(transformed(root.path(), Norm::Frobenius));
-    let mut worst = start.model.worst(&start.config, &start.device).expect("a layer").expect("asked for");
+    let mut worst = Worst::begin(&start.model, &start.config, &start.device).expect("a layer").expect("asked for");
     let size = worst.matrices()[0].dims()[0];
     let unreadable = Tensor::<2>::eye(size, &Device::flex()).cast(DType::F64);
     let options = &start.config.transformation;

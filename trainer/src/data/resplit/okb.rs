@@ -1,7 +1,8 @@
 //! Holds concepts out and writes the data set.
 
-use super::{Material, NIL_LABEL, SemanticType, Statistics};
+use super::{Material, SemanticType, Statistics};
 use crate::data::concept_table;
+use crate::data::corpus::NIL_LABEL;
 use crate::io::files::{for_each_line, io_error};
 use crate::io::outputs::{OutputFolder, write_line};
 use crate::io::provenance::Run;
