@@ -7,7 +7,7 @@ use super::rank::RankRow;
 use super::search::SearchRow;
 use super::sum_of_max::SumOfMaxRow;
 use super::train::{TrainKind, TrainRow};
-use crate::io::tables::table;
+use crate::io::text_tables::table;
 use serde::Serialize;
 
 /// The whole of a run; its JSON is read by `bench/peers.py`.

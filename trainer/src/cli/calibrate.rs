@@ -1,19 +1,18 @@
 //! `pel calibrate`: the threshold of NIL, chosen on annotated mentions and put into a bundle.
 
 use crate::data::split::{NilOf, Split};
+use crate::evaluate::bundle_settings::{BundleSettings, copy_settings, put};
+use crate::evaluate::lift;
 use crate::evaluate::score_weights::{MIXES, SPELLINGS, best_mix, tried, widest_spelling};
-use crate::evaluate::{Calibration, Rule, Settings, TOP, Trial, put};
+use crate::evaluate::{Calibration, Rule, TOP, Trial};
 use crate::io::bundles;
 use crate::io::device::DeviceArgs;
 use crate::io::files::{io_error, write_whole};
 use crate::io::outputs::{Inputs, Writes};
 use clap::{Args, ValueEnum};
-use pel_shared::bundle::Manifest;
 use pel_shared::error::{Context, Error, Result};
-use pel_shared::lexical::Ranked;
 use pel_shared::metrics::{CurvePoint, Interval};
-use pel_shared::nil::{Lift, Signs};
-use pel_shared::tokens::ViewOptions;
+use pel_shared::nil::Lift;
 use std::path::{Path, PathBuf};
 
 /// Choose the score below which a mention is NIL, on annotated mentions, and put it into a bundle
@@ -82,9 +81,6 @@ enum By {
     LiftedScore,
 }
 
-/// Fewer mentions of a kind say too little about signs.
-const FEW: usize = 1_000;
-
 fn share(text: &str) -> std::result::Result<f64, String> {
     match text.parse::<f64>() {
         Ok(share) if share > 0.0 && share <= 1.0 => Ok(share),
@@ -131,9 +127,10 @@ pub fn run(args: &CalibrateArgs, device: &DeviceArgs, json: bool) -> Result<()> 
             Some(choose(&mut trial, &split, "spelling", &SPELLINGS, Trial::set_spelling, widest_spelling, json)?);
     }
     let (mut ranked, signs) = trial.found(TOP)?;
-    let lift = lift(args, &split, &signs)?;
+    let wanted = args.by.map(|by| by == By::LiftedScore);
+    let lift = lift::fit(&split, &signs, args.nil, wanted)?;
     if let Some(lift) = &lift {
-        raise(&mut ranked, &signs, lift);
+        lift::add(&mut ranked, &signs, lift);
     }
     let rule = args.precision.map_or(Rule::BestF1, Rule::LinkPrecision);
     let found = Calibration::choose(&ranked, corpus, &split, args.nil, rule)?;
@@ -148,7 +145,7 @@ pub fn run(args: &CalibrateArgs, device: &DeviceArgs, json: bool) -> Result<()> 
     if !args.dry_run {
         // The files of the old bundle are still mapped; they are not written into, but replaced.
         let [mix, spelling] = chosen;
-        put(&args.bundle, Settings { nil: found.policy(), mix, spelling })?;
+        put(&args.bundle, BundleSettings { nil: found.policy(), mix, spelling })?;
     }
     if found.figures.rejects_all {
         eprintln!(
@@ -187,60 +184,10 @@ fn choose(
     Ok(shares[taken])
 }
 
-/// What the signs of the split add to scores; nothing where scores are to stand alone.
-fn lift(args: &CalibrateArgs, split: &Split, signs: &[Option<Signs>]) -> Result<Option<Lift>> {
-    let known = split.mentions.iter().filter(|gold| gold.concept.is_some()).count();
-    let nil = split.mentions.iter().filter(|gold| gold.concept.is_none() && args.nil.takes(gold)).count();
-    let enough = known.min(nil) >= FEW;
-    if !args.by.map_or(enough, |by| by == By::LiftedScore) || known == 0 || nil == 0 {
-        return Ok(None);
-    }
-    let taken = split.mentions.iter().zip(signs).filter(|(gold, _)| args.nil.takes(gold));
-    let shown: Vec<(Signs, bool)> =
-        taken.filter_map(|(gold, signs)| Some((signs.clone()?, gold.concept.is_some()))).collect();
-    match Lift::fit(&shown) {
-        None if args.by.is_some() => Err(Error::input(format!(
-            "--by lifted-score: on the split {} a higher score does not speak for a concept",
-            split.counts.split
-        ))),
-        lift => Ok(lift),
-    }
-}
-
-/// Adds to the scores of each mention what its signs say.
-fn raise(ranked: &mut [Ranked], signs: &[Option<Signs>], lift: &Lift) {
-    for (ranked, signs) in ranked.iter_mut().zip(signs) {
-        let lift = signs.as_ref().map_or(0.0, |signs| lift.of(signs));
-        ranked.iter_mut().for_each(|(_, score)| *score += lift);
-    }
-}
-
 /// Puts the policy of one bundle, and its shares of templates and spelling, into another.
 fn take_over(from: &Path, into: &Path, json: bool) -> Result<()> {
     Inputs::new().artifacts([from]).check([bundles::writes(into)])?;
-    let [source, target] = [from, into].map(|path| bundles::open(path).map(|bundle| bundle.manifest));
-    let (source, target) = (source?, target?);
-    let scored = |manifest: &Manifest| {
-        let view = ViewOptions { mix: 0.0, spelling: 0.0, ..manifest.view };
-        (view, manifest.encoder.reduction, manifest.index.score, manifest.token_vectors.is_some())
-    };
-    if !source.has_encoder_of(&target) {
-        let (from, into) = (from.display(), into.display());
-        let [of, other] = [&source, &target].map(|manifest| &manifest.encoder.name);
-        return Err(Error::input(format!(
-            "--from {from}: its encoder ({of}) is not that of {into} ({other}), so that its threshold says nothing about its scores"
-        )));
-    }
-    if scored(&source) != scored(&target) {
-        let (from, into) = (from.display(), into.display());
-        return Err(Error::input(format!(
-            "--from {from}: its views or scores are not those of {into}, so that its threshold says nothing about them"
-        )));
-    }
-    let nil = source.nil;
-    let threshold = nil.threshold;
-    let ViewOptions { mix, spelling, .. } = source.view;
-    put(into, Settings { nil, mix: Some(mix), spelling: Some(spelling) })?;
+    let threshold = copy_settings(from, into)?;
     match (json, threshold) {
         (true, threshold) => println!("{}", serde_json::json!({"threshold": threshold})),
         (false, Some(threshold)) => println!("Threshold {threshold}, written into the manifest of {}.", into.display()),

@@ -1,7 +1,7 @@
 //! `pel devices`: where an encoder can run on this machine.
 
 use crate::io::device::adapters;
-use crate::io::tables::table;
+use crate::io::text_tables::table;
 use clap::Args;
 use pel_shared::error::{Error, Result};
 

@@ -2,7 +2,7 @@
 
 use crate::io::bundles;
 use crate::io::outputs::Inputs;
-use crate::io::tables;
+use crate::io::text_tables;
 use burn::tensor::Device;
 use clap::Args;
 use comfy_table::{ContentArrangement, Table, presets};
@@ -133,7 +133,7 @@ fn print_manifest(bundle: &Bundle) {
     );
     row("Licences", if kb.licences.is_empty() { "not stated".into() } else { kb.licences.join("\n") });
     println!("{table}\n");
-    let mut table = tables::table(["File", "Bytes", "blake3 (checked)"]);
+    let mut table = text_tables::table(["File", "Bytes", "blake3 (checked)"]);
     for (name, info) in files {
         table.add_row([name.clone(), info.bytes.to_string(), info.blake3.clone()]);
     }

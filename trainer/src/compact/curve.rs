@@ -1,7 +1,7 @@
 //! What fewer dimensions and shorter codes cost: recall on a held-out split against the bytes of the index.
 
 use super::projection::{Projection, principal};
-use crate::io::tables::table;
+use crate::io::text_tables::table;
 use crate::train::{CANDIDATES, HeldOut, Snapshot, Validated};
 use comfy_table::{Cell, CellAlignment};
 use pel_shared::container::Check;

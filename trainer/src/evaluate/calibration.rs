@@ -3,14 +3,11 @@
 use super::nil_figures::{Chosen, NilFigures, answers, rejects_all, tops};
 use super::outcomes::Outcome;
 use crate::data::split::{NilOf, Split};
-use crate::io::bundles;
-use crate::io::files::{io_error, write_own, write_whole};
-use pel_shared::bundle::{Manifest, names};
-use pel_shared::error::{Context, Error, Result};
+use crate::io::files::io_error;
+use pel_shared::error::{Error, Result};
 use pel_shared::lexical::Ranked;
 use pel_shared::metrics::{CurvePoint, best_f1, nil_curve, thinned, widest_at_precision};
 use pel_shared::nil::{Lift, NilPolicy};
-use pel_shared::tokens::ViewOptions;
 use serde::Serialize;
 use std::path::Path;
 
@@ -147,39 +144,4 @@ fn unreachable(wished: f64, best: Option<(f32, pel_shared::metrics::LinkCounts)>
     };
     let few = format!("that links at least one in {FEWEST} of the mentions that can be linked");
     Error::input(format!("at no threshold {few} are {} % of the links right; {best}", percent(Some(wished))))
-}
-
-/// What a calibration changes in a bundle.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// When a mention is NIL.
-    pub nil: NilPolicy,
-    /// The mix of views, if one was chosen.
-    pub mix: Option<f32>,
-    /// The share of spelling, if one was chosen.
-    pub spelling: Option<f32>,
-}
-
-/// Puts settings into a bundle's manifest: in a folder the manifest alone is replaced, a bundle of one file is written anew;
-/// either appears whole or not at all.
-///
-/// # Errors
-/// If the bundle cannot be read, is damaged, or cannot be written.
-pub fn put(path: &Path, settings: Settings) -> Result<()> {
-    let mut parts = bundles::parts(path).context(|| path.display().to_string())?;
-    let manifest = Manifest::from_bytes(parts.get(names::MANIFEST)?).context(|| path.display().to_string())?;
-    let Settings { nil, mix, spelling } = settings;
-    let view = ViewOptions {
-        mix: mix.unwrap_or(manifest.view.mix),
-        spelling: spelling.unwrap_or(manifest.view.spelling),
-        ..manifest.view
-    };
-    let (_, json) = Manifest { nil, view, ..manifest }.sealed()?;
-    if path.is_dir() {
-        let target = path.join(names::MANIFEST);
-        return write_own(&target, |file| file.write_all(&json).map_err(|cause| io_error("writing", &target, cause)));
-    }
-    parts.0.insert(names::MANIFEST.into(), json.into());
-    let bytes = parts.to_one_file()?;
-    write_whole(path, |file| file.write_all(&bytes).map_err(|cause| io_error("writing", path, cause)))
 }

@@ -2,9 +2,11 @@
 //!
 //! Everything that ranks concepts for mentions is a [`Retriever`]; all are measured on the same mentions in the same run.
 
+pub mod bundle_settings;
 mod calibration;
 mod decisions;
 mod figures;
+pub mod lift;
 mod nil_figures;
 mod options;
 mod outcomes;
@@ -20,7 +22,7 @@ use crate::retrieve::Dense;
 use crate::retrieve::Retriever;
 use crate::retrieve::judged;
 use crate::retrieve::lexical::System;
-pub use calibration::{Calibration, Rule, Settings, TOP, put};
+pub use calibration::{Calibration, Rule, TOP};
 pub use decisions::{Decisions, WithConcept, WithoutConcept};
 pub use figures::{DomainFigures, Figures, MacroAt, Ranking, Recall};
 pub use nil_figures::NilFigures;

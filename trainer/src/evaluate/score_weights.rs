@@ -1,6 +1,6 @@
 //! The shares of templates and of spelling in a score: which are tried on a split, and which is taken.
 
-use crate::io::tables::table;
+use crate::io::text_tables::table;
 
 /// The shares of templates that are tried.
 pub const MIXES: [f32; 8] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7];

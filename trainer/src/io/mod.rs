@@ -5,6 +5,7 @@ pub mod terminal;
 
 pub mod bundles;
 pub mod corpus_files;
+pub mod counter;
 pub mod device;
 pub mod environment;
 pub mod files;
@@ -16,7 +17,8 @@ pub mod outputs;
 pub mod progress;
 pub mod provenance;
 pub mod resume;
+pub mod sentence_transformers;
 pub mod signals;
-pub mod tables;
 pub mod tensors;
 pub mod text_encoding;
+pub mod text_tables;

@@ -1,6 +1,6 @@
 //! A table for reading in a terminal.
 
-use crate::io::tables;
+use crate::io::text_tables;
 use comfy_table::{Attribute, Cell, CellAlignment, Color, Table};
 use pel_shared::clean::escaped;
 use pel_shared::output::{Note, origin_words};
@@ -41,7 +41,7 @@ impl TableFormatter {
     }
 
     fn table(&mut self, note: &Note<'_>) -> Table {
-        let mut table = tables::coloured(["Line", "Mention", "Concept", "Id", "Type", "Score", "How"]);
+        let mut table = text_tables::coloured(["Line", "Mention", "Concept", "Id", "Type", "Score", "How"]);
         let cell = |text: &str| Cell::new(escaped(text));
         for record in note.records {
             self.lines += note.text.get(self.seen..record.span.start).unwrap_or_default().matches('\n').count();

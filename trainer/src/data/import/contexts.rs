@@ -1,11 +1,11 @@
 //! Mentions that bring their context with them, one JSON object a line: BLINK's form, and that of WikilinksNED.
 
 use super::annotated::{Annotated, Named, UNKNOWN_CONCEPT, around};
-use super::counter::Counter;
 use super::pubtator::NO_TEXT;
 use super::splits::SplitFiles;
 use super::tac_files::{files, stem};
 use crate::data::corpus::{CorpusMention, Document};
+use crate::io::counter::Counter;
 use crate::io::files::for_each_line_within;
 use crate::io::limits::Bound;
 use crate::io::outputs::OutputFolder;

@@ -3,7 +3,6 @@
 
 pub mod annotated;
 pub mod contexts;
-pub mod counter;
 pub mod pubtator;
 pub mod pubtator_lines;
 pub mod splits;
@@ -12,11 +11,11 @@ pub mod tac_files;
 pub mod xml;
 pub mod zeshel;
 
+use crate::io::counter::Counter;
 use crate::io::files::{longest_record, reading_error};
 use crate::io::limits::Bound;
 use crate::io::outputs::{OutputFolder, write_line};
 use crate::io::text_encoding::{TextEncoding, open_text, read_error};
-use counter::Counter;
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::Concept;
 use pel_shared::kb::import::concepts::{CONCEPTS, Concepts, Defaults};

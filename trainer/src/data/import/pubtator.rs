@@ -1,11 +1,11 @@
 //! PubTator corpora: titles, abstracts and mentions become documents and mentions with checked offsets.
 
-use super::counter::Counter;
 use super::pubtator_lines::{Annotation, Gold, Line, is_respelled, types_and_ids};
 use super::splits::Splits;
 use crate::data::corpus::{
     CorpusMention, DUPLICATE_DOCUMENT, Document, MISPLACED, UNKNOWN_DOCUMENT, span_of, without_doubles,
 };
+use crate::io::counter::Counter;
 use crate::io::files::for_each_line_in;
 use crate::io::limits::Bound;
 use crate::io::outputs::{OutputFolder, write_line};

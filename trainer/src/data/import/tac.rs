@@ -4,10 +4,10 @@
 //! character. The queries of 2010 have none: there the mention is the first place of its name.
 
 use super::annotated::{Annotated, Named, UNKNOWN_CONCEPT};
-use super::counter::Counter;
 use super::pubtator::NO_TEXT;
 use super::tac_files::{Answer, NIL, Query, answers, documents, files, knowledge_base, queries, stem};
 use crate::data::corpus::{CorpusMention, Document, MISPLACED, span_of};
+use crate::io::counter::Counter;
 use crate::io::files::read_text;
 use crate::io::outputs::OutputFolder;
 use pel_shared::error::{Error, Result};

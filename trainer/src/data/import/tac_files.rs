@@ -1,8 +1,8 @@
 //! The files of an entity linking task of TAC-KBP: queries, their answers, source documents, the reference knowledge base.
 
 use super::annotated::Named;
-use super::counter::Counter;
 use super::xml::{Element, Elements};
+use crate::io::counter::Counter;
 use crate::io::files::{for_each_line, walk_error};
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::Concept;

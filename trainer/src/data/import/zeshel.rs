@@ -4,8 +4,8 @@
 //! both indices are of words, the last included.
 
 use super::annotated::{Annotated, Named, UNKNOWN_CONCEPT};
-use super::counter::Counter;
 use crate::data::corpus::{CorpusMention, Document, MISPLACED, UNKNOWN_DOCUMENT};
+use crate::io::counter::Counter;
 use crate::io::files::{for_each_line_within, io_error};
 use crate::io::limits::Bound;
 use crate::io::outputs::OutputFolder;

@@ -8,7 +8,7 @@ use crate::data::corpus::CorpusMention;
 use crate::data::domain::DomainOf;
 use crate::data::domain::domain_of;
 use crate::io::outputs::{OutputFolder, write_line};
-use crate::io::tables;
+use crate::io::text_tables;
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::Concept;
 use serde::Serialize;
@@ -194,7 +194,7 @@ fn write(
 impl WorldsReport {
     /// A table for the terminal.
     pub fn text(&self) -> String {
-        let mut table = tables::table(["Domain", "Split", "Concepts", "train", "dev", "test"]);
+        let mut table = text_tables::table(["Domain", "Split", "Concepts", "train", "dev", "test"]);
         for domain in &self.domains {
             let [train, dev, test] = domain.mentions.map(|count| count.to_string());
             let name = if domain.domain.is_empty() { "(none)".to_owned() } else { domain.domain.clone() };

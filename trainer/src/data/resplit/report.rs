@@ -1,7 +1,7 @@
 //! The statistics as tables for a reader.
 
 use super::{Lengths, OkbReport, SemanticType, Statistics, Suggestion};
-use crate::io::tables::table;
+use crate::io::text_tables::table;
 use comfy_table::{CellAlignment, Table};
 use pel_shared::metrics::Share;
 

@@ -1,0 +1,75 @@
+//! The settings that a calibration chooses, put into a bundle or taken over from another.
+
+use crate::io::bundles;
+use crate::io::files::{io_error, write_own, write_whole};
+use pel_shared::bundle::{Manifest, names};
+use pel_shared::error::{Context, Error, Result};
+use pel_shared::nil::NilPolicy;
+use pel_shared::tokens::ViewOptions;
+use std::path::Path;
+
+/// What a calibration changes in a bundle.
+#[derive(Clone, Debug)]
+pub struct BundleSettings {
+    /// When a mention is NIL.
+    pub nil: NilPolicy,
+    /// The mix of views, if one was chosen.
+    pub mix: Option<f32>,
+    /// The share of spelling, if one was chosen.
+    pub spelling: Option<f32>,
+}
+
+/// Puts settings into a bundle's manifest: in a folder the manifest alone is replaced, a bundle of one file is written anew;
+/// either appears whole or not at all.
+///
+/// # Errors
+/// If the bundle cannot be read, is damaged, or cannot be written.
+pub fn put(path: &Path, settings: BundleSettings) -> Result<()> {
+    let mut parts = bundles::parts(path).context(|| path.display().to_string())?;
+    let manifest = Manifest::from_bytes(parts.get(names::MANIFEST)?).context(|| path.display().to_string())?;
+    let BundleSettings { nil, mix, spelling } = settings;
+    let view = ViewOptions {
+        mix: mix.unwrap_or(manifest.view.mix),
+        spelling: spelling.unwrap_or(manifest.view.spelling),
+        ..manifest.view
+    };
+    let (_, json) = Manifest { nil, view, ..manifest }.sealed()?;
+    if path.is_dir() {
+        let target = path.join(names::MANIFEST);
+        return write_own(&target, |file| file.write_all(&json).map_err(|cause| io_error("writing", &target, cause)));
+    }
+    parts.0.insert(names::MANIFEST.into(), json.into());
+    let bytes = parts.to_one_file()?;
+    write_whole(path, |file| file.write_all(&bytes).map_err(|cause| io_error("writing", path, cause)))
+}
+
+/// Takes the settings of the bundle `from` over into the bundle `into`; gives the threshold.
+///
+/// # Errors
+/// If a bundle cannot be read or written, or encoders, views or scores of the two differ.
+pub fn copy_settings(from: &Path, into: &Path) -> Result<Option<f32>> {
+    let [source, target] = [from, into].map(|path| bundles::open(path).map(|bundle| bundle.manifest));
+    let (source, target) = (source?, target?);
+    let scored = |manifest: &Manifest| {
+        let view = ViewOptions { mix: 0.0, spelling: 0.0, ..manifest.view };
+        (view, manifest.encoder.reduction, manifest.index.score, manifest.token_vectors.is_some())
+    };
+    if !source.has_encoder_of(&target) {
+        let (from, into) = (from.display(), into.display());
+        let [of, other] = [&source, &target].map(|manifest| &manifest.encoder.name);
+        return Err(Error::input(format!(
+            "--from {from}: its encoder ({of}) is not that of {into} ({other}), so that its threshold says nothing about its scores"
+        )));
+    }
+    if scored(&source) != scored(&target) {
+        let (from, into) = (from.display(), into.display());
+        return Err(Error::input(format!(
+            "--from {from}: its views or scores are not those of {into}, so that its threshold says nothing about them"
+        )));
+    }
+    let nil = source.nil;
+    let threshold = nil.threshold;
+    let ViewOptions { mix, spelling, .. } = source.view;
+    put(into, BundleSettings { nil, mix: Some(mix), spelling: Some(spelling) })?;
+    Ok(threshold)
+}
