@@ -5,7 +5,6 @@ use crate::io::files::{hand_on, io_error, open_own, partial_files, write_whole};
 use crate::io::interrupt;
 use crate::io::limits::Bound;
 use crate::io::outputs::{Inputs, Writes, check_new_folder};
-
 use bytes::Bytes;
 use memmap2::Mmap;
 use pel_shared::bundle::{Bundle, Manifest, Parts, names};

@@ -1,8 +1,7 @@
 //! Links many notes: several short ones together, a long one in parts.
 
 use crate::data::spans;
-use crate::io::files::StandardOutput;
-use crate::io::files::{io_error, print, write_whole};
+use crate::io::files::{StandardOutput, io_error, print, write_whole};
 use crate::io::interrupt;
 use crate::io::progress::Progress;
 use crate::io::text_encoding::{TextEncoding, read_text_in};
