@@ -56,6 +56,7 @@ pub enum Check {
 }
 
 /// A file that was read: its fields and its sections, which share the file's bytes.
+#[derive(Debug)]
 pub struct Container<T> {
     /// The fields of this format, from the JSON header.
     pub fields: T,

@@ -137,7 +137,11 @@ fn a_training_that_never_began_does_not_hold_its_folder() {
     bench.refuses(&[(&train(&format!("{encoder} --set view.mention_tokens=5000")), 3, "reads at most")]);
     let right = train(&format!("{encoder} {}", fits.split_whitespace().collect::<Vec<_>>().join(" ")));
     done(&bench, &right);
-    bench.refuses(&[(&right.replace("--steps 1", "--steps 2"), 3, "the run there was begun with")]);
+    bench.refuses(&[(
+        &right.replace("--steps 1", "--steps 2"),
+        3,
+        "expected the configuration of the run in this folder",
+    )]);
 }
 
 #[cfg(unix)]

@@ -106,7 +106,7 @@ fn a_training_that_is_interrupted_keeps_its_steps() {
         interrupt(&child);
         let said = from(child.wait_with_output().expect("it ends"));
         assert_eq!(said.code, Some(130), "{}", said.err);
-        assert_eq!(said.err.contains(&format!("going on after step {before}\n")), before > 0, "{}", said.err);
+        assert_eq!(said.err.contains(&format!("resuming from step {before}\n")), before > 0, "{}", said.err);
         before = steps();
         assert!(bench.path(&format!("run/checkpoints/step-{before:07}/state.json")).is_file(), "{before} steps");
     }
@@ -122,8 +122,8 @@ fn a_batch_of_one_entity_is_spoken_of() {
     );
     let done = bench.pel(&line.split_whitespace().collect::<Vec<_>>().join(" "));
     assert_eq!(done.code, Some(0), "{}", done.err);
-    assert_eq!(done.err.matches("step 1: 1 examples met no negative").count(), 1, "{}", done.err);
-    assert_eq!(done.err.matches("met no negative").count(), 1, "{}", done.err);
+    assert_eq!(done.err.matches("step 1: 1 examples have no negative").count(), 1, "{}", done.err);
+    assert_eq!(done.err.matches("have no negative").count(), 1, "{}", done.err);
 }
 
 #[test]
@@ -153,12 +153,12 @@ fn the_best_weights_are_kept_unless_the_last_are_asked_for() {
     let (best, said) = kept("best", "");
     assert!(best["step"] == 2 && best["recall_1"].is_number(), "{best}");
     assert!(
-        said.contains("after 6 steps: the model has the weights after 2 steps, the best of the validations"),
+        said.contains("after step 6: the model is made of the weights after step 2, the best on the validation split"),
         "{said}"
     );
     let (last, said) = kept("last", " --keep last");
     assert!(last["step"] == 6 && last["recall_1"].is_null(), "{last}");
-    assert!(said.contains("the model has the weights after the last step, 6"), "{said}");
+    assert!(said.contains("the model is made of the weights after the last step (6)"), "{said}");
     // Nothing to choose by.
     let (none, said) = kept("none", " --keep best --set validation.mentions=0");
     assert!(none["step"] == 6 && said.contains("warning: --keep changes nothing: nothing is validated"), "{said}");

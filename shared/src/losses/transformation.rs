@@ -53,7 +53,7 @@ impl Ball {
     ///
     /// # Errors
     /// If the device does not give its numbers back.
-    pub fn climb(&self, a: Tensor<2>, gradient: Tensor<2>) -> Result<Option<Tensor<2>>> {
+    pub fn ascend_once(&self, a: Tensor<2>, gradient: Tensor<2>) -> Result<Option<Tensor<2>>> {
         let length = frobenius(&gradient)?;
         if !length.is_finite() {
             return Ok(None);
@@ -220,7 +220,7 @@ mod tests {
             let value = |a: &Tensor<2>| values((a.clone() * gradient.clone()).sum())[0];
             let (mut a, mut before) = (none(6, &device), f32::MIN);
             for _ in 0..4 {
-                a = ball.climb(a, gradient.clone()).expect("the device works").expect("finite");
+                a = ball.ascend_once(a, gradient.clone()).expect("the device works").expect("finite");
                 let now = norm(&a, norm_kind).expect("the device works");
                 assert!(now > 0.0, "{norm_kind:?}: it has not moved");
                 assert!(now <= 0.7 * 1.0001, "{norm_kind:?}: {now}");
@@ -245,7 +245,7 @@ mod tests {
             let errors = [
                 norm(&unreadable, kind).map(drop).expect_err("it cannot be read"),
                 ball.inside(unreadable.clone()).map(drop).expect_err("it cannot be read"),
-                ball.climb(none(2, &device), unreadable.clone()).map(drop).expect_err("it cannot be read"),
+                ball.ascend_once(none(2, &device), unreadable.clone()).map(drop).expect_err("it cannot be read"),
             ];
             for error in errors {
                 assert_eq!(error.kind(), Kind::Device, "{error}");
@@ -260,11 +260,11 @@ mod tests {
         for kind in [Norm::Frobenius, Norm::Spectral] {
             let ball = Ball { norm: kind, epsilon: 1.0, rate: 0.5 };
             let a = Tensor::<2>::eye(2, &device) * 0.25;
-            let stayed = ball.climb(a.clone(), none(2, &device)).expect("the device works").expect("finite");
+            let stayed = ball.ascend_once(a.clone(), none(2, &device)).expect("the device works").expect("finite");
             assert_eq!(values(stayed), [0.25, 0.0, 0.0, 0.25]);
             for value in [f32::NAN, f32::INFINITY] {
                 let gradient = none(2, &device) + value;
-                assert!(ball.climb(a.clone(), gradient).expect("the device works").is_none(), "{kind:?} {value}");
+                assert!(ball.ascend_once(a.clone(), gradient).expect("the device works").is_none(), "{kind:?} {value}");
             }
         }
     }

@@ -85,6 +85,7 @@ pub fn nil_at(tops: &[Top], threshold: f32) -> NilCounts {
 fn sweep(tops: &[Top]) -> Vec<(f32, NilCounts)> {
     let mut ascending: Vec<(f32, bool)> = tops.iter().map(|top| (top.value(), top.nil)).collect();
     ascending.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let mut counts = NilCounts { missed: tops.iter().filter(|top| top.nil).count(), ..NilCounts::default() };
     let mut steps = Vec::new();
     // `==` rather than the total order: -0 and 0 are equal scores.
     let mut ties = ascending.chunk_by(|a, b| a.0 == b.0).peekable();

@@ -22,7 +22,7 @@ pub struct Rows {
 impl Rows {
     /// An empty table of `features` features; the intercept is added to them.
     pub fn new(features: usize) -> Self {
-        Self { width: features + 1, values: Vec::new(), answers: Vec::new() }
+        Self { width: features + 1, values: Vec::new(), labels: Vec::new() }
     }
 
     /// Adds a row, unless one of its features is NaN or infinite.

@@ -1,4 +1,4 @@
-//! Batches: which entities each mention of a micro-batch is compared with.
+//! Micro-batches: the entities that each mention is compared with.
 
 use super::config::{Config, Domain, NegativeKind, Negatives};
 use super::examples::{Example, Pair};
@@ -11,24 +11,24 @@ use rand::Rng;
 use rand::seq::index;
 use std::collections::{BTreeMap, HashMap};
 
-/// For each example that a mining pass has searched for: the nearest wrong sequences, nearest first.
+/// The hard negatives of each mined example, nearest first, by the number of the example.
 pub type HardNegatives = HashMap<usize, Vec<SequenceId>>;
 
-/// What a mention and an entity of a batch are to each other.
+/// The role of an entity for a mention in the loss of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pairing {
-    /// e+
+    /// e+: the right entity.
     Positive,
-    /// In P-.
+    /// In P-: a negative.
     Negative,
-    /// Not compared: it is not this mention's, or it is its right entity in other words.
-    Apart,
+    /// Left out of the loss: a negative of another mention, or another text of the right concept.
+    Ignored,
 }
 
 impl Pairing {
-    /// Whether the two are compared.
+    /// Whether the pair takes part in the loss.
     pub fn compared(self) -> bool {
-        self != Self::Apart
+        self != Self::Ignored
     }
 }
 
@@ -41,11 +41,11 @@ pub struct LinkBatch<'a> {
     pub entities: Vec<SequenceId>,
     /// `[mentions, entities]`
     pub pairing: Vec<Pairing>,
-    /// `[mentions, entities]`: the teacher's scores of a mention's candidates; nothing where there is no teacher.
-    pub taught: Vec<Option<f32>>,
+    /// `[mentions, entities]`: the teacher's score of each candidate; `None` for other entities, and without a teacher.
+    pub teacher: Vec<Option<f32>>,
 }
 
-/// A micro-batch of mentions with their candidates, pair by pair.
+/// A micro-batch of mention-candidate pairs for the cross-encoder.
 #[derive(Clone, Debug)]
 pub struct RankBatch<'a> {
     /// The mentions.
@@ -54,45 +54,45 @@ pub struct RankBatch<'a> {
     pub pairs: Vec<Encoded>,
     /// The most candidates of a mention.
     pub width: usize,
-    /// `[mentions, width]`; what is compared are the pairs, in their order.
+    /// `[mentions, width]`; the entries that are not ignored are `pairs`, in the same order.
     pub pairing: Vec<Pairing>,
 }
 
-/// A micro-batch of pairs of names.
+/// A micro-batch of names for alignment.
 #[derive(Clone, Debug)]
 pub struct AlignBatch {
-    /// The names, each once for each concept.
+    /// Each name once for each of its concepts.
     pub names: Vec<(ConceptId, SequenceId)>,
 }
 
-/// Rows of a pairing that have no negative.
+/// Counts the rows of a pairing without a negative.
 fn without_negatives(pairing: &[Pairing], width: usize) -> usize {
     pairing.chunks_exact(width.max(1)).filter(|row| !row.contains(&Pairing::Negative)).count()
 }
 
 impl RankBatch<'_> {
-    /// Mentions whose right entity is the only candidate: the ranker learns nothing from them.
+    /// Counts the mentions whose only candidate is the right entity; cross-entropy gives them no gradient.
     pub fn without_negatives(&self) -> usize {
         without_negatives(&self.pairing, self.width)
     }
 }
 
 impl LinkBatch<'_> {
-    /// Mentions that are compared with their right entity alone: cross-entropy learns nothing from them.
+    /// Counts the mentions without a negative; cross-entropy gives them no gradient.
     pub fn without_negatives(&self) -> usize {
         without_negatives(&self.pairing, self.entities.len())
     }
 
-    /// The pairs that are compared, mention by mention.
+    /// The pairs that take part in the loss, mention by mention: mention, entity, role.
     pub fn pairs(&self) -> impl Iterator<Item = (usize, usize, Pairing)> + '_ {
         let width = self.entities.len().max(1);
         let all = self.pairing.iter().enumerate().map(move |(at, pairing)| (at / width, at % width, *pairing));
-        all.filter(|(_, _, pairing)| *pairing != Pairing::Apart)
+        all.filter(|(_, _, pairing)| *pairing != Pairing::Ignored)
     }
 }
 
-/// Puts mentions together with their entities. What is drawn for an example depends on the seed and on the example's
-/// position in the run alone.
+/// Builds a micro-batch of mentions with their positives and negatives. What is drawn for an example depends only on the seed and
+/// on the position of the example in the run.
 pub fn link_batch<'a>(
     config: &Config,
     catalogue: &Catalogue,
@@ -114,12 +114,12 @@ pub fn link_batch<'a>(
                 None => draw_negatives(&config.negatives, catalogue, example.concept, share, hard, &mut random),
             };
             let negatives = negatives.into_iter().map(|sequence| entities.place(sequence)).collect();
-            // `examples` holds only concepts that have a sequence.
+            // Every concept in `examples` has at least one sequence.
             (positive.unwrap_or_default(), negatives)
         })
         .collect();
     let width = entities.all.len();
-    let mut pairing = vec![Pairing::Apart; examples.len() * width];
+    let mut pairing = vec![Pairing::Ignored; examples.len() * width];
     for ((row, (_, _, example)), (positive, negatives)) in
         pairing.chunks_exact_mut(width.max(1)).zip(examples).zip(drawn)
     {
@@ -129,13 +129,13 @@ pub fn link_batch<'a>(
         negatives.into_iter().for_each(|at| row[at] = Pairing::Negative);
         for own in catalogue.sequences_of(example.concept) {
             if let Some(at) = entities.places.get(&own) {
-                row[*at] = Pairing::Apart;
+                row[*at] = Pairing::Ignored;
             }
         }
         row[positive] = Pairing::Positive;
     }
-    let mut taught = vec![None; pairing.len()];
-    for (row, (_, _, example)) in taught.chunks_exact_mut(width.max(1)).zip(examples) {
+    let mut teacher = vec![None; pairing.len()];
+    for (row, (_, _, example)) in teacher.chunks_exact_mut(width.max(1)).zip(examples) {
         let Some(listed) = &example.candidates else { continue };
         for (concept, score) in listed.concepts.iter().zip(&listed.teacher) {
             let sequence = catalogue.sequences_of(*concept).next();
@@ -145,28 +145,28 @@ pub fn link_batch<'a>(
         }
     }
     let mentions = examples.iter().map(|(_, _, example)| *example).collect();
-    LinkBatch { mentions, entities: entities.all, pairing, taught }
+    LinkBatch { mentions, entities: entities.all, pairing, teacher }
 }
 
-/// Pairs mentions with their candidates.
+/// Builds a micro-batch of mentions paired with their candidates.
 ///
 /// # Errors
 /// If a mention has no candidates.
 pub fn rank_batch<'a>(catalogue: &Catalogue, examples: &[&'a Example]) -> Result<RankBatch<'a>> {
     let lists = examples.iter().map(|example| {
-        let missing = || Error::input(format!("{}: it has no candidates", example.place));
+        let missing = || Error::input(format!("{}: expected candidates, found none", example.place));
         Ok(&example.candidates.as_ref().ok_or_else(missing)?.concepts)
     });
     let lists = lists.collect::<Result<Vec<_>>>()?;
     let width = lists.iter().map(|list| list.len()).max().unwrap_or(0);
-    let (mut pairs, mut pairing) = (Vec::new(), vec![Pairing::Apart; examples.len() * width]);
+    let (mut pairs, mut pairing) = (Vec::new(), vec![Pairing::Ignored; examples.len() * width]);
     for ((example, list), row) in examples.iter().zip(lists).zip(pairing.chunks_exact_mut(width.max(1))) {
         let right = catalogue.sequences_of(example.concept).next();
         for (concept, place) in list.iter().zip(row) {
-            // Concepts without a text are in no list.
+            // Candidate lists hold only concepts that have a text.
             let Some(sequence) = catalogue.sequences_of(*concept).next() else { continue };
             let is_right = *concept == example.concept;
-            // Another concept with the very same text is no negative.
+            // Another concept with the same text is not a negative.
             if is_right || right != Some(sequence) {
                 pairs.push(Encoded::pair(&example.mention, catalogue.tokens(sequence)));
                 *place = if is_right { Pairing::Positive } else { Pairing::Negative };
@@ -176,7 +176,7 @@ pub fn rank_batch<'a>(catalogue: &Catalogue, examples: &[&'a Example]) -> Result
     Ok(RankBatch { mentions: examples.to_vec(), pairs, width, pairing })
 }
 
-/// The different entities of a batch in the order of their coming.
+/// The distinct entities of a batch, in the order of their first use.
 #[derive(Default)]
 struct Entities {
     all: Vec<SequenceId>,
@@ -192,7 +192,7 @@ impl Entities {
     }
 }
 
-/// What is to be said if examples want more negatives than the domains have texts that these come from.
+/// A warning if the domains have fewer texts than the examples need as negatives.
 pub fn few_negatives(config: &Config, catalogue: &Catalogue, examples: &[Example]) -> Option<String> {
     let Negatives { kind, domain, count, .. } = config.negatives;
     if kind == NegativeKind::None || !config.data.candidates.as_os_str().is_empty() {
@@ -203,9 +203,8 @@ pub fn few_negatives(config: &Config, catalogue: &Catalogue, examples: &[Example
         let trained = catalogue.trained().filter(|_| domain == Domain::Trained);
         let all = trained.map_or(catalogue.rows().sequences.len(), |members| members.iter().map(texts).sum());
         let poor = examples.iter().filter(|example| all.saturating_sub(texts(&example.concept)) < count).count();
-        return (poor > 0).then(|| {
-            format!("{poor} examples have fewer than {count} negatives, because they come from {all} texts alone")
-        });
+        return (poor > 0)
+            .then(|| format!("{poor} examples have fewer than {count} negatives: only {all} texts are available"));
     }
     let mut poor: BTreeMap<DomainId, (usize, usize)> = BTreeMap::new();
     let mut all: BTreeMap<DomainId, usize> = BTreeMap::new();
@@ -223,12 +222,12 @@ pub fn few_negatives(config: &Config, catalogue: &Catalogue, examples: &[Example
     let (examples, more) = (poor.values().map(|(examples, _)| examples).sum::<usize>(), poor.len().saturating_sub(3));
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     (examples > 0).then(|| {
-        format!("{examples} examples have fewer than {count} negatives, because their domain has no more texts: {shown}{more}")
+        format!("{examples} examples have fewer than {count} negatives; texts of their domains: {shown}{more}")
     })
 }
 
-/// Draws the negatives of one mention, each once; never a text of its own concept. Where mining found too few, random ones
-/// take the place of hard ones.
+/// Draws the negatives of one mention without repetition, and without texts of its own concept. If mining found too few hard
+/// negatives, random ones replace the missing ones.
 fn draw_negatives(
     options: &Negatives,
     catalogue: &Catalogue,
@@ -241,7 +240,7 @@ fn draw_negatives(
     let wanted = options.hard_count().min(hard.len());
     let mut drawn: Vec<SequenceId> = index::sample(random, hard.len(), wanted).iter().map(|at| hard[at]).collect();
     let all = options.random_count() + options.hard_count();
-    // A small knowledge base may not have so many.
+    // The number of attempts is bounded: a small knowledge base may have too few concepts.
     for _ in 0..20 * all {
         if drawn.len() == all {
             break;
@@ -260,7 +259,7 @@ fn draw_negatives(
     drawn
 }
 
-/// Puts names together with another name of their concept each.
+/// Builds a micro-batch of names, each with another name of the same concept.
 pub fn align_batch(config: &Config, catalogue: &Catalogue, pairs: &[(usize, Pair)]) -> AlignBatch {
     let mut names = Vec::with_capacity(2 * pairs.len());
     for (position, pair) in pairs {
@@ -279,12 +278,11 @@ pub fn align_batch(config: &Config, catalogue: &Catalogue, pairs: &[(usize, Pair
 }
 
 impl AlignBatch {
-    /// What two names are to each other: names of one concept belong together; the same text under two concepts says
-    /// nothing.
+    /// The role of one name for another: positive if both name the same concept, ignored if both are the same text.
     pub fn pairing(&self, one: usize, other: usize) -> Pairing {
         let ((concept, name), (other_concept, other_name)) = (self.names[one], self.names[other]);
         match (concept == other_concept, name == other_name) {
-            (_, true) => Pairing::Apart,
+            (_, true) => Pairing::Ignored,
             (true, false) => Pairing::Positive,
             (false, false) => Pairing::Negative,
         }

@@ -1,23 +1,23 @@
-//! Checkpoints: everything that a run needs to go on as if it had never stopped.
+//! Checkpoints: everything that a resumed run needs to equal an uninterrupted one.
 //!
 //! ```text
 //! checkpoints/step-0000500/
-//!   state.json               steps done; the size and checksum of every other file, and its own
+//!   state.json               steps done; the size and checksum of every other file; its own digest
 //!   model/                   the towers, as Hugging Face folders
 //!   optimiser.safetensors    both moments of every parameter
 //!   hard.safetensors         the hard negatives of the last mining pass
 //!   worst.safetensors        the matrices of the learned transformation, if there is one
 //! ```
 //!
-//! Random numbers and the place in the data derive from the seed and the number of steps. A folder is written beside its
-//! place and then renamed: one that is there is whole. Checkpoints of format 1, of earlier versions, have no checksums; they are gone
-//! on with, and it is said that damage to them is not noticed.
+//! Random numbers and the position in the data follow from the seed and the number of steps. A folder is written under a temporary
+//! name and then renamed, so that an existing checkpoint is complete. Checkpoints of format 1, of earlier versions, have no checksums:
+//! a run resumes from them with a warning that damage is not noticed.
 
 use super::batch::HardNegatives;
 use super::config::{Checkpoints as Options, Config};
 use super::model::Model;
 use super::optimiser::Optimiser;
-use super::step::perturbation::Worst;
+use super::step::perturbation::Perturbation;
 use crate::io::bundles;
 use crate::io::files::{entries, files_of, io_error, write_folder, write_in_folder};
 use crate::io::tensors::{Dtype, NamedTensor, to_bytes};
@@ -48,44 +48,44 @@ const WORST: &str = "worst.safetensors";
 /// The names of both matrices.
 const MATRICES: [&str; 2] = ["mention", "entity"];
 
-/// The form of checkpoints without checksums, and of those with them.
+/// The format of checkpoints without checksums.
 const FORMAT_WITHOUT_CHECKSUMS: u32 = 1;
 const FORMAT: u32 = 2;
 
-/// What is known of a run besides its tensors.
+/// The state of a run besides its tensors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct State {
-    /// Raised when the form of a checkpoint changes.
+    /// The format version of the checkpoint.
     format: u32,
     /// Steps done.
     step: usize,
-    /// The scale of the loss, where the numbers need one.
+    /// The loss scale, for half-precision floats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     scale: Option<Scale>,
-    /// The hash of what is learned from ([`Checkpoints::over`]); nothing in those of earlier versions.
+    /// The hash of the training data ([`Checkpoints::with_data`]); absent in earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     data: Option<String>,
-    /// All other files of the checkpoint, by their paths in it; nothing in format 1.
+    /// All other files of the checkpoint, by their paths in it; absent in format 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     files: Option<BTreeMap<String, FileInfo>>,
-    /// The checksum of all that stands above ([`digest::of`]); nothing in format 1.
+    /// The digest of the fields above ([`digest::of`]); absent in format 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     digest: Option<String>,
 }
 
 impl State {
-    /// The bytes of the file, with its digest.
+    /// Encodes the state with its digest.
     fn sealed(mut self) -> Result<Vec<u8>> {
         let encode =
             |state: &Self| serde_json::to_vec(state).map_err(|cause| Error::io("encoding JSON").caused_by(cause));
-        // What stands in the field has no part in the digest.
+        // The digest is computed with an empty digest field.
         self.digest = Some(String::new());
         self.digest = Some(digest::of(&encode(&self)?).to_hex().to_string());
         encode(&self)
     }
 
-    /// Reads the state and compares its digest and the checksums of the other files in the folder of the checkpoint.
+    /// Reads the state, and verifies its digest and the checksums of the other files in the checkpoint.
     fn read(folder: &Path) -> Result<Self> {
         let json = bundles::map(&folder.join(STATE))?;
         let state: Self = serde_json::from_slice(&json)
@@ -95,7 +95,7 @@ impl State {
             (FORMAT_WITHOUT_CHECKSUMS, None, None) => {
                 let folder = folder.display();
                 eprintln!(
-                    "warning: {folder}: this checkpoint was written by an earlier version, without checksums; damage to it is not noticed"
+                    "warning: {folder}: an earlier version wrote this checkpoint without checksums; damage is not noticed"
                 );
             }
             (FORMAT, Some(files), Some(own)) => {
@@ -108,13 +108,10 @@ impl State {
                     let what = match (files.get(name), found.get(name)) {
                         (Some(_), None) => "is missing".to_owned(),
                         (Some(expected), Some(found)) if expected.bytes != found.bytes => {
-                            format!(
-                                "has been cut or extended: expected {} bytes, found {}",
-                                expected.bytes, found.bytes
-                            )
+                            format!("has another size: expected {} bytes, found {}", expected.bytes, found.bytes)
                         }
                         (Some(_), Some(_)) => "has been altered: its checksum differs".to_owned(),
-                        (None, _) => format!("is not of this checkpoint: {STATE} does not list it"),
+                        (None, _) => format!("is not listed in {STATE}"),
                     };
                     return Err(Error::artifact(format!("{name} {what}")));
                 }
@@ -135,7 +132,7 @@ impl State {
     }
 }
 
-/// Size and checksum of every file of a checkpoint but its state, by their paths in it, with `/` between their parts.
+/// The size and checksum of every file of a checkpoint except its state, by its path in the checkpoint with `/` between the parts.
 fn infos(folder: &Path) -> Result<BTreeMap<String, FileInfo>> {
     let mut infos = BTreeMap::new();
     for file in files_of(folder)? {
@@ -157,18 +154,18 @@ pub struct Checkpoints {
     data: Option<String>,
 }
 
-/// What a run goes on with.
+/// The state that a run resumes from.
 pub struct Resumed {
     /// Steps done.
     pub step: usize,
-    /// The hash of what was learned from.
+    /// The hash of the training data.
     pub data: Option<String>,
     /// The towers.
     pub model: Model,
     /// The hard negatives of the last mining pass.
     pub hard: HardNegatives,
     /// The learned transformation, if the run has one.
-    pub worst: Option<Worst>,
+    pub perturbation: Option<Perturbation>,
 }
 
 impl Checkpoints {
@@ -177,7 +174,7 @@ impl Checkpoints {
         Self { folder: run.join(CHECKPOINTS), options: options.clone(), data: None }
     }
 
-    /// The whole checkpoints, by steps.
+    /// The complete checkpoints, in ascending order of steps.
     ///
     /// # Errors
     /// If the folder cannot be listed.
@@ -206,23 +203,23 @@ impl Checkpoints {
         Ok(self.list()?.pop())
     }
 
-    /// The checkpoints of a run over data with this hash. A checkpoint names negatives and places by number, so one of other data
-    /// cannot be gone on with.
+    /// Sets the hash of the training data. A checkpoint refers to negatives and examples by number, so a run cannot resume with
+    /// other data.
     ///
     /// # Errors
     /// If the run began with other data, whose hash is `before`.
-    pub fn over(self, data: String, before: Option<&str>) -> Result<Self> {
+    pub fn with_data(self, data: String, before: Option<&str>) -> Result<Self> {
         if before.is_some_and(|before| before != data) {
             let run = self.folder.parent().unwrap_or(&self.folder).display();
             return Err(Error::input(format!(
-                "{run}: the knowledge base, the corpus or the candidates are not those that the run began with; choose another --out, \
-                 or bring them back"
+                "{run}: expected the knowledge base, corpus and candidates that the run began with, found others; choose another --out, \
+                 or restore them"
             )));
         }
         Ok(Self { data: Some(data), ..self })
     }
 
-    /// Removes what was left of checkpoints at which a process was killed. One process alone has a run's folder.
+    /// Removes temporary folders that a killed process left. The run lock excludes other processes.
     fn sweep(&self) -> Result<()> {
         for name in entries(&self.folder)? {
             if name.starts_with(".step-") && [".part", ".old"].iter().any(|end| name.ends_with(end)) {
@@ -233,10 +230,10 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// Writes a checkpoint, then removes the oldest.
+    /// Writes a checkpoint, then removes the oldest ones.
     ///
     /// # Errors
-    /// If the device does not give its tensors, or a file cannot be written; older checkpoints stay then.
+    /// If the device fails, or a file cannot be written; older checkpoints are kept in that case.
     pub fn save(
         &self,
         step: usize,
@@ -244,7 +241,7 @@ impl Checkpoints {
         view: &ViewOptions,
         optimiser: &Optimiser,
         hard: &HardNegatives,
-        worst: Option<&Worst>,
+        perturbation: Option<&Perturbation>,
     ) -> Result<()> {
         let place = self.folder.join(format!("step-{step:07}"));
         if place.is_dir() {
@@ -255,8 +252,9 @@ impl Checkpoints {
             model.save(&folder.join(MODEL), view)?;
             write_in_folder(&folder.join(OPTIMISER), &optimiser.to_safetensors()?)?;
             write_in_folder(&folder.join(HARD), &pack(hard)?)?;
-            worst.map_or(Ok(()), |worst| write_in_folder(&folder.join(WORST), &pack_matrices(worst)?))?;
-            // Last, and of the files as they have been written.
+            perturbation
+                .map_or(Ok(()), |perturbation| write_in_folder(&folder.join(WORST), &pack_matrices(perturbation)?))?;
+            // The state comes last: it holds the checksums of the files as written.
             let (scale, data, files) = (optimiser.scale, self.data.clone(), Some(infos(folder)?));
             let state = State { format: FORMAT, step, scale, data, files, digest: None };
             write_in_folder(&folder.join(STATE), &state.sealed()?)
@@ -268,15 +266,15 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// Reads a checkpoint; the optimiser is made for its towers by `optimiser`.
+    /// Reads a checkpoint.
     ///
     /// # Errors
-    /// If a file is missing or damaged; it is named.
+    /// If a file is missing or damaged; the error names it.
     pub fn load(folder: &Path, config: &Config, device: &Device) -> Result<(Resumed, Optimiser)> {
         Self::read(folder, config, device).context(|| {
             let folder = folder.display();
             format!(
-                "{folder}: this checkpoint cannot be read; without its folder the run goes on from the one before it"
+                "{folder}: this checkpoint cannot be read; remove the folder to resume from the checkpoint before it"
             )
         })
     }
@@ -291,20 +289,20 @@ impl Checkpoints {
         check_moments(&moments).and_then(|()| optimiser.load(&moments)).context(named)?;
         let (hard, named) = file(HARD)?;
         let hard = unpack(&hard).context(named)?;
-        let worst = match Worst::begin(&model, config, device)? {
+        let perturbation = match Perturbation::begin(&model, config, device)? {
             None => None,
             Some(begun) => {
                 let (matrices, named) = file(WORST)?;
                 let sizes = begun.matrices().each_ref().map(|matrix| matrix.dims());
                 let matrices = unpack_matrices(&matrices, sizes, &device.clone().inner()).context(named)?;
-                Some(Worst::from_matrices(&config.transformation, matrices, device))
+                Some(Perturbation::from_matrices(&config.transformation, matrices, device))
             }
         };
-        Ok((Resumed { step: state.step, data: state.data, model, hard, worst }, optimiser))
+        Ok((Resumed { step: state.step, data: state.data, model, hard, perturbation }, optimiser))
     }
 }
 
-/// Checks the moments of an optimiser: finite floats, and those of squares not below zero.
+/// Checks the moments of an optimiser: finite floats, and second moments not below zero.
 fn check_moments(file: &[u8]) -> Result<()> {
     let all =
         SafeTensors::deserialize(file).map_err(|cause| Error::artifact("the optimiser's state").caused_by(cause))?;
@@ -318,13 +316,13 @@ fn check_moments(file: &[u8]) -> Result<()> {
         check_finite(&what, &values)?;
         if let Some(at) = values.iter().position(|value| *value < 0.0).filter(|_| name.ends_with(".second")) {
             let found = values[at];
-            return Err(Error::artifact(format!("{what}: expected no number below 0, found {found} at position {at}")));
+            return Err(Error::artifact(format!("{what}: expected numbers from 0, found {found} at position {at}")));
         }
     }
     Ok(())
 }
 
-/// Fills a row of fewer sequences.
+/// Pads rows with fewer sequences.
 const NONE: u32 = u32::MAX;
 
 fn pack(hard: &HardNegatives) -> Result<Vec<u8>> {
@@ -397,9 +395,11 @@ pub fn check_hard(hard: &HardNegatives, examples: usize, sequences: usize) -> Re
     }
 }
 
-fn pack_matrices(worst: &Worst) -> Result<Vec<u8>> {
-    let values =
-        worst.matrices().iter().map(|matrix| Ok((matrix.dims().to_vec(), floats(matrix.clone().try_into_data())?)));
+fn pack_matrices(perturbation: &Perturbation) -> Result<Vec<u8>> {
+    let values = perturbation
+        .matrices()
+        .iter()
+        .map(|matrix| Ok((matrix.dims().to_vec(), floats(matrix.clone().try_into_data())?)));
     let values = values.collect::<Result<Vec<_>>>()?;
     let tensors = MATRICES.iter().zip(&values);
     to_bytes(
@@ -502,12 +502,12 @@ mod tests {
         write_in_folder(&folder.join("b"), b"secone").expect("written");
         assert!(said().contains("b has been altered"), "{}", said());
         write_in_folder(&folder.join("b"), b"second, longer").expect("written");
-        assert!(said().contains("b has been cut or extended: expected 6 bytes, found 14"), "{}", said());
+        assert!(said().contains("b has another size: expected 6 bytes, found 14"), "{}", said());
         fs::remove_file(folder.join("b")).expect("removed");
         assert!(said().contains("b is missing"), "{}", said());
         write_in_folder(&folder.join("b"), b"second").expect("written");
         write_in_folder(&folder.join("model/c"), b"third").expect("written");
-        assert!(said().contains("model/c is not of this checkpoint"), "{}", said());
+        assert!(said().contains("model/c is not listed in state.json"), "{}", said());
         // What earlier versions wrote.
         put(br#"{"format":1,"step":3}"#);
         assert_eq!(State::read(folder).expect("read with a warning").step, 3);

@@ -1,4 +1,4 @@
-//! What a run learns from: annotated mentions, or pairs of names.
+//! Training examples: annotated mentions, or pairs of names.
 
 use super::config::{Config, Task};
 use super::random::{Purpose, stream};
@@ -13,44 +13,44 @@ use pel_shared::tokens::{Encoded, Tokens};
 use rand::seq::SliceRandom;
 use std::collections::HashMap;
 
-/// A mention with its right concept.
+/// A mention and its right concept.
 #[derive(Clone, Debug)]
 pub struct Example {
     /// Its tokens.
     pub mention: Encoded,
     /// The concept.
     pub concept: ConceptId,
-    /// Where it stands, to name it in an error.
+    /// Its document, span and text, for error messages.
     pub place: String,
-    /// The candidates that it is to be compared with, if a list has them.
+    /// Its candidates, where a candidate list is given.
     pub candidates: Option<Candidates>,
 }
 
-/// The candidates of a mention, the right concept among them.
+/// The candidates of a mention, including the right concept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidates {
     /// The concepts, best first.
     pub concepts: Vec<ConceptId>,
-    /// The teacher's score of each; empty without a teacher.
+    /// The teacher's score of each candidate; empty without a teacher.
     pub teacher: Vec<f32>,
 }
 
-/// Why a mention teaches nothing.
+/// Reasons to skip a mention.
 mod reason {
     pub const NIL: &str = "mention without a concept (natural NIL)";
-    pub const SEVERAL: &str = "mention with several concepts (none of them alone is what it says)";
-    pub const MISSING: &str = "mention whose concept the knowledge base does not have";
-    pub const EMPTY: &str = "mention of which nothing is left after normalising";
+    pub const SEVERAL: &str = "mention with several concepts";
+    pub const MISSING: &str = "mention whose concept is not in the knowledge base";
+    pub const EMPTY: &str = "mention that is empty after normalising";
     pub const WORDLESS: &str = "mention whose concept has no text after normalising";
     pub const OTHER_DOMAIN: &str = "mention whose concept is of another domain";
-    pub const UNLISTED: &str = "mention that the list of candidates does not have";
+    pub const UNLISTED: &str = "mention that is not in the candidate list";
     pub const WITHOUT_GOLD: &str = "mention whose candidates lack the right concept";
 }
 
-/// Reads the mentions of a split that can teach, and counts the others by reason.
+/// Reads the training mentions of a split, and counts the skipped ones by reason.
 ///
 /// # Errors
-/// If the corpus cannot be read, or no mention is left.
+/// If the corpus cannot be read, or no training mention is left.
 pub fn mentions(
     config: &Config,
     catalogue: &Catalogue,
@@ -62,7 +62,7 @@ pub fn mentions(
         true => None,
         false => Some(Lists::read(&config.data.candidates, &catalogue.kb)?),
     };
-    let taught = config.data.task == Task::Link && config.distillation.own_share < 1.0;
+    let distils = config.data.task == Task::Link && config.distillation.own_share < 1.0;
     let Corpus { documents, mentions, mut report } = Corpus::read(folder, split)?;
     // A mention may be annotated with several concepts.
     let mut annotated: HashMap<(usize, usize, usize), Vec<&str>> = HashMap::new();
@@ -109,10 +109,10 @@ pub fn mentions(
                     report.skip(reason::UNLISTED, place);
                     continue;
                 };
-                if taught && list.teacher.is_empty() && !list.candidates.is_empty() {
+                if distils && list.teacher.is_empty() && !list.candidates.is_empty() {
                     let path = config.data.candidates.display();
                     return Err(Error::input(format!(
-                        "{path}: line {}: expected the teacher's scores of the candidates, found none; `pel candidates --ranker` \
+                        "{path}: line {}: expected teacher scores of the candidates, found none; `pel candidates --ranker` \
                          adds them",
                         list.line
                     )));
@@ -128,21 +128,20 @@ pub fn mentions(
     }
     if examples.is_empty() {
         let folder = folder.display();
-        let why = if report.skipped_in_all() == 0 { "it is empty".to_owned() } else { report.reasons() };
-        return Err(Error::input(format!("{folder}: the split {split} has no mention to learn from: {why}")));
+        let why = if report.skipped_in_all() == 0 { "the split is empty".to_owned() } else { report.reasons() };
+        return Err(Error::input(format!("{folder}: the split {split} has no training mention: {why}")));
     }
     Ok((examples, report))
 }
 
-/// The first candidates of a list with the right concept; nothing if it is not there and may not be added. An added one has no
-/// score of a teacher, so it is added only where there is none.
+/// The first candidates of a list, including the right concept; `None` if the list lacks it and it may not be added. It is never added
+/// under distillation, because the teacher has no score for it.
 fn with_gold(list: &List, gold: ConceptId, config: &Config, catalogue: &Catalogue) -> Option<Candidates> {
     let has_text = |concept: &ConceptId| catalogue.sequences_of(*concept).len() > 0;
     let scored = list.candidates.iter().enumerate().filter(|(_, concept)| has_text(concept)).take(config.data.top);
     let (places, mut concepts): (Vec<usize>, Vec<ConceptId>) = scored.map(|(at, concept)| (at, *concept)).unzip();
     let teacher: Vec<f32> = places.iter().filter_map(|at| list.teacher.get(*at).copied()).collect();
     if !concepts.contains(&gold) {
-        // A teacher has said nothing of it.
         if !config.data.add_gold || config.distillation.own_share < 1.0 {
             return None;
         }
@@ -152,21 +151,21 @@ fn with_gold(list: &List, gold: ConceptId, config: &Config, catalogue: &Catalogu
     Some(Candidates { concepts, teacher })
 }
 
-/// Drops examples that have the tokens and the concept of `most` earlier ones; none if `most` is 0.
+/// Keeps at most `most` examples with the same tokens and the same concept; all if `most` is 0.
 pub fn without_repeats(examples: Vec<Example>, most: usize) -> Vec<Example> {
     if most == 0 {
         return examples;
     }
-    let mut met: HashMap<(Vec<u32>, ConceptId), usize> = HashMap::new();
+    let mut seen: HashMap<(Vec<u32>, ConceptId), usize> = HashMap::new();
     let mut keep = |example: &Example| {
-        let times = met.entry((example.mention.ids.clone(), example.concept)).or_default();
+        let times = seen.entry((example.mention.ids.clone(), example.concept)).or_default();
         *times += 1;
         *times <= most
     };
     examples.into_iter().filter(|example| keep(example)).collect()
 }
 
-/// The mentions that a run of this configuration learns from, and what was left out.
+/// The training mentions of a configuration, and the report of skipped ones.
 ///
 /// # Errors
 /// As [`mentions`].
@@ -180,7 +179,7 @@ pub fn chosen(
     Ok((subset(without_repeats(all, config.data.max_repeats), config.data.mentions, config), report))
 }
 
-/// Keeps so many examples, chosen by the seed, in their order; all if `count` is 0.
+/// Samples `count` examples by the seed, in their original order; all if `count` is 0.
 pub fn subset(examples: Vec<Example>, count: usize, config: &Config) -> Vec<Example> {
     if count == 0 || count >= examples.len() {
         return examples;
@@ -192,16 +191,16 @@ pub fn subset(examples: Vec<Example>, count: usize, config: &Config) -> Vec<Exam
     examples.into_iter().zip(kept).filter_map(|(example, kept)| kept.then_some(example)).collect()
 }
 
-/// A name that is to be drawn to another name of its concept.
+/// A name to align with another name of its concept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pair {
     /// The concept.
     pub concept: ConceptId,
-    /// One of its names; the other is drawn when it is needed.
+    /// One of its names; the other one is drawn for each batch.
     pub name: SequenceId,
 }
 
-/// One pair for each name of a concept but the first.
+/// One pair for each name of a concept except its first.
 ///
 /// # Errors
 /// If no concept has two names.
@@ -209,7 +208,7 @@ pub fn pairs(catalogue: &Catalogue) -> Result<Vec<Pair>> {
     let of = |concept| catalogue.sequences_of(concept).skip(1).map(move |name| Pair { concept, name });
     let pairs: Vec<Pair> = catalogue.kb.iter().flat_map(|(concept, _)| of(concept)).collect();
     if pairs.is_empty() {
-        return Err(Error::input("no concept has two names: there is nothing to align"));
+        return Err(Error::input("expected concepts with at least two names to align, found none"));
     }
     Ok(pairs)
 }

@@ -1,12 +1,12 @@
-//! The plots of a run, from its `metrics.jsonl`: loss, gradient norm (PEL, figure 3), recall and the
-//! precision-recall curve of NIL (PEL, figure 2) on the held-out split.
+//! The plots of a run, from its `metrics.jsonl`: loss, gradient norm (PEL, figure 3), and on the validation split recall and the
+//! precision-recall curve of NIL (PEL, figure 2).
 
 use super::log::{self, Event};
 use crate::plots::{Chart, Series, smoothed};
 use pel_shared::error::Result;
 use std::path::{Path, PathBuf};
 
-/// Draws what a run has logged into `plots/` of its folder; returns the files without their endings.
+/// Draws the plots of a run into its folder `plots/`; returns their paths without extensions.
 ///
 /// # Errors
 /// If the metrics cannot be read, or a file cannot be written.
@@ -73,7 +73,7 @@ fn over_steps(title: &str, y: &str, series: Vec<Series>) -> Chart {
     Chart { title: title.into(), x: "step".into(), y: y.into(), series, ..Chart::default() }
 }
 
-/// A curve and its running mean over a fiftieth of the run.
+/// A curve and its running mean over 1/50 of the run.
 fn with_mean(name: &str, points: Vec<(f64, f64)>) -> Vec<Series> {
     let window = (points.len() / 50).max(1);
     let mean = smoothed(&points, window);

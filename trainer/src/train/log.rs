@@ -1,4 +1,4 @@
-//! What a run says while it goes: a bar on a terminal (now and then a line elsewhere), and `metrics.jsonl`.
+//! The log of a run: `metrics.jsonl`, and a progress bar on a terminal or a line every 30 seconds elsewhere.
 
 use super::best::Kept;
 use crate::io::files::{for_each_line, io_error, open_own, write_own};
@@ -19,11 +19,11 @@ pub const METRICS: &str = "metrics.jsonl";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
-    /// A step was done.
+    /// A training step.
     Step {
         /// Steps done.
         step: usize,
-        /// Passes over the examples, begun or done.
+        /// Epochs, fractional.
         epoch: f64,
         /// The mean loss of the step's examples.
         loss: f64,
@@ -31,18 +31,18 @@ pub enum Event {
         gradient_norm: f64,
         /// The learning rate.
         learning_rate: f64,
-        /// Examples a second, each a mention with its right entity, or a pair of names.
+        /// Examples per second; an example is a mention with its right entity, or a pair of names.
         pairs_per_s: f64,
-        /// Tokens a second that went forward and backward.
+        /// Tokens per second in forward and backward passes.
         tokens_per_s: f64,
-        /// Examples of the step that met no negative.
+        /// Examples of the step without a negative.
         without_negatives: usize,
-        /// The most memory that this process has held.
+        /// Peak memory of this process, in bytes.
         peak_bytes: Option<u64>,
-        /// What a GPU holds for the run.
+        /// GPU memory of the run, in bytes.
         #[serde(default)]
         device_bytes: Option<u64>,
-        /// The norms of A_m and A_e, of the kind that bounds them.
+        /// The bounded norms of A_m and A_e.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         transformation: Option<[f64; 2]>,
     },
@@ -50,22 +50,22 @@ pub enum Event {
     Mining {
         /// Steps done.
         step: usize,
-        /// How long it took.
+        /// Duration in seconds.
         seconds: f64,
-        /// Examples that were mined for.
+        /// Examples with mined negatives.
         examples: usize,
     },
-    /// A held-out split was looked at.
+    /// A validation.
     Validation {
         /// Steps done.
         step: usize,
-        /// How long it took.
+        /// Duration in seconds.
         seconds: f64,
-        /// What was found.
+        /// Its results.
         #[serde(flatten)]
         found: Validated,
     },
-    /// The run is done, and these weights are its model.
+    /// The end of the run: the weights that became the model.
     Kept {
         /// Steps done.
         steps: usize,
@@ -85,35 +85,35 @@ impl Event {
     }
 }
 
-/// Where metrics go.
+/// The open metrics file and the progress bar.
 pub struct Log {
     path: PathBuf,
     file: File,
     bar: ProgressBar,
     terminal: bool,
     steps: usize,
-    said: Instant,
-    /// Whether negatives are those of lists.
+    printed: Instant,
+    /// Whether the negatives come from candidate lists.
     listed: bool,
-    /// Whether examples without negatives have been spoken of.
-    alone: bool,
+    /// Whether the user was warned of examples without negatives.
+    warned: bool,
 }
 
-/// Between two lines where there is no terminal.
+/// Time between two lines without a terminal.
 const QUIET: Duration = Duration::from_secs(30);
 
 impl Log {
-    /// Opens the metrics of a run that has done `step` of `steps`; what an earlier run wrote after that step is dropped. `listed` says
-    /// whether its negatives are those of lists.
+    /// Opens the metrics of a run that has done `step` of `steps` steps. Events after that step, which a killed run left, are dropped.
+    /// `listed` says whether the negatives come from candidate lists.
     ///
     /// # Errors
     /// If the file cannot be read or written.
     pub fn open(path: &Path, step: usize, steps: usize, listed: bool) -> Result<Self> {
         if path.exists() {
-            // Mining stands before the step that it is for, and is done again.
+            // A mining event precedes its step, and mining is repeated.
             let kept = read(path)?.into_iter().filter(|event| match event {
                 Event::Mining { step: before, .. } => *before < step,
-                // Said again at the end.
+                // Written again at the end of the run.
                 Event::Kept { .. } => false,
                 _ => event.step() <= step,
             });
@@ -129,12 +129,12 @@ impl Log {
         }
         bar.set_position(step as u64);
         bar.reset_eta();
-        let said = Instant::now().checked_sub(QUIET).unwrap_or_else(Instant::now);
+        let printed = Instant::now().checked_sub(QUIET).unwrap_or_else(Instant::now);
         let terminal = std::io::stderr().is_terminal();
-        Ok(Self { path: path.into(), file, bar, terminal, steps, said, listed, alone: false })
+        Ok(Self { path: path.into(), file, bar, terminal, steps, printed, listed, warned: false })
     }
 
-    /// What the validation after so many steps found, if there was one.
+    /// The result of the validation after `step` steps, if there was one.
     ///
     /// # Errors
     /// As [`read`].
@@ -146,37 +146,37 @@ impl Log {
         Ok(read(&self.path)?.into_iter().rev().find_map(of_step))
     }
 
-    /// Writes and shows what happened.
+    /// Appends an event to the metrics and shows it.
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn say(&mut self, event: &Event) -> Result<()> {
+    pub fn record(&mut self, event: &Event) -> Result<()> {
         let line = serde_json::to_string(event).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
         writeln!(self.file, "{line}").map_err(|cause| io_error("writing", &self.path, cause))?;
         let words = words(event);
         match event {
             Event::Step { step, without_negatives, .. } => {
-                if *without_negatives > 0 && !self.alone {
-                    self.alone = true;
+                if *without_negatives > 0 && !self.warned {
+                    self.warned = true;
                     let (why, more) = match self.listed {
-                        true => ("their lists have the right concept alone", "longer lists"),
-                        false => ("the others of their batch mean the same", "`negatives.count`"),
+                        true => ("their candidate lists hold only the right concept", "use longer lists"),
+                        false => ("all others in their batch have the same concept", "raise `negatives.count`"),
                     };
                     self.bar.suspend(|| {
                         eprintln!(
-                            "step {step}: {without_negatives} examples met no negative, for {why}; cross-entropy learns nothing from \
-                             such (`metrics.jsonl` counts them; more: {more})"
+                            "warning: step {step}: {without_negatives} examples have no negative, because {why}; cross-entropy gives them no \
+                             gradient (`metrics.jsonl` counts them); {more}"
                         );
                     });
                 }
                 self.bar.set_position(*step as u64);
                 self.bar.set_message(words.clone());
-                if !self.terminal && (self.said.elapsed() >= QUIET || *step == self.steps) {
+                if !self.terminal && (self.printed.elapsed() >= QUIET || *step == self.steps) {
                     eprintln!("step {step} of {}: {words}", self.steps);
-                    self.said = Instant::now();
+                    self.printed = Instant::now();
                 }
             }
-            _ => self.bar.suspend(|| eprintln!("after {} steps: {words}", event.step())),
+            _ => self.bar.suspend(|| eprintln!("after step {}: {words}", event.step())),
         }
         Ok(())
     }
@@ -211,7 +211,7 @@ fn words(event: &Event) -> String {
             percent(&found.nil_aupr),
             found.mentions
         ),
-        Event::Kept { kept, .. } => format!("the model has {}", kept.words()),
+        Event::Kept { kept, .. } => format!("the model is made of {}", kept.words()),
         Event::Validation { seconds, found, .. } => format!(
             "recall@1 {}, @64 {}; zero-shot {}, {}; NIL auPR {} ({} mentions, {seconds:.0} s)",
             percent(&found.recall_1),
@@ -224,7 +224,7 @@ fn words(event: &Event) -> String {
     }
 }
 
-/// The seconds of a run in its steps of so many examples and in mining, those before it was stopped among them.
+/// Seconds of a run in steps (of `batch` examples each) and in mining, including those before it was resumed.
 pub fn seconds(events: &[Event], batch: usize) -> (f64, f64) {
     let (mut steps, mut mining) = (BTreeMap::new(), BTreeMap::new());
     for event in events {
@@ -238,20 +238,20 @@ pub fn seconds(events: &[Event], batch: usize) -> (f64, f64) {
             Event::Validation { .. } | Event::Kept { .. } => {}
         }
     }
-    // The sum of nothing is -0.
+    // An empty sum is -0.
     (0.0 + steps.values().sum::<f64>(), 0.0 + mining.values().sum::<f64>())
 }
 
-/// The norms of A_m and A_e after the last step; nothing if there was no transformation.
+/// The norms of A_m and A_e after the last step; `None` without a transformation.
 pub fn last_norms(events: &[Event]) -> Option<[f64; 2]> {
     let last = events.iter().rev().find(|event| matches!(event, Event::Step { .. }))?;
     if let Event::Step { transformation, .. } = last { *transformation } else { None }
 }
 
-/// Reads `metrics.jsonl`; a last line that was cut short is left out.
+/// Reads `metrics.jsonl`, without a truncated last line.
 ///
 /// # Errors
-/// If the file cannot be read, or another line is no event.
+/// If the file cannot be read, or another line is not an event.
 pub fn read(path: &Path) -> Result<Vec<Event>> {
     let mut events: Vec<Result<Event>> = Vec::new();
     for_each_line(path, |_, line| {

@@ -5,8 +5,8 @@
 //!                                └──────────── survey (mining, validation) ┴─ log
 //! ```
 //!
-//! A run's folder holds `config.toml`, `metrics.jsonl`, `checkpoints/` (with the best weights so far), and at the end `model/` and `plots/`.
-//! The same command goes on where it was stopped.
+//! The folder of a run holds `config.toml`, `metrics.jsonl` and `checkpoints/`, which include the best weights so far. At the end it
+//! also holds `model/` and `plots/`. The same command resumes a run that was stopped.
 
 mod batch;
 mod best;
@@ -42,7 +42,7 @@ pub use crate::train::encoded_kb::FIRST_PASS;
 use crate::train::entity_inputs::Catalogue;
 use crate::train::loss_scale::Scale;
 use batch::{HardNegatives, few_negatives};
-use best::Bests;
+use best::BestWeights;
 use checkpoint::{Checkpoints, Resumed};
 use config::{Config, Keep, Task};
 use log::Log;
@@ -54,57 +54,58 @@ use pel_shared::tokens::View;
 use random::Order;
 use run::{Examples, Run};
 use std::path::{Path, PathBuf};
-use step::perturbation::Worst;
+use step::perturbation::Perturbation;
 
 /// The folder of the model in that of its run.
 pub const MODEL: &str = "model";
 
-/// What a run came to.
+/// The result of a training run.
 #[derive(Clone, Debug)]
 pub struct Trained {
     /// The folder of the model.
     pub model: PathBuf,
-    /// Steps in all.
+    /// All steps of the run.
     pub steps: usize,
-    /// Examples that it learned from.
+    /// Training examples.
     pub examples: usize,
-    /// What was read and skipped.
+    /// How many mentions were read, and how many were skipped for which reason.
     pub report: Report,
     /// The last validation.
     pub validated: Option<Validated>,
     /// Which weights became the model.
     pub kept: Kept,
-    /// Seconds in steps, of this call.
+    /// Seconds that this call spent in steps.
     pub step_seconds: f64,
-    /// Seconds of mining, of this call.
+    /// Seconds that this call spent mining hard negatives.
     pub mining_seconds: f64,
 }
 
-/// Trains, or goes on training; `out` is the run's folder.
+/// Trains a model, or resumes the run in the folder `out`.
 ///
 /// # Errors
-/// If the configuration does not fit the data, the encoder or the run that `out` holds; if a file cannot be read or written;
-/// if the loss is no number any more (the step and its batch are named); or if the user stops the work (a checkpoint is
-/// written first).
+/// - The configuration does not fit the data, the encoder, or the run in `out`.
+/// - A file cannot be read or written.
+/// - The loss becomes NaN or infinite; the error names the step and its batch.
+/// - The user stops the run; a checkpoint is written first.
 pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained> {
     config.check_place(&device.device)?;
-    // A run that is stopped ends its step and writes a checkpoint.
+    // An interrupted run finishes its step and writes a checkpoint.
     let _held = crate::io::interrupt::hold();
-    let _alone = config.keep(out)?;
+    let _lock = config.lock_run(out)?;
     let device = device.device.clone().autodiff();
     let device = if config.model.gradient_checkpointing { device.gradient_checkpointing() } else { device };
     let checkpoints = Checkpoints::of(out, &config.checkpoints);
-    let (Resumed { step, data, model, hard, worst }, optimiser) = match checkpoints.last()? {
+    let (Resumed { step, data, model, hard, perturbation }, optimiser) = match checkpoints.last()? {
         Some((step, folder)) => {
-            eprintln!("going on after step {step}");
+            eprintln!("resuming from step {step}");
             Checkpoints::load(&folder, config, &device)?
         }
         None => {
             let model = Model::begin(config, &device)?;
             let mut optimiser = Optimiser::new(&config.optimiser, &model.towers, &device);
             optimiser.scale = Scale::begin(config.model.precision);
-            let worst = Worst::begin(&model, config, &device)?;
-            (Resumed { step: 0, data: None, model, hard: HardNegatives::new(), worst }, optimiser)
+            let perturbation = Perturbation::begin(&model, config, &device)?;
+            (Resumed { step: 0, data: None, model, hard: HardNegatives::new(), perturbation }, optimiser)
         }
     };
     let view = match config.data.task {
@@ -125,18 +126,18 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
         catalogue.train_on(mentions.iter().map(|example| example.concept));
         few_negatives(config, &catalogue, mentions).iter().for_each(|words| eprintln!("warning: {words}"));
     }
-    let checkpoints = checkpoints.over(fingerprint(&catalogue, &examples), data.as_deref())?;
+    let checkpoints = checkpoints.with_data(fingerprint(&catalogue, &examples), data.as_deref())?;
     checkpoint::check_hard(&hard, examples.len(), catalogue.rows().sequences.len())?;
     let held_out = HeldOut::read(config, &model, &catalogue)?;
     let bests = match (&held_out, config.validation.keep) {
-        (Some(_), Keep::Best) => Some(Bests::open(out, step)?),
+        (Some(_), Keep::Best) => Some(BestWeights::open(out, step)?),
         _ => None,
     };
     let by_epochs = (config.optimiser.epochs * examples.len() as f64 / config.optimiser.batch as f64).ceil() as usize;
     let steps = config.optimiser.steps.unwrap_or(by_epochs);
     eprintln!("{} examples, {} concepts, {steps} steps", examples.len(), catalogue.kb.len());
     if report.skipped_in_all() > 0 {
-        eprintln!("left out: {}", report.reasons());
+        eprintln!("skipped: {}", report.reasons());
     }
     let mut run = Run {
         config,
@@ -150,39 +151,39 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
         model,
         optimiser,
         hard,
-        worst,
+        perturbation,
         survey: None,
         checkpoints,
         bests,
     };
     let (mut step_seconds, mut mining_seconds, mut validated) = (0.0, 0.0, None);
-    run.look(step)?;
+    run.validate_if_due(step)?;
     for step in step..steps {
-        let times = run.advance(step);
-        let times = run.kept(step, times)?;
+        let times = run.step(step);
+        let times = run.checkpoint_if_interrupted(step, times)?;
         step_seconds += times.step;
         mining_seconds += times.mining;
         let done = step + 1;
         if done.is_multiple_of(config.checkpoints.every) || done == steps {
             run.save(done)?;
         }
-        let looked = run.look(done);
-        run.kept(done, looked)?;
+        let validated_now = run.validate_if_due(done);
+        run.checkpoint_if_interrupted(done, validated_now)?;
     }
     let model = out.join(MODEL);
     if run.held_out.is_some() {
-        // A run that died after its last validation has it already.
+        // A run that was killed after its last validation has logged it already.
         validated = match run.log.validated(steps)? {
             Some(found) => Some(found),
             None => run.validate(steps)?,
         };
     }
-    let kept = run.keep(&model, validated.as_ref())?;
+    let kept = run.write_model(&model, validated.as_ref())?;
     figures::draw(out)?;
     Ok(Trained { model, steps, examples: run.examples.len(), report, validated, kept, step_seconds, mining_seconds })
 }
 
-/// A hash of everything that is learned from: texts, concepts and examples as tokens, in their order.
+/// The hash of the training data: texts, concepts and examples as tokens, in their order.
 fn fingerprint(catalogue: &Catalogue, examples: &Examples) -> String {
     let mut hasher = blake3::Hasher::new();
     let mut add = |numbers: &[u32]| {

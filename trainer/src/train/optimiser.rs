@@ -1,6 +1,6 @@
-//! AdamW over all parameters of the towers, with gradients added up over micro-batches and clipped by their common norm.
+//! AdamW over all parameters of the towers, with gradients accumulated over micro-batches and clipped by their global norm.
 //!
-//! On the processor the moments are plain vectors and a step changes values where they lie; on a GPU they are tensors.
+//! On the CPU the moments are plain vectors and a step updates values in place; on a GPU they are tensors.
 
 use super::config::{Optimiser as Options, Schedule};
 use crate::io::tensors::{NamedTensor, to_bytes};
@@ -14,11 +14,11 @@ use pel_shared::kernels::{AdamW, Isa, adamw, add_to, sum_of_squares};
 use pel_shared::model::burn::biencoder::BiEncoder;
 use safetensors::tensor::SafeTensors;
 
-/// What is kept of one parameter.
+/// The optimiser's state of one parameter.
 #[derive(Clone, Debug)]
 struct Slot {
     path: String,
-    /// Weights decay; biases and LayerNorms do not (as BLINK has it).
+    /// Whether weight decay applies: not to biases and LayerNorms (as in BLINK).
     decays: bool,
     count: usize,
     first: Numbers,
@@ -32,21 +32,21 @@ pub struct Optimiser {
     slots: Vec<Slot>,
     device: Device,
     on_host: bool,
-    /// What losses were multiplied with before their gradients were taken; nothing for numbers that need no scale.
+    /// The loss scale, for half-precision floats.
     pub scale: Option<Scale>,
 }
 
-/// What a step did.
+/// The statistics of a step.
 #[derive(Clone, Copy, Debug)]
-pub struct Stepped {
+pub struct StepStats {
     /// The norm of the gradients before clipping.
     pub gradient_norm: f64,
     /// The learning rate.
     pub learning_rate: f64,
 }
 
-/// The learning rate of a step, counted from 0, of `steps` in all: it rises in the warm-up from one part of it, and the
-/// last step still has a little.
+/// The learning rate of step `step` (from 0) of `steps`. It rises linearly during the warm-up; under the linear schedule it then falls
+/// to `learning_rate / (steps - warmup)` at the last step.
 pub fn learning_rate(options: &Options, step: usize, steps: usize) -> f64 {
     let warmup = (options.warmup * steps as f64).round() as usize;
     let share = match options.schedule {
@@ -58,7 +58,7 @@ pub fn learning_rate(options: &Options, step: usize, steps: usize) -> f64 {
 }
 
 impl Optimiser {
-    /// An optimiser for the parameters of these towers, without memory.
+    /// An optimiser for the parameters of these towers, with moments of zero.
     pub fn new(options: &Options, towers: &BiEncoder, device: &Device) -> Self {
         let device = device.clone().inner();
         let on_host = device == Device::flex();
@@ -68,7 +68,7 @@ impl Optimiser {
         Self { options: options.clone(), slots, device, on_host, scale: None }
     }
 
-    /// Adds the gradients of a micro-batch.
+    /// Accumulates the gradients of a micro-batch.
     ///
     /// # Errors
     /// If the device fails.
@@ -79,19 +79,19 @@ impl Optimiser {
         collect.failed.map_or(Ok(()), Err)
     }
 
-    /// Changes the parameters by what was added up, the mean over `examples` without the scale, and forgets it. If its norm is
-    /// no finite number, nothing is changed.
+    /// Updates the parameters by the mean of the accumulated gradients over `examples`, without the loss scale, and clears them. If their
+    /// norm is not finite, no parameter changes.
     ///
     /// # Errors
     /// If the device fails.
-    pub fn step(&mut self, towers: &mut BiEncoder, step: usize, steps: usize, examples: usize) -> Result<Stepped> {
+    pub fn step(&mut self, towers: &mut BiEncoder, step: usize, steps: usize, examples: usize) -> Result<StepStats> {
         let scale = self.scale.map_or(1.0, |scale| scale.factor());
         let mean = 1.0 / (examples as f64 * f64::from(scale));
         let norm = self.norm()? * mean;
         let clip = self.options.clip;
         let clipped = if clip > 0.0 && norm > clip { clip / norm } else { 1.0 };
         let rate = learning_rate(&self.options, step, steps);
-        let stepped = Stepped { gradient_norm: norm, learning_rate: rate };
+        let stepped = StepStats { gradient_norm: norm, learning_rate: rate };
         if !norm.is_finite() {
             self.forget();
             return Ok(stepped);
@@ -108,23 +108,23 @@ impl Optimiser {
         };
         let decay = self.options.weight_decay as f32;
         let mut change = Change { slots: self.slots.iter_mut(), adamw, decay, failed: None };
-        // Values are changed where they lie if nobody else holds them, so the towers are taken out meanwhile.
+        // Burn updates a tensor in place only if nothing else refers to it, so the towers are moved out meanwhile.
         let hollow = towers.clone().map(&mut Hollow);
         *towers = std::mem::replace(towers, hollow).map(&mut change);
         change.failed.map_or(Ok(stepped), Err)
     }
 
-    /// Forgets what was added up, and changes nothing: what else learned in this step met a gradient that is not finite.
-    pub fn skip(&mut self, step: usize, steps: usize) -> Stepped {
+    /// Clears the accumulated gradients without an update, because another gradient of the step is not finite.
+    pub fn skip(&mut self, step: usize, steps: usize) -> StepStats {
         self.forget();
-        Stepped { gradient_norm: f64::INFINITY, learning_rate: learning_rate(&self.options, step, steps) }
+        StepStats { gradient_norm: f64::INFINITY, learning_rate: learning_rate(&self.options, step, steps) }
     }
 
     fn forget(&mut self) {
         self.slots.iter_mut().for_each(|slot| slot.gradient = None);
     }
 
-    /// The norm of all gradients together.
+    /// The global norm of all gradients.
     fn norm(&self) -> Result<f64> {
         let mut sum = 0.0;
         let mut on_device: Option<Tensor<1>> = None;
@@ -157,10 +157,10 @@ impl Optimiser {
         to_bytes(&tensors.collect::<Vec<_>>())
     }
 
-    /// Takes the moments of a file.
+    /// Loads the moments from a safetensors file.
     ///
     /// # Errors
-    /// If it is cut short, or of other parameters.
+    /// If it is truncated, or belongs to other parameters.
     pub fn load(&mut self, file: &Bytes) -> Result<()> {
         let all = SafeTensors::deserialize(file)
             .map_err(|cause| Error::artifact("the optimiser's state").caused_by(cause))?;
@@ -183,7 +183,7 @@ impl Optimiser {
     }
 }
 
-/// Makes a slot for each parameter.
+/// Creates the state of each parameter.
 struct Slots<'a> {
     path: Vec<String>,
     slots: Vec<Slot>,
@@ -208,7 +208,7 @@ impl ModuleVisitor for Slots<'_> {
     }
 }
 
-/// Adds gradients to the slots.
+/// Accumulates gradients.
 struct Collect<'a> {
     slots: std::slice::IterMut<'a, Slot>,
     gradients: &'a mut Gradients,

@@ -1,13 +1,13 @@
-//! Random numbers that derive from the seed and the place where they are used, so that a run can begin anywhere.
+//! Random streams that depend only on the seed and the place of use, so that a run can resume at any step.
 
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-/// What random numbers are used for; each has streams of its own.
+/// The use of a random stream; each use has its own streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Which mentions a run learns from.
+    /// The sample of training mentions.
     Subset,
     /// The order of an epoch.
     Order,
@@ -15,18 +15,18 @@ pub enum Purpose {
     Example,
     /// The dropout of a pass.
     Dropout,
-    /// The layer that scores pairs, before training.
+    /// The initial weights of the cross-encoder's output layer.
     Head,
 }
 
-/// The stream of a place: a number such as the epoch, or the position of an example in the run.
+/// The random stream of a place, such as an epoch or the position of an example in the run.
 pub fn stream(seed: u64, purpose: Purpose, place: u64) -> ChaCha8Rng {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     random.set_stream(((purpose as u64) << 56) ^ place);
     random
 }
 
-/// Examples in an order of their own in each epoch.
+/// The order of the examples, shuffled anew in each epoch.
 #[derive(Debug)]
 pub struct Order {
     seed: u64,
@@ -36,7 +36,7 @@ pub struct Order {
 }
 
 impl Order {
-    /// An order of so many examples.
+    /// An order of `count` examples.
     pub fn new(seed: u64, count: usize) -> Self {
         Self { seed, count, epoch: None, places: Vec::new() }
     }
@@ -59,7 +59,7 @@ mod tests {
     use rand::RngCore;
 
     #[test]
-    fn every_epoch_has_each_example_once_in_another_order() {
+    fn each_epoch_is_another_permutation() {
         let mut order = Order::new(3, 50);
         let epochs: Vec<Vec<usize>> = (0..2).map(|e| (0..50).map(|at| order.at(e * 50 + at)).collect()).collect();
         assert_ne!(epochs[0], epochs[1]);
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn places_and_purposes_have_streams_of_their_own() {
+    fn places_and_purposes_have_distinct_streams() {
         let first = |purpose, place| stream(1, purpose, place).next_u64();
         assert_eq!(first(Purpose::Example, 5), first(Purpose::Example, 5));
         assert_ne!(first(Purpose::Example, 5), first(Purpose::Example, 6));

@@ -1,7 +1,7 @@
-//! A run that is going: what it has, and what it does beside its steps: validation, checkpoints, the choice of weights.
+//! A training run in progress: its state, and what happens between steps (validation, checkpoints, the choice of weights).
 
 use super::batch::HardNegatives;
-use super::best::{Bests, Kept};
+use super::best::{BestWeights, Kept};
 use super::checkpoint::Checkpoints;
 use super::config::{Config, Task};
 use super::encoded_kb::Survey;
@@ -11,7 +11,7 @@ use super::log::{Event, Log};
 use super::model::Model;
 use super::optimiser::Optimiser;
 use super::random::Order;
-use super::step::perturbation::Worst;
+use super::step::perturbation::Perturbation;
 use super::validation::{HeldOut, Validated};
 use crate::io::files::write_folder;
 use burn::tensor::Device;
@@ -19,14 +19,14 @@ use pel_shared::error::Result;
 use std::path::Path;
 use std::time::Instant;
 
-/// What is learned from.
+/// The training examples.
 pub enum Examples {
     Mentions(Vec<Example>),
     Pairs(Vec<Pair>),
 }
 
 impl Examples {
-    /// How many there are.
+    /// The number of examples.
     pub fn len(&self) -> usize {
         match self {
             Self::Mentions(mentions) => mentions.len(),
@@ -35,7 +35,7 @@ impl Examples {
     }
 }
 
-/// A run that is going.
+/// A training run in progress.
 pub struct Run<'a> {
     pub config: &'a Config,
     pub catalogue: Catalogue,
@@ -47,26 +47,26 @@ pub struct Run<'a> {
     pub model: Model,
     pub optimiser: Optimiser,
     pub hard: HardNegatives,
-    pub worst: Option<Worst>,
+    pub perturbation: Option<Perturbation>,
     /// The last survey and the steps before it: validation and mining after the same step share it.
     pub survey: Option<(usize, Survey)>,
     pub checkpoints: Checkpoints,
-    /// The best weights so far; nothing where the last ones are kept.
-    pub bests: Option<Bests>,
+    /// The best weights so far; `None` where the last weights become the model.
+    pub bests: Option<BestWeights>,
     pub log: Log,
 }
 
 impl Run<'_> {
-    /// What came of the work after so many steps; writes a checkpoint of them if the user has stopped it.
-    pub fn kept<T>(&mut self, done: usize, outcome: Result<T>) -> Result<T> {
+    /// Passes `outcome` on; writes a checkpoint of `done` steps first if the user has interrupted the run.
+    pub fn checkpoint_if_interrupted<T>(&mut self, done: usize, outcome: Result<T>) -> Result<T> {
         if outcome.as_ref().is_err_and(|error| error.is_interrupted()) {
             self.save(done)?;
         }
         outcome
     }
 
-    /// Validates on the way, where it is due and the run has not done it.
-    pub fn look(&mut self, done: usize) -> Result<()> {
+    /// Validates after `done` steps if a validation is due and not in the log yet.
+    pub fn validate_if_due(&mut self, done: usize) -> Result<()> {
         let every = self.config.validation_every(self.examples.len());
         let due = every > 0 && done > 0 && done.is_multiple_of(every) && done < self.steps;
         if due && self.log.validated(done)?.is_none() {
@@ -75,7 +75,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Validates; nothing without a held-out split.
+    /// Validates; `None` without a validation split.
     pub fn validate(&mut self, step: usize) -> Result<Option<Validated>> {
         let Some(held_out) = &self.held_out else { return Ok(None) };
         let began = Instant::now();
@@ -87,13 +87,13 @@ impl Run<'_> {
             }
         };
         let seconds = began.elapsed().as_secs_f64();
-        // The weights first: a validation that is in the log has what follows from it.
-        self.keep_if_best(step, &found)?;
-        self.log.say(&Event::Validation { step, seconds, found: found.clone() })?;
+        // The weights come first: once a validation is in the log, its weights must have been saved.
+        self.save_if_best(step, &found)?;
+        self.log.record(&Event::Validation { step, seconds, found: found.clone() })?;
         Ok(Some(found))
     }
 
-    /// Writes a checkpoint after so many steps.
+    /// Writes a checkpoint of `step` steps.
     pub fn save(&mut self, step: usize) -> Result<()> {
         self.checkpoints.save(
             step,
@@ -101,29 +101,29 @@ impl Run<'_> {
             &self.config.view_options(),
             &self.optimiser,
             &self.hard,
-            self.worst.as_ref(),
+            self.perturbation.as_ref(),
         )?;
         self.prune_bests()
     }
 
-    /// Keeps the weights of a validation on the way if they are the best so far; those of the last step stay where they are.
-    fn keep_if_best(&mut self, step: usize, found: &Validated) -> Result<()> {
+    /// Saves the weights of a validation if they are the best so far. The weights of the last step are still in memory and need no copy.
+    fn save_if_best(&mut self, step: usize, found: &Validated) -> Result<()> {
         let (Some(bests), Some(recall)) = (&mut self.bests, found.recall_1) else { return Ok(()) };
         if step == self.steps {
             return Ok(());
         }
-        bests.offer(step, recall, |folder| self.model.save(folder, &self.config.view_options()))
+        bests.save_if_best(step, recall, |folder| self.model.save(folder, &self.config.view_options()))
     }
 
-    /// Removes the best weights that no checkpoint needs any more.
+    /// Removes saved weights that no checkpoint needs.
     fn prune_bests(&mut self) -> Result<()> {
         let Some(bests) = &mut self.bests else { return Ok(()) };
         let steps: Vec<usize> = self.checkpoints.list()?.into_iter().map(|(step, _)| step).collect();
         bests.prune(&steps)
     }
 
-    /// Writes the model of a run that is done: its best weights, or the last ones; `last` is the validation of these.
-    pub fn keep(&mut self, place: &Path, last: Option<&Validated>) -> Result<Kept> {
+    /// Writes the model of a finished run: its best weights, or the last ones; `last` is the validation of the last ones.
+    pub fn write_model(&mut self, place: &Path, last: Option<&Validated>) -> Result<Kept> {
         let last = last.and_then(|found| found.recall_1);
         let best = self.bests.as_ref().and_then(|bests| Some((bests, bests.before(self.steps)?)));
         let kept = match best {
@@ -136,7 +136,7 @@ impl Run<'_> {
                 Kept { step: self.steps, recall_1: last.filter(|_| self.bests.is_some()) }
             }
         };
-        self.log.say(&Event::Kept { steps: self.steps, kept: kept.clone() })?;
+        self.log.record(&Event::Kept { steps: self.steps, kept: kept.clone() })?;
         Ok(kept)
     }
 }

@@ -1,4 +1,4 @@
-//! The configuration beside what was trained by it.
+//! The folder of a run belongs to one configuration, and to one process at a time.
 
 use crate::io::files::entries;
 use crate::io::files::is_partial;
@@ -11,13 +11,13 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::path::Path;
 
 impl Config {
-    /// Keeps the configuration in the run's folder, or checks that the run there has the same. One of ours with which no run has
-    /// begun is replaced. The folder is this process's alone until what is returned is dropped.
+    /// Locks the folder of a run until the returned file is dropped, and writes the configuration there. In the folder of a run that
+    /// has begun, it checks that the configuration is the same instead.
     ///
     /// # Errors
-    /// If it has another one (the first line that differs is named), the folder holds something that is no run, another process
-    /// trains there, or the file cannot be read or written.
-    pub fn keep(&self, out: &Path) -> Result<File> {
+    /// If the run has another configuration (the error names the first line that differs), the folder holds something else than a run,
+    /// another process trains there, or the file cannot be read or written.
+    pub fn lock_run(&self, out: &Path) -> Result<File> {
         let path = out.join("config.toml");
         let text = self.to_toml()?;
         let written = || std::fs::metadata(out.join(METRICS)).is_ok_and(|metrics| metrics.len() > 0);
@@ -32,33 +32,33 @@ impl Config {
             })?;
             return Ok(lock);
         }
-        // Keys that an earlier version did not have are what that version did.
+        // Keys that an earlier version did not have take the defaults of that version.
         let before = read_text(&path)?;
         let before = toml::from_str::<Self>(&before).ok().map_or(Ok(before), |before| before.to_toml())?;
         match first_difference(&before, &text) {
             Some((was, is)) => Err(Error::input(format!(
-                "{}: the run there was begun with `{was}`, this one has `{is}`; choose another --out, or the same configuration",
+                "{}: expected the configuration of the run in this folder, `{was}`, found `{is}`; choose another --out, or the same configuration",
                 out.display()
             ))),
             None => Ok(lock),
         }
     }
 
-    /// Refuses a folder without a run that holds more than a configuration as this method's caller writes it.
+    /// Refuses a folder without a run that holds anything but a configuration of ours.
     fn check_folder(&self, out: &Path) -> Result<()> {
         let ours = |name: &str| match name {
             "config.toml" => {
                 let text = read_text(&out.join(name)).unwrap_or_default();
                 toml::from_str::<Self>(&text).is_ok_and(|config| config.to_toml().is_ok_and(|again| again == text))
             }
-            // Of a run that ended before its first step.
+            // Left by a run that ended before its first step.
             METRICS | LOCK => true,
-            // What a killed run has left unfinished is swept.
+            // Temporary files of a killed run are removed later.
             name => is_partial(name),
         };
         match entries(out)?.into_iter().find(|name| !ours(name)) {
             Some(found) => Err(Error::input(format!(
-                "{}: expected a new or empty folder, or a run to go on with, found {found} in it",
+                "{}: expected a new or empty folder, or a run to resume, found {found} in it",
                 out.display()
             ))),
             None => Ok(()),
@@ -66,11 +66,10 @@ impl Config {
     }
 }
 
-/// Held by the process that trains in a folder.
+/// The lock file, held by the process that trains in a folder.
 const LOCK: &str = ".lock";
 
-/// Takes a run's folder, which is made, for this process alone, until what is returned is dropped. Where the file system has no locks, the
-/// folder is anybody's.
+/// Creates and locks the folder of a run until the returned file is dropped. File systems without locks are not protected.
 ///
 /// # Errors
 /// If another process trains there.

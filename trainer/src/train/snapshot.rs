@@ -85,7 +85,7 @@ impl Snapshot {
     /// The identifiers of the concepts that a run of this configuration learns from.
     ///
     /// # Errors
-    /// If the corpus cannot be read, or has no mention to learn from.
+    /// If the corpus cannot be read, or has no training mention.
     pub fn learned(&self, config: &Config) -> Result<HashSet<String>> {
         let (examples, _) = examples::chosen(config, &self.catalogue, &self.model.tokens, &self.view)?;
         let ids = examples.iter().filter_map(|example| Some(self.kb().get(example.concept)?.id.clone()));

@@ -1,13 +1,13 @@
-//! One step of a run: its batch, in parts; their gradients; the optimiser.
+//! One training step: its micro-batches, their gradients, and the optimiser.
 
 use super::batch::{align_batch, link_batch, rank_batch};
 use super::config::Task;
 use super::examples::Example;
 use super::log::Event;
-use super::optimiser::Stepped;
+use super::optimiser::StepStats;
 use super::run::{Examples, Run, survey};
 use super::step::Step;
-use super::step::perturbation::Worst;
+use super::step::perturbation::Perturbation;
 use crate::io::{interrupt, memory};
 use crate::train::loss_scale::Scale;
 use pel_shared::error::{Error, Result};
@@ -19,22 +19,22 @@ pub(super) struct Times {
     pub mining: f64,
 }
 
-/// What a step learned from.
-struct Learned {
-    /// The sum over its examples.
+/// The outcome of a training step.
+struct StepOutcome {
+    /// The sum of the losses of its examples.
     loss: f64,
-    /// What went through an encoder with gradients.
+    /// Tokens that went through an encoder with gradients.
     tokens: usize,
-    /// Examples that met no negative.
+    /// Examples without a negative.
     without_negatives: usize,
-    stepped: Stepped,
-    /// Where its examples stand.
+    stepped: StepStats,
+    /// Its examples, for error messages.
     named: Vec<String>,
 }
 
 impl Run<'_> {
-    /// One step of the optimiser, with mining before it where it is due.
-    pub(super) fn advance(&mut self, step: usize) -> Result<Times> {
+    /// One training step, after mining if that is due.
+    pub(super) fn step(&mut self, step: usize) -> Result<Times> {
         interrupt::check()?;
         let mut mining = 0.0;
         if self.config.mines() && step.is_multiple_of(self.mine_every()) {
@@ -42,23 +42,23 @@ impl Run<'_> {
         }
         let began = Instant::now();
         let batch = self.config.optimiser.batch as f64;
-        // The transformation climbs within a step; a step that is not finished leaves it where it was.
-        let before = self.worst.clone();
+        // The transformation ascends within a step; a step that is repeated starts from the same matrices.
+        let before = self.perturbation.clone();
         let learned = loop {
-            let named = match self.learn(step) {
+            let named = match self.update(step) {
                 Ok(learned) if learned.stepped.gradient_norm.is_finite() => break learned,
                 Ok(learned) => Ok(learned.named),
                 Err(error) => Err(error),
             };
-            self.worst.clone_from(&before);
+            self.perturbation.clone_from(&before);
             let named = named?;
-            // Nothing was changed: the same batch again, with a smaller scale.
+            // The gradients overflowed and nothing was changed: repeat the batch with a lower loss scale.
             if !self.optimiser.scale.as_mut().is_some_and(Scale::lower) {
                 return Err(not_a_number("gradient", step, &named));
             }
         };
         let seconds = began.elapsed().as_secs_f64();
-        self.log.say(&Event::Step {
+        self.log.record(&Event::Step {
             step: step + 1,
             epoch: (step + 1) as f64 * batch / self.examples.len() as f64,
             loss: learned.loss / batch,
@@ -69,13 +69,13 @@ impl Run<'_> {
             without_negatives: learned.without_negatives,
             peak_bytes: memory::peak(),
             device_bytes: memory::of_device(&self.device),
-            transformation: self.worst.as_ref().map(Worst::norms).transpose()?,
+            transformation: self.perturbation.as_ref().map(Perturbation::norms).transpose()?,
         })?;
         Ok(Times { step: seconds, mining })
     }
 
-    /// Gradients of the whole batch, and a change of the parameters by them unless they overflowed.
-    fn learn(&mut self, step: usize) -> Result<Learned> {
+    /// Computes the gradients of the batch, and updates the parameters unless the gradients overflowed.
+    fn update(&mut self, step: usize) -> Result<StepOutcome> {
         let (batch, micro) = (self.config.optimiser.batch, self.config.optimiser.micro());
         let scale = self.optimiser.scale.map_or(1.0, |scale| scale.factor());
         let (mut loss, mut tokens, mut without_negatives, mut all_named) = (0.0, 0, 0, Vec::new());
@@ -102,7 +102,7 @@ impl Run<'_> {
                     let examples: Vec<_> = places.iter().map(|(position, at)| (*position, *at, &all[*at])).collect();
                     let batch = link_batch(self.config, &self.catalogue, &examples, &self.hard);
                     let named = batch.mentions.iter().map(|example| example.place.clone()).collect::<Vec<_>>();
-                    (stepper.link(&batch, self.worst.as_mut())?, batch.without_negatives(), named)
+                    (stepper.link(&batch, self.perturbation.as_mut())?, batch.without_negatives(), named)
                 }
                 Examples::Pairs(all) => {
                     let pairs: Vec<_> = places.iter().map(|(position, at)| (*position, all[*at])).collect();
@@ -121,18 +121,18 @@ impl Run<'_> {
             all_named.extend(named);
         }
         let mut overflowed = false;
-        if let Some(worst) = &mut self.worst {
-            worst.climb()?;
-            overflowed = worst.overflowed();
+        if let Some(perturbation) = &mut self.perturbation {
+            perturbation.ascend_once()?;
+            overflowed = perturbation.overflowed();
         }
         let stepped = match overflowed {
             true => self.optimiser.skip(step, self.steps),
             false => self.optimiser.step(&mut self.model.towers, step, self.steps, batch)?,
         };
-        Ok(Learned { loss, tokens, without_negatives, stepped, named: all_named })
+        Ok(StepOutcome { loss, tokens, without_negatives, stepped, named: all_named })
     }
 
-    /// Steps from one mining pass to the next.
+    /// Steps between two mining passes.
     fn mine_every(&self) -> usize {
         match self.config.negatives.mine_every {
             0 => self.examples.len().div_ceil(self.config.optimiser.batch).max(1),
@@ -140,7 +140,7 @@ impl Run<'_> {
         }
     }
 
-    /// Mines for the examples until the next mining pass; returns the seconds.
+    /// Mines hard negatives for the examples until the next mining pass; returns the duration in seconds.
     fn mine(&mut self, step: usize) -> Result<f64> {
         let began = Instant::now();
         let Examples::Mentions(mentions) = &self.examples else { return Ok(0.0) };
@@ -153,7 +153,7 @@ impl Run<'_> {
         let survey = survey(&mut self.survey, step, &self.model, &self.catalogue, &self.device)?;
         self.hard = survey.mine(self.config, &self.model, &self.catalogue, &examples)?;
         let seconds = began.elapsed().as_secs_f64();
-        self.log.say(&Event::Mining { step, seconds, examples: examples.len() })?;
+        self.log.record(&Event::Mining { step, seconds, examples: examples.len() })?;
         Ok(seconds)
     }
 }
@@ -161,7 +161,7 @@ impl Run<'_> {
 fn not_a_number(what: &str, step: usize, batch: &[String]) -> Error {
     let batch = if batch.is_empty() { String::new() } else { format!("; its batch: {}", batch.join(", ")) };
     Error::input(format!(
-        "step {}: the {what} is no finite number any more; lower the learning rate, or look at the batch{batch}",
+        "the {what} became NaN or infinite at step {}; lower the learning rate, or inspect the batch{batch}",
         step + 1
     ))
 }

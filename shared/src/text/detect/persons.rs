@@ -215,7 +215,8 @@ fn is_degree(scan: &mut Scan, at: usize) -> bool {
         return true;
     }
     let letters = ["m", "d", "r", "n", "p"];
-    &&letters.contains(&key.as_str())
+    token.upper == 1
+        && letters.contains(&key.as_str())
         && is_stop(scan, at + 1)
         && scan.token(at + 2).is_some_and(|next| next.upper & 1 == 1 && next.start == token.end + 1)
 }

@@ -5,11 +5,11 @@ use pel_shared::error::Result;
 use std::fs;
 use std::path::Path;
 
-/// Writes a folder whole or not at all: beside its place first, then renamed. An old one is replaced; whoever is killed meanwhile has
-/// left it in its place, or beside it as `.NAME.old`.
+/// Writes a folder completely or not at all: under a temporary name first, then renamed. An existing folder is replaced; if the process
+/// is killed meanwhile, the existing folder is still in place or beside it as `.NAME.old`.
 ///
 /// # Errors
-/// What `fill` gives, or if the folder cannot be made or renamed.
+/// If `fill` fails, or the folder cannot be created or renamed.
 pub fn write_folder(place: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let name = place.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let part = place.with_file_name(format!(".{name}.part"));
@@ -20,7 +20,7 @@ pub fn write_folder(place: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Res
     clear(&part)?;
     let made = fs::create_dir_all(&part).map_err(|cause| io_error("making the folder", &part, cause));
     if let Err(why) = made.and_then(|()| fill(&part)) {
-        // On a full disk it would be in the way of everything else.
+        // On a full disk, the partial folder would take the remaining space.
         let _ = fs::remove_dir_all(&part);
         return Err(why);
     }
@@ -35,8 +35,7 @@ pub fn write_folder(place: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Res
     clear(&old)
 }
 
-/// Flushes the names in the folder that a file or folder stands in, where the system lets folders be flushed: a name that was given
-/// by renaming is there after a crash of the machine too.
+/// Flushes the parent folder, where the system supports it, so that a rename survives a crash of the machine.
 fn sync_names(of: &Path) -> Result<()> {
     let parent = of.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match cfg!(unix) {

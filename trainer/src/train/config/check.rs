@@ -1,4 +1,4 @@
-//! What values a configuration may have.
+//! Checks the values of a configuration.
 
 use super::{Config, Loss, LossKind, NegativeKind, Negatives, Task};
 use burn::tensor::Device;
@@ -9,10 +9,10 @@ use pel_shared::score::Scorer;
 use pel_shared::tokens::View;
 
 impl Config {
-    /// Checks that values are in their range and fit together.
+    /// Checks the ranges of values, and that they fit together.
     ///
     /// # Errors
-    /// If one does not; its key is named.
+    /// If a value is invalid; the error names its key.
     pub(super) fn validate(&self) -> Result<()> {
         let refuse = |key: &str, expected: &str, found: &dyn std::fmt::Display| {
             Err(Error::input(format!("the configuration: `{key}`: expected {expected}, found {found}")))
@@ -22,23 +22,23 @@ impl Config {
         let link = data.task == Task::Link;
         if data.task == Task::Rank {
             if loss.kind != LossKind::CrossEntropy {
-                return refuse("loss.kind", "cross-entropy, by which candidates are ranked", &"proxy");
+                return refuse("loss.kind", "cross-entropy, the loss of a cross-encoder", &"proxy");
             }
             if view.concepts != View::Template {
-                return refuse("view.concepts", "template: a pair has one text for a concept", &"names");
+                return refuse("view.concepts", "template, because a pair holds one text of the concept", &"names");
             }
             if model.scorer != Scorer::Dual {
-                return refuse("model.scorer", "dual: a pair has one score", &"sum-of-max");
+                return refuse("model.scorer", "dual, because a pair has one score", &"sum-of-max");
             }
             if !model.tied {
-                return refuse("model.tied", "true: one encoder reads pairs", &false);
+                return refuse("model.tied", "true, because one encoder reads the pair", &false);
             }
         }
         if data.top == 0 {
             return refuse("data.top", "at least 1 candidate", &0);
         }
         if data.task == Task::Rank && data.top == 1 {
-            return refuse("data.top", "at least 2 candidates, to be put into order", &1);
+            return refuse("data.top", "at least 2 candidates to rank", &1);
         }
         if !share(distillation.own_share) {
             return refuse("distillation.own_share", "a share from 0 to 1", &distillation.own_share);
@@ -46,7 +46,9 @@ impl Config {
         if !(distillation.temperature > 0.0 && distillation.temperature.is_finite()) {
             return refuse("distillation.temperature", "a positive number", &distillation.temperature);
         }
-        let learns = |name: &str| (!link).then(|| refuse(name, "nothing: it is for linking", &"something"));
+        let learns = |name: &str| {
+            (!link).then(|| refuse(name, "no setting, because it applies only to the bi-encoder", &"something"))
+        };
         if distillation.own_share < 1.0
             && let Some(refused) = learns("distillation")
         {
@@ -64,8 +66,7 @@ impl Config {
             ("negatives", *negatives != Negatives::default()),
         ];
         if let (Task::Align, Some((found, _))) = (data.task, aligns.iter().find(|(_, foreign)| *foreign)) {
-            let expected =
-                "nothing: names are aligned by whole vectors, as they are, with the multi-similarity loss over a batch";
+            let expected = "no setting, because alignment uses whole vectors and the multi-similarity loss";
             return refuse(found, expected, &"something");
         }
         let MultiSimilarity { alpha, beta, .. } = loss.multi_similarity;
@@ -79,7 +80,7 @@ impl Config {
             return refuse("transformation.plain", "true, because there is no other loss", &false);
         }
         if !transformation.plain && link && distillation.own_share < 1.0 {
-            let expected = "true, because the teacher speaks to the plain loss";
+            let expected = "true, because distillation uses the plain loss";
             return refuse("transformation.plain", expected, &false);
         }
         if !(transformation.epsilon > 0.0 && transformation.epsilon.is_finite()) {
@@ -89,7 +90,7 @@ impl Config {
             return refuse("transformation.rate", "a share of ε above 0 and at most 2", &transformation.rate);
         }
         if transformation.ascents > 0 && optimiser.micro() < optimiser.batch {
-            let expected = "0 where a batch is cut into micro-batches, of which none is the whole";
+            let expected = "0 with micro-batches, because the ascent needs the whole batch";
             return refuse("transformation.ascents", expected, &transformation.ascents);
         }
         if model.tied && model.entity_encoder.is_some() {
@@ -104,7 +105,7 @@ impl Config {
         if !(loss.alpha > 0.0 && loss.alpha.is_finite()) {
             return refuse("loss.alpha", "a positive number", &loss.alpha);
         }
-        // Cosines are at most 1 apart from 0: a larger margin asks for what no pair can reach.
+        // Cosines are at most 1, so no pair can reach a larger margin.
         if !(0.0..1.0).contains(&loss.delta) {
             return refuse("loss.delta", "a margin from 0 to less than 1", &loss.delta);
         }
@@ -160,10 +161,10 @@ impl Config {
         Ok(())
     }
 
-    /// Checks that the run knows where its data and its encoder are, and that the device can do what it asks.
+    /// Checks that the paths of data and encoder are set, and that the device supports the precision.
     ///
     /// # Errors
-    /// If a path is missing or the device cannot; the key is named.
+    /// If a path is missing or the precision is unsupported; the error names the key.
     pub fn check_place(&self, device: &Device) -> Result<()> {
         let Self { data, model, .. } = self;
         let (mentions, lists) =
@@ -177,8 +178,8 @@ impl Config {
         match paths.into_iter().find(|(_, path, needed)| *needed && path.as_os_str().is_empty()) {
             Some((key, ..)) => {
                 let expected = match (key, data.task) {
-                    ("data.candidates", Task::Rank) => "the lists that a ranker orders (--candidates)",
-                    ("data.candidates", _) => "lists with a ranker's scores to learn from (--distil)",
+                    ("data.candidates", Task::Rank) => "the candidate lists to rank (--candidates)",
+                    ("data.candidates", _) => "candidate lists with teacher scores (--distil)",
                     _ => "a path",
                 };
                 Err(Error::input(format!("the configuration: `{key}`: expected {expected}, found nothing")))

@@ -1,4 +1,4 @@
-//! The defaults: those of PEL's table 6 where it has the option.
+//! The defaults: those of PEL's table 6, where it lists the option.
 
 use super::*;
 use crate::data::domain::DomainOf;
@@ -8,7 +8,7 @@ use pel_shared::tokens::View;
 use pel_shared::tokens::{EntityTemplate, MentionTemplate};
 
 impl Config {
-    /// What a ranker's training does unless it is told otherwise: PEL, table 6, its second column.
+    /// The defaults of a cross-encoder: PEL, table 6, second column.
     pub fn ranking() -> Self {
         Self {
             data: Data { task: Task::Rank, ..Data::default() },
@@ -19,8 +19,8 @@ impl Config {
         }
     }
 
-    /// What BLINK's bi-encoder does: `[CLS]` of titles and descriptions, cross-entropy over the dot product, negatives of the batch
-    /// and the ten best wrong candidates (section 4.1 and appendix A).
+    /// BLINK's bi-encoder: `[CLS]` pooling of titles and descriptions, cross-entropy over the dot product, in-batch negatives and 10 hard
+    /// negatives (section 4.1 and appendix A).
     pub fn blink() -> Self {
         Self {
             loss: Loss { kind: LossKind::CrossEntropy, ..Loss::default() },
@@ -38,8 +38,8 @@ impl Config {
         .as_blink_reads()
     }
 
-    /// What BLINK's cross-encoder does on ZESHEL: `[CLS]` of titles and descriptions, the 64 first candidates of one mention a step
-    /// (section 5.2.1 and appendix A.2).
+    /// BLINK's cross-encoder on ZESHEL: `[CLS]` pooling of titles and descriptions, 64 candidates, one mention per step (section 5.2.1 and
+    /// appendix A.2).
     pub fn blink_ranking() -> Self {
         let ranking = Self::ranking();
         Self {
@@ -50,7 +50,7 @@ impl Config {
         .as_blink_reads()
     }
 
-    /// What T-Biencoder does: `[CLS]` of titles and descriptions, cross-entropy, 15 random negatives of the right concept's domain, frozen embeddings, and the
+    /// T-Biencoder: `[CLS]` pooling of titles and descriptions, cross-entropy, 15 random in-domain negatives, frozen embeddings, and the
     /// transformation after the first layer (sections 3.3 and 4.3; table 3).
     pub fn t_biencoder() -> Self {
         Self {
@@ -59,7 +59,7 @@ impl Config {
             negatives: Negatives {
                 kind: NegativeKind::Random,
                 count: 15,
-                // Hard ones are the nearest, by the model of each epoch.
+                // Used if `kind` is changed to hard negatives, which are mined once an epoch.
                 mine_top: 15,
                 mine_every: 0,
                 domain: Domain::Inside,
@@ -72,8 +72,8 @@ impl Config {
         .as_blink_reads()
     }
 
-    /// What alignment does unless it is told otherwise: one tower, names of at most 25 tokens, a batch of 256 pairs, a learning
-    /// rate of 2e-5, one epoch (as SapBERT, with half its batch).
+    /// The defaults of alignment: one tower, names of at most 25 tokens, a batch of 256 pairs, a learning rate of 2e-5, one epoch (as
+    /// SapBERT, with half its batch size).
     pub fn alignment() -> Self {
         let view = Views {
             concepts: View::Names,
@@ -91,7 +91,7 @@ impl Config {
         }
     }
 
-    /// The same for what reads `[CLS]` of titles and descriptions (BLINK, section 4).
+    /// Sets `[CLS]` pooling and templates of titles and descriptions (BLINK, section 4).
     #[must_use]
     pub fn as_blink_reads(mut self) -> Self {
         (self.model.pooling, self.view.template) = (Pooling::Cls, EntityTemplate::Description);
@@ -192,7 +192,7 @@ impl Default for Distillation {
 }
 
 impl Transformation {
-    /// The bound that the paper found best for a scorer, under random negatives of the domain or hard ones (T-Biencoder, table 3).
+    /// The best ε of the paper for a scorer with random in-domain or hard negatives (T-Biencoder, table 3).
     pub fn best_epsilon(scorer: Scorer, negatives: NegativeKind) -> f64 {
         match (scorer, negatives == NegativeKind::Hard) {
             (Scorer::Dual, false) => 32.0,
@@ -202,7 +202,7 @@ impl Transformation {
         }
     }
 
-    /// A layer of the paper's encoder, which has twelve, in one that has `depth`.
+    /// Maps a layer of the paper's encoder with 12 layers to an encoder with `depth` layers.
     pub fn scaled_layer(layer: usize, depth: usize) -> usize {
         match layer {
             0 => 0,
@@ -212,8 +212,8 @@ impl Transformation {
 }
 
 impl Default for Transformation {
-    /// T-Biencoder, table 3: dual scores and random negatives of the domain. The paper does not say how fast the matrices learn; at a
-    /// tenth of ε the weights could not answer (RESULTS.md).
+    /// T-Biencoder, table 3: dual scorer and random in-domain negatives. The paper does not state the step size of the ascent; at 0.1 ε
+    /// training does not converge (results/t-biencoder.md).
     fn default() -> Self {
         Self { weight: 0.0, plain: true, layer: 1, norm: Norm::Frobenius, epsilon: 32.0, ascents: 0, rate: 0.003 }
     }

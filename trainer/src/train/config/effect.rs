@@ -1,16 +1,16 @@
-//! Settings that change nothing, because another one leaves them without work.
+//! Settings without effect, because of other settings.
 
 use super::{Config, Keep, LossKind, NegativeKind, Task};
 
-/// Why a setting of this key changes nothing; nothing if it may.
+/// Why a setting of this key has no effect; `None` if it may have one.
 pub fn idle(config: &Config, key: &str) -> Option<&'static str> {
     let Config { data, loss, negatives, fgsm, distillation, transformation, validation, .. } = config;
     let (rank, listed) = (data.task == Task::Rank, !data.candidates.as_os_str().is_empty());
-    let (room, name) = key.split_once('.').unwrap_or(("", key));
-    match (room, name) {
-        ("negatives", _) if rank => Some("a ranker's negatives are the other candidates of its lists"),
-        ("negatives", name) if listed && name != "in_batch" => Some("negatives are the candidates of the lists"),
-        ("negatives", "mine_every" | "mine_top") if !negatives.mines() => Some("negatives.kind mines none"),
+    let (section, name) = key.split_once('.').unwrap_or(("", key));
+    match (section, name) {
+        ("negatives", _) if rank => Some("the negatives of a cross-encoder are the other candidates of its lists"),
+        ("negatives", name) if listed && name != "in_batch" => Some("the candidates of the lists are the negatives"),
+        ("negatives", "mine_every" | "mine_top") if !negatives.mines() => Some("negatives.kind does not mine"),
         ("negatives", "hard_share") if negatives.kind != NegativeKind::Mixed => Some("negatives.kind is not mixed"),
         ("negatives", "count" | "domain") if negatives.kind == NegativeKind::None => Some("negatives.kind is none"),
         ("loss", "alpha" | "delta") if rank || loss.kind == LossKind::CrossEntropy => {
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_changes_nothing_is_told_from_what_does() {
+    fn settings_without_effect_are_recognised() {
         let of = |base: Config, settings: &[&str], key: &str| {
             let settings: Vec<String> = settings.iter().map(|setting| (*setting).to_owned()).collect();
             idle(&base.read(None, &settings).expect("sound"), key).is_some()

@@ -1,4 +1,4 @@
-//! What the papers add to a loss: FGSM, a teacher, the learned transformation.
+//! The options of the papers' methods: FGSM, distillation, the learned transformation.
 
 use pel_shared::losses::transformation::Norm;
 use serde::{Deserialize, Serialize};
@@ -13,11 +13,11 @@ pub struct Fgsm {
     pub epsilon: f64,
 }
 
-/// What a bi-encoder learns from a cross-encoder (BLINK, section 4.3), whose scores stand beside the candidates.
+/// Distillation of a bi-encoder from the scores of a cross-encoder (BLINK, section 4.3).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Distillation {
-    /// The weight of the student's own loss, BLINK's α in eq. 10, where the paper has 0.5; 1 = no distillation.
+    /// The weight of the student's own loss, α of BLINK's eq. 10 (0.5 in the paper); 1 = no distillation.
     pub own_share: f64,
     /// T: the temperature of both softmaxes; the paper has 2 to 5.
     pub temperature: f64,
@@ -29,7 +29,7 @@ pub struct Distillation {
 pub struct Transformation {
     /// The weight of L', the loss over transformed mentions and entities; 1 in the paper, 0 = no transformation.
     pub weight: f64,
-    /// Whether L, the loss without the transformation, is minimised too; the paper's ablation leaves it out.
+    /// Whether to minimise L, the loss without the transformation, too; the paper's ablation omits it.
     pub plain: bool,
     /// K: the layer whose output is transformed; 0 is the embedding layer.
     pub layer: usize,
@@ -37,8 +37,8 @@ pub struct Transformation {
     pub norm: Norm,
     /// ε: the bound.
     pub epsilon: f64,
-    /// Steps of ascent for each batch before L' is taken, beside the one that comes with its gradient.
+    /// Extra steps of ascent for each batch before L' is computed.
     pub ascents: usize,
-    /// The length of a step of ascent, as a share of ε.
+    /// The step size of the ascent, as a share of ε.
     pub rate: f64,
 }

@@ -1,4 +1,4 @@
-//! What a training run is: every option with its default, read from TOML or JSON and from `key=value` flags.
+//! The configuration of a training run: every option with its default, read from TOML or JSON and from `key=value` flags.
 
 mod check;
 mod counts;
@@ -21,106 +21,104 @@ use pel_shared::tokens::{View, ViewOptions};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// A training run.
+/// The configuration of a training run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Every random choice derives from it and from the step.
+    /// Every random choice depends only on it and on the step.
     pub seed: u64,
-    /// What is learned from.
+    /// The training data.
     pub data: Data,
-    /// What is trained.
+    /// The model to train.
     pub model: Model,
     /// How mentions and concepts are written.
     pub view: Views,
-    /// What is minimised.
+    /// The loss.
     pub loss: Loss,
-    /// What mentions are pushed away from.
+    /// The negatives.
     pub negatives: Negatives,
     /// FGSM regularisation.
     pub fgsm: Fgsm,
-    /// What is learned from a teacher.
+    /// Distillation from a cross-encoder.
     pub distillation: Distillation,
     /// The learned transformation.
     pub transformation: Transformation,
-    /// How weights change.
+    /// The optimiser.
     pub optimiser: Optimiser,
-    /// Looking at a held-out split on the way.
+    /// Validation during training.
     pub validation: Validation,
-    /// What is kept on the way.
+    /// Checkpoints during training.
     pub checkpoints: Checkpoints,
 }
 
-/// What is learned from.
+/// The training data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Data {
-    /// Annotated mentions, or the names of the knowledge base alone.
+    /// The training task.
     pub task: Task,
     /// The corpus folder; not used for alignment.
     pub corpus: PathBuf,
-    /// The split to learn from.
+    /// The training split.
     pub split: String,
     /// The concept table.
     pub kb: PathBuf,
-    /// More concept tables, whose names alignment learns from too.
+    /// More concept tables, for alignment.
     pub more_kbs: Vec<PathBuf>,
-    /// Learn from so many mentions only, chosen by the seed; 0 = all.
+    /// The number of training mentions, sampled by the seed; 0 = all.
     pub mentions: usize,
-    /// Of mentions with the same tokens and the same concept only the first so many stay; 0 = all. Bare mentions repeat a
-    /// lot.
+    /// At most so many mentions with the same tokens and the same concept; 0 = all. Bare mentions repeat often.
     pub max_repeats: usize,
-    /// A list of candidates for each mention, as `pel candidates` writes it; ranking and distillation learn from it.
+    /// A candidate list for each mention, from `pel candidates`, for ranking and distillation.
     pub candidates: PathBuf,
-    /// How many candidates of a list are used.
+    /// Candidates that are used of each list.
     pub top: usize,
-    /// Put the right concept in the place of the last candidate where a list lacks it; else such mentions are left out.
+    /// If a list lacks the right concept, replace its last candidate by it; otherwise such mentions are skipped.
     pub add_gold: bool,
-    /// What the domain of a concept is.
+    /// Which field of a concept is its domain.
     pub domains: DomainOf,
-    /// Learn only from mentions whose concept is of one of these domains; of all if there is none.
+    /// Train only on mentions of concepts in these domains; empty = all.
     pub only_domains: Vec<String>,
 }
 
-/// What a run learns.
+/// The training task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Task {
-    /// To link annotated mentions (`pel train`).
+    /// Link annotated mentions with a bi-encoder (`pel train`).
     #[default]
     Link,
-    /// To put candidates into order: a cross-encoder (`pel train --stage rank`).
+    /// Rank candidates with a cross-encoder (`pel train --stage rank`).
     Rank,
-    /// That the names of a concept mean the same (`pel pretrain`).
+    /// Align the names of each concept (`pel pretrain`).
     Align,
 }
 
-/// What is trained.
+/// The model to train.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Model {
     /// A folder with config.json, model.safetensors and tokenizer.json.
     pub encoder: PathBuf,
-    /// Where the entity tower begins, if elsewhere; needs `tied = false`.
+    /// The initial entity tower, if it differs; needs `tied = false`.
     pub entity_encoder: Option<PathBuf>,
-    /// Whether one tower reads mentions and entities.
+    /// Whether one tower encodes mentions and entities.
     pub tied: bool,
-    /// How vectors are compared; without it, as the paper has it: by cosine for the proxy-based loss, by the raw dot
-    /// product for cross-entropy.
+    /// The similarity of vectors. By default as in the papers: cosine for the proxy-based loss, dot product for cross-entropy.
     pub score: Option<Score>,
-    /// What is compared: one vector of each, or the vectors of all tokens (Sum-of-Max).
+    /// The scorer: one vector each (dual), or the vectors of all tokens (Sum-of-Max).
     pub scorer: Scorer,
-    /// How token vectors become one vector; for Sum-of-Max, in the first pass of a search. With `mention` it compares a
-    /// mention's own tokens alone, without its context.
+    /// How token vectors are pooled; under Sum-of-Max for the first pass of a search. `mention` pools only the tokens of the mention,
+    /// without its context.
     pub pooling: Pooling,
-    /// The share of values that dropout drops.
+    /// The dropout rate.
     pub dropout: f64,
-    /// Leave the embedding layer as it is (T-Biencoder, section 4.3).
+    /// Freeze the embedding layer (T-Biencoder, section 4.3).
     pub freeze_embeddings: bool,
-    /// Compute layers again on the way back: less memory, more time.
+    /// Gradient checkpointing: less memory, more time.
     pub gradient_checkpointing: bool,
-    /// In which numbers linear layers multiply (mixed precision): `bf16` needs a processor with AMX or AVX-512 BF16,
-    /// or a GPU that has it; `f16` a GPU that has it.
+    /// The precision of products in linear layers (mixed precision): `bf16` needs a processor with AMX or AVX-512 BF16, or a GPU with
+    /// bfloat16; `f16` needs a GPU with half-precision floats.
     pub precision: Precision,
 }
 
@@ -144,11 +142,11 @@ pub struct Views {
     pub entity_tokens: usize,
     /// The longest name in tokens.
     pub name_tokens: usize,
-    /// Where concepts have both views, the share of examples that meet the template.
+    /// For concepts with both views, the share of examples that use the template.
     pub template_share: f64,
 }
 
-/// What is minimised.
+/// The loss.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Loss {
@@ -158,7 +156,7 @@ pub struct Loss {
     pub alpha: f64,
     /// δ of the proxy-based loss.
     pub delta: f64,
-    /// The factor on scores before cross-entropy; 1 in the paper. Cosines need one.
+    /// The factor on scores before cross-entropy; 1 in the paper. Cosines need a larger one.
     pub scale: f64,
     /// The multi-similarity loss of alignment.
     pub multi_similarity: MultiSimilarity,
@@ -174,21 +172,21 @@ pub enum LossKind {
     CrossEntropy,
 }
 
-/// What mentions are pushed away from.
+/// The negatives.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Negatives {
-    /// Which entities.
+    /// Which entities are drawn.
     pub kind: NegativeKind,
-    /// N: how many for each mention.
+    /// N: negatives of each mention.
     pub count: usize,
-    /// p of Mixed-p: the share that is hard.
+    /// p of Mixed-p: the share of hard negatives.
     pub hard_share: f64,
-    /// Whether the entities of a batch's other mentions are negatives too.
+    /// Whether in-batch negatives are used too.
     pub in_batch: bool,
-    /// Steps between two searches for hard negatives; 0 = an epoch.
+    /// Steps between two mining passes; 0 = one epoch.
     pub mine_every: usize,
-    /// Hard negatives are drawn from so many of the nearest wrong entities.
+    /// Hard negatives are drawn from this many nearest wrong entities.
     pub mine_top: usize,
     /// From which domains negatives are drawn.
     pub domain: Domain,
@@ -201,9 +199,9 @@ pub enum Domain {
     /// From all of the knowledge base.
     #[default]
     Across,
-    /// From all that training has mentions of: Random-CD, Hard-CD. What is tested on other domains has then not been trained against.
+    /// From all domains of the training mentions: Random-CD, Hard-CD. Test domains then never serve as negatives.
     Trained,
-    /// From that of the right entity: Random-ID, Hard-ID.
+    /// From the domain of the right entity: Random-ID, Hard-ID.
     Inside,
 }
 
@@ -211,73 +209,72 @@ pub enum Domain {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NegativeKind {
-    /// None are drawn; only those of the batch are left.
+    /// No negatives are drawn; only in-batch negatives can remain.
     None,
     /// Uniformly over the knowledge base.
     Random,
-    /// The nearest wrong ones.
+    /// The nearest wrong entities.
     Hard,
-    /// A share of hard ones, the rest random.
+    /// A share of hard negatives, the rest random.
     Mixed,
 }
 
-/// How weights change.
+/// The optimiser.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Optimiser {
-    /// The highest learning rate.
+    /// The peak learning rate.
     pub learning_rate: f64,
-    /// The share of steps in which it rises, by equal parts from the first step on; in the others it falls to 0, or stays
-    /// (`schedule`).
+    /// The share of steps in the linear warm-up; afterwards the rate follows `schedule`.
     pub warmup: f64,
-    /// The learning rate over the steps.
+    /// The schedule of the learning rate.
     pub schedule: Schedule,
-    /// Added to the root of the squares.
+    /// ε of AdamW.
     pub epsilon: f64,
-    /// β1 and β2.
+    /// β1 and β2 of AdamW.
     pub betas: [f64; 2],
-    /// Weight decay; biases and LayerNorms have none.
+    /// Weight decay; not applied to biases and LayerNorms.
     pub weight_decay: f64,
-    /// The longest gradient; 0 = no clipping.
+    /// The norm to which gradients are clipped; 0 = no clipping.
     pub clip: f64,
-    /// Examples of a step (the effective batch).
+    /// Examples of a step (effective batch size).
     pub batch: usize,
-    /// Examples that are computed at once; their gradients are added up. 0 = all of the batch.
+    /// Examples of a micro-batch; gradients are accumulated. 0 = the whole batch.
     pub micro_batch: usize,
-    /// Passes over the examples.
+    /// Epochs.
     pub epochs: f64,
-    /// Steps; if given, instead of the epochs.
+    /// The number of steps; overrides `epochs`.
     pub steps: Option<usize>,
 }
 
-/// The learning rate over the steps.
+/// The schedule of the learning rate after the warm-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Schedule {
-    /// Up in the warm-up, then down to 0.
+    /// Linear decay to 0.
     Linear,
-    /// Up in the warm-up, then the same.
+    /// Constant.
     Constant,
 }
 
-/// Looking at a held-out split on the way.
+/// Validation during training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Validation {
     /// The split.
     pub split: String,
-    /// Steps between two looks; 0 = after each epoch where the best weights are kept, else only at the end.
+    /// Steps between two validations; 0 = after each epoch if the best weights are kept, otherwise only at the end.
     pub every: usize,
-    /// Look at so many mentions, at equal steps; 0 = none at all.
+    /// Mentions to validate on, taken at equal distances; 0 = no validation.
     pub mentions: usize,
-    /// Which weights become the model. A configuration that was kept without this key is of a version that kept the last ones.
+    /// Which weights become the model. Configurations without this key come from a version that kept the last weights.
     #[serde(default = "Keep::of_earlier_versions")]
     pub keep: Keep,
-    /// For ranking: the candidates of this split's mentions, as `pel candidates` writes them.
+    /// For ranking: the candidate lists of the validation split, from `pel candidates`.
     pub candidates: PathBuf,
 }
 
-/// Which weights of a run become its model.
+/// Which weights become the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Keep {
@@ -294,24 +291,24 @@ impl Keep {
     }
 }
 
-/// What is kept on the way.
+/// Checkpoints during training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Checkpoints {
     /// Steps between two checkpoints.
     pub every: usize,
-    /// How many of the last ones stay.
+    /// How many of the latest checkpoints are kept.
     pub keep: usize,
 }
 
 impl Config {
-    /// Whether a held-out split is looked at.
+    /// Whether the run validates.
     pub fn validates(&self) -> bool {
         let listed = self.data.task != Task::Rank || !self.validation.candidates.as_os_str().is_empty();
         self.validation.mentions > 0 && !self.data.corpus.as_os_str().is_empty() && listed
     }
 
-    /// Steps between two looks at the validation split, with so many examples to learn from; 0 = only at the end.
+    /// Steps between two validations with this many training examples; 0 = only at the end.
     pub fn validation_every(&self, examples: usize) -> usize {
         match (self.validation.every, self.validation.keep) {
             (0, Keep::Best) => examples.div_ceil(self.optimiser.batch).max(1),

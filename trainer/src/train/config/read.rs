@@ -1,4 +1,4 @@
-//! Reading a configuration: a file over the defaults, flags over the file; a key that is not known is an error.
+//! Reads a configuration: a file overrides the defaults, and `key=value` settings override the file. Unknown keys are errors.
 
 use super::Config;
 use crate::io::files::read_text;
@@ -7,12 +7,12 @@ use pel_shared::score::Score;
 use std::path::Path;
 
 impl Config {
-    /// Reads a configuration over these defaults: a file (TOML, or JSON if its name ends in .json), then `key=value`
-    /// settings such as `loss.alpha=16`; values are TOML, bare words are strings.
+    /// Overrides these defaults by a file (TOML, or JSON if its name ends in .json), then by `key=value` settings such as
+    /// `loss.alpha=16`. Values are TOML; bare words are strings.
     ///
     /// # Errors
-    /// If the file cannot be read, a key is not known (the error suggests the nearest one), a value has another form, or
-    /// values do not fit together.
+    /// If the file cannot be read, a key is unknown (the error suggests the nearest one), a value has the wrong type, or values do not
+    /// fit together.
     pub fn read(self, file: Option<&Path>, settings: &[String]) -> Result<Self> {
         let known = toml::Table::try_from(self.with_all_keys())
             .map_err(|cause| Error::input("the configuration").caused_by(cause))?;
@@ -35,7 +35,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Options that are absent by default would be missing in a list of keys.
+    /// Sets the options that are absent by default, so that the list of keys is complete.
     fn with_all_keys(&self) -> Self {
         let mut all = self.clone();
         all.model.score.get_or_insert(Score::Cosine);
@@ -47,7 +47,7 @@ impl Config {
     /// The configuration as TOML.
     ///
     /// # Errors
-    /// If it cannot be written so.
+    /// If it cannot be encoded.
     pub fn to_toml(&self) -> Result<String> {
         toml::to_string_pretty(self).map_err(|cause| Error::input("writing the configuration").caused_by(cause))
     }
@@ -71,7 +71,7 @@ fn parse(path: &Path) -> Result<toml::Table> {
     })
 }
 
-/// TOML has no null; it means the same as an absent key here.
+/// Drops nulls: TOML has none, and here a null means an absent key.
 fn drop_nulls(json: &mut serde_json::Value) {
     if let serde_json::Value::Object(fields) = json {
         fields.retain(|_, value| !value.is_null());
@@ -95,7 +95,7 @@ fn assignment(setting: &str) -> Result<toml::Table> {
     }
 }
 
-/// Refuses a key that the defaults do not have.
+/// Refuses unknown keys.
 fn check_keys(given: &toml::Table, known: &toml::Table, prefix: &str) -> Result<()> {
     for (key, value) in given {
         let path = format!("{prefix}{key}");
@@ -198,15 +198,15 @@ mod tests {
             assert!(error.contains(said), "{setting}: {error}");
         }
         for (settings, said) in [
-            (["data.task=align", "fgsm.lambda=1"], "`fgsm.lambda`: expected nothing: names are aligned"),
-            (["data.task=align", "model.scorer=sum-of-max"], "`model.scorer`: expected nothing"),
+            (["data.task=align", "fgsm.lambda=1"], "`fgsm.lambda`: expected no setting, because alignment"),
+            (["data.task=align", "model.scorer=sum-of-max"], "`model.scorer`: expected no setting"),
             (["data.task=align", "loss.multi_similarity.alpha=0"], "alpha and beta above 0"),
             (["transformation.ascents=1", "optimiser.micro_batch=4"], "`transformation.ascents`"),
         ] {
             let error = read(&settings).expect_err(said).to_string();
             assert!(error.contains(said), "{settings:?}: {error}");
         }
-        // What a student has listed are its negatives.
+        // The candidates of the lists are the negatives.
         let listed = ["data.candidates=\"list\"", "negatives.kind=none", "distillation.own_share=0.5"];
         assert!(read(&listed).is_ok());
     }

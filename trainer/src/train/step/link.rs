@@ -1,4 +1,4 @@
-//! Mentions against entities: the losses of PEL, BLINK and T-Biencoder in one place.
+//! The bi-encoder's loss: the losses of PEL, BLINK and T-Biencoder combined.
 //!
 //! ```text
 //! L  plain scores ──────────────── CE or Pb ─┬─ with a teacher: α L + (1 - α) L_dist (BLINK, eq. 10)
@@ -6,7 +6,7 @@
 //! λ L over perturbed entities ──── CE or Pb ─┘  (PEL, eq. 8)
 //! ```
 
-use super::perturbation::Worst;
+use super::perturbation::Perturbation;
 use super::{Outcome, Step, tokens_in, towards};
 use crate::train::batch::{LinkBatch, Pairing, tokens_of};
 use crate::train::config::LossKind;
@@ -24,19 +24,18 @@ use pel_shared::model::tower::Side;
 use pel_shared::tokens::Encoded;
 
 impl Step<'_> {
-    /// The loss of a batch of mentions and entities; `worst` is the transformation, which gathers its
-    /// gradients.
+    /// The loss of a batch of mentions and entities. `perturbation` is the learned transformation, which accumulates its own gradients.
     ///
     /// # Errors
     /// If the device fails.
-    pub fn link(&self, batch: &LinkBatch<'_>, worst: Option<&mut Worst>) -> Result<Outcome> {
+    pub fn link(&self, batch: &LinkBatch<'_>, perturbation: Option<&mut Perturbation>) -> Result<Outcome> {
         let mentions: Vec<&Encoded> = batch.mentions.iter().map(|example| &example.mention).collect();
         let entities = tokens_of(self.catalogue, batch.entities.iter().copied());
         let width = entities.len();
         let targets = self.targets(&batch.pairing, width);
         let inputs = [self.input(&mentions), self.input(&entities)];
         let mut tokens = tokens_in(mentions.into_iter().chain(entities));
-        let Some(worst) = worst else {
+        let Some(perturbation) = perturbation else {
             let vectors = [Side::Mention, Side::Entity].map(|side| {
                 let (tower, input) = (self.model.towers.tower(side), &inputs[side as usize]);
                 self.read(tower, tower.bert().forward(input, &self.pass(side as u64)), input)
@@ -52,12 +51,12 @@ impl Step<'_> {
         // Both losses share the layers below K (T-Biencoder, figure 2).
         let z = self.below(&inputs);
         let options = &self.config.transformation;
-        worst.ascend(options.ascents, |matrices| {
+        perturbation.ascend(options.ascents, |matrices| {
             let frozen = self.model.towers.clone().no_grad();
             let z = z.clone().map(Tensor::detach);
             self.loss(scores(&self.above(&frozen, z, &inputs, Some(matrices))), &targets).sum() * self.scale
         })?;
-        let matrices = worst.tracked();
+        let matrices = perturbation.tracked();
         let transformed = self.above(&self.model.towers, z.clone(), &inputs, Some(matrices.clone()));
         let mut loss = self.loss(scores(&transformed), &targets) * options.weight;
         if options.plain || self.config.fgsm.lambda > 0.0 {
@@ -73,11 +72,11 @@ impl Step<'_> {
             }
         }
         let mut outcome = self.outcome(loss.sum(), tokens)?;
-        worst.add(&matrices, &mut outcome.gradients);
+        perturbation.add(&matrices, &mut outcome.gradients);
         Ok(outcome)
     }
 
-    /// L: the loss of the scores as they are, mixed with what the teacher says.
+    /// L: the loss of the unperturbed scores, mixed with the distillation loss if there is a teacher.
     ///
     /// # Shapes
     /// scores `[mentions, entities]` -> `[mentions]`
@@ -88,19 +87,19 @@ impl Step<'_> {
             return own;
         }
         let width = batch.entities.len();
-        let teacher = self.matrix(batch.taught.iter().map(|score| score.unwrap_or(0.0)).collect(), width);
-        let listed = batch.taught.iter().map(|score| f32::from(u8::from(score.is_some()))).collect();
-        // Cosines are no logits: the proxy-based loss sharpens its own by α.
+        let teacher = self.matrix(batch.teacher.iter().map(|score| score.unwrap_or(0.0)).collect(), width);
+        let listed = batch.teacher.iter().map(|score| f32::from(u8::from(score.is_some()))).collect();
+        // Cosines are not logits: scale them as the loss does, the proxy-based loss by α.
         let student = scores
             * match self.config.loss.kind {
                 LossKind::CrossEntropy => self.config.loss.scale,
                 LossKind::Proxy => self.config.loss.alpha,
             };
-        let taught = objectives::distillation(student, teacher, &self.matrix(listed, width), options.temperature);
-        own * options.own_share + taught * (1.0 - options.own_share)
+        let distilled = objectives::distillation(student, teacher, &self.matrix(listed, width), options.temperature);
+        own * options.own_share + distilled * (1.0 - options.own_share)
     }
 
-    /// The loss with every pair's entity perturbed against its mention, and how many tokens that took.
+    /// The loss with the entity of every pair perturbed by FGSM, and the tokens that were encoded for it.
     ///
     /// # Shapes
     /// -> `[mentions]`
@@ -124,7 +123,7 @@ impl Step<'_> {
         (self.loss(self.spread(scores, &batch.pairing, width), targets), tokens_in(rows))
     }
 
-    /// Goes on from layer K to the vectors of both sides, transformed if there are matrices (eq. 8 and 9).
+    /// Continues from layer K to the vectors of both sides, transformed if there are matrices (eq. 8 and 9).
     ///
     /// # Shapes
     /// z `[batch, seq, hidden]`
@@ -146,7 +145,7 @@ impl Step<'_> {
         })
     }
 
-    /// What comes out of layer K on both sides.
+    /// The output of layer K on both sides.
     fn below(&self, inputs: &[BertInput; 2]) -> [Tensor<3>; 2] {
         let layer = self.config.transformation.layer;
         [Side::Mention, Side::Entity].map(|side| {

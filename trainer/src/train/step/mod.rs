@@ -23,17 +23,17 @@ use pel_shared::score::Scorer;
 use pel_shared::tokens::Encoded;
 use rand::RngCore;
 
-/// What a micro-batch gave.
+/// The result of a micro-batch.
 pub struct Outcome {
     /// The sum of its examples' losses.
     pub loss: f64,
-    /// The gradients of that sum times the scale.
+    /// The gradients of that sum, multiplied by the loss scale.
     pub gradients: Gradients,
-    /// How many tokens went through an encoder with gradients.
+    /// Tokens that went through an encoder with gradients.
     pub tokens: usize,
 }
 
-/// What a step needs besides the batch.
+/// The context of a micro-batch.
 pub struct Step<'a> {
     /// The run.
     pub config: &'a Config,
@@ -43,14 +43,14 @@ pub struct Step<'a> {
     pub model: &'a Model,
     /// The device, with gradients.
     pub device: &'a Device,
-    /// The number of the micro-batch in the run: dropout derives from it.
+    /// The number of the micro-batch in the run; it seeds dropout.
     pub number: u64,
-    /// What losses are multiplied with before their gradients are taken.
+    /// The loss scale.
     pub scale: f32,
 }
 
 impl Step<'_> {
-    /// The passes of a micro-batch have different dropout.
+    /// The options of a forward pass; `which` gives each pass of a micro-batch its own dropout.
     pub(super) fn pass(&self, which: u64) -> Pass {
         let Config { seed, model, .. } = self.config;
         let dropout = (model.dropout > 0.0).then(|| Dropout {
@@ -64,7 +64,7 @@ impl Step<'_> {
         BertInput::new(&self.model.tokens.batch(rows), self.device)
     }
 
-    /// What a tower makes of the last layer's output: one vector for each input, or all of its tokens'.
+    /// The vectors to compare: one for each input, or those of all its tokens (Sum-of-Max).
     fn read(&self, tower: &Tower, hidden: Tensor<3>, input: &BertInput) -> TokenVectors {
         let reduction = self.model.reduction;
         match self.model.scorer {
@@ -98,7 +98,7 @@ impl Step<'_> {
         Tensor::from_data(TensorData::new(values, [count]), self.device)
     }
 
-    /// Puts the scores of pairs, which are the places of `pairing` that are compared, row by row, into a matrix; 0 elsewhere.
+    /// Spreads the scores of the pairs that are not ignored into a matrix, row by row, with 0 elsewhere.
     ///
     /// # Shapes
     /// scores `[pairs]` -> `[mentions, entities]`
@@ -106,17 +106,17 @@ impl Step<'_> {
         let mut at = Vec::with_capacity(pairing.len());
         let mut next = 0;
         for found in pairing {
-            let compared = *found != Pairing::Apart;
-            // Places without a pair take any score, and are masked.
+            let compared = *found != Pairing::Ignored;
+            // Ignored entries take any score and are masked below.
             at.push(if compared { next } else { 0 });
             next += i32::from(compared);
         }
-        let taken = pairing.iter().map(|found| f32::from(u8::from(*found != Pairing::Apart))).collect();
+        let taken = pairing.iter().map(|found| f32::from(u8::from(*found != Pairing::Ignored))).collect();
         let shape = [pairing.len() / width, width];
         scores.select(0, self.numbers(at)).reshape(shape) * self.matrix(taken, width)
     }
 
-    /// One value a mention.
+    /// The loss of each mention.
     ///
     /// # Shapes
     /// scores `[mentions, entities]` -> `[mentions]`
@@ -128,7 +128,7 @@ impl Step<'_> {
         }
     }
 
-    /// Names against names of the same batch, by the multi-similarity loss.
+    /// The multi-similarity loss between the names of a batch.
     ///
     /// # Errors
     /// If the device fails.
@@ -142,7 +142,7 @@ impl Step<'_> {
         let (positive, negative) =
             (self.mask(&pairing, count, Pairing::Positive), self.mask(&pairing, count, Pairing::Negative));
         let loss = objectives::multi_similarity(scores, &positive, &negative, self.config.loss.multi_similarity);
-        // Two names an example: the loss of an example is the mean of both.
+        // An example has two names; its loss is their mean.
         self.outcome(loss.sum() / 2.0, tokens_in(rows))
     }
 }
@@ -155,7 +155,7 @@ impl Step<'_> {
     }
 }
 
-/// Where FGSM pushes a pair.
+/// The direction in which FGSM changes the similarity of a pair.
 fn towards(pairing: Pairing) -> Towards {
     if pairing == Pairing::Positive { Towards::Lower } else { Towards::Higher }
 }
@@ -164,7 +164,7 @@ fn tokens_in<'a>(rows: impl IntoIterator<Item = &'a Encoded>) -> usize {
     rows.into_iter().map(|row| row.ids.len()).sum()
 }
 
-/// Reads a single number back.
+/// Reads a scalar back from the device.
 trait Scalar {
     fn try_into_scalar_f32(self) -> Result<f64>;
 }

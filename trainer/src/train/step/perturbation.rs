@@ -1,4 +1,4 @@
-//! The inner maximum of T-Biencoder (section 3.3, eq. 10): matrices that climb L' within their ball.
+//! The inner maximisation of T-Biencoder (section 3.3, eq. 10): matrices that ascend L' within a norm ball.
 
 use crate::train::config::{Config, Transformation};
 use crate::train::differentiable::differentiable;
@@ -8,21 +8,21 @@ use pel_shared::error::{Error, Result};
 use pel_shared::losses::transformation::{Ball, none, norm};
 use pel_shared::model::tower::Side;
 
-/// A_m and A_e, kept from step to step.
+/// The learned transformation A_m and A_e, kept from step to step.
 #[derive(Clone, Debug)]
-pub struct Worst {
+pub struct Perturbation {
     ball: Ball,
-    /// That of the inputs, with gradients.
+    /// The device of the inputs, with gradients.
     device: Device,
-    /// Without gradients.
+    /// A_m and A_e, without gradients.
     matrices: [Tensor<2>; 2],
-    /// The gradients of the step's micro-batches so far.
+    /// The accumulated gradients of the step's micro-batches.
     gradients: [Option<Tensor<2>>; 2],
     overflowed: bool,
 }
 
-impl Worst {
-    /// No transformation yet; `hidden` are the widths of both encoders.
+impl Perturbation {
+    /// The zero transformation; `hidden` are the widths of both encoders.
     ///
     /// # Shapes
     /// matrices `[hidden, hidden]`
@@ -52,7 +52,7 @@ impl Worst {
         Ok(Some(Self::new(options, berts.map(|bert| bert.hidden()), device)))
     }
 
-    /// Goes on with the matrices of a checkpoint.
+    /// Resumes with the matrices of a checkpoint.
     pub fn from_matrices(options: &Transformation, matrices: [Tensor<2>; 2], device: &Device) -> Self {
         let Transformation { norm, epsilon, rate, .. } = *options;
         let ball = Ball { norm, epsilon, rate };
@@ -64,42 +64,41 @@ impl Worst {
         &self.matrices
     }
 
-    /// The norms of A_m and A_e, of the kind that bounds them.
+    /// The norms of A_m and A_e, of the kind that is bounded.
     ///
     /// # Errors
-    /// If the device does not give its numbers back.
+    /// If the device fails.
     pub fn norms(&self) -> Result<[f64; 2]> {
         let [mention, entity] = self.matrices.each_ref().map(|matrix| norm(matrix, self.ball.norm));
         Ok([mention?, entity?])
     }
 
-    /// Whether a gradient since the start of the step had values that are not finite: the matrices did not climb along it, so the step is
-    /// to be undone.
+    /// Whether a gradient of this step was not finite. The matrices ignored it, so the step must be repeated.
     pub fn overflowed(&self) -> bool {
         self.overflowed
     }
 
-    /// Both as leaves, whose gradients come with those of the loss.
+    /// Both matrices as leaves of the graph, so that the loss has gradients for them.
     pub fn tracked(&self) -> [Tensor<2>; 2] {
         let strategy = self.device.gradient_checkpointing_strategy();
         self.matrices.clone().map(|matrix| differentiable(matrix, strategy).require_grad())
     }
 
-    /// Climbs a few steps on `loss`, a function of both matrices.
+    /// Ascends `steps` steps on `loss`, a function of both matrices.
     ///
     /// # Errors
-    /// As [`Worst::climb`].
+    /// As [`Perturbation::ascend_once`].
     pub fn ascend(&mut self, steps: usize, loss: impl Fn([Tensor<2>; 2]) -> Tensor<1>) -> Result<()> {
         for _ in 0..steps {
             let tracked = self.tracked();
             let mut gradients = loss(tracked.clone()).backward();
             self.add(&tracked, &mut gradients);
-            self.climb()?;
+            self.ascend_once()?;
         }
         Ok(())
     }
 
-    /// Adds the gradients of these leaves.
+    /// Accumulates the gradients of these leaves.
     pub fn add(&mut self, tracked: &[Tensor<2>; 2], gradients: &mut Gradients) {
         for (sum, tracked) in self.gradients.iter_mut().zip(tracked) {
             if let Some(gradient) = tracked.grad_remove(gradients) {
@@ -108,14 +107,14 @@ impl Worst {
         }
     }
 
-    /// Climbs one step along what was added up, and forgets it: once for a step of the weights, however many micro-batches it has.
+    /// Ascends one step along the accumulated gradients and clears them: once for each step of the weights, over all its micro-batches.
     ///
     /// # Errors
-    /// If the device does not give its numbers back.
-    pub fn climb(&mut self) -> Result<()> {
+    /// If the device fails.
+    pub fn ascend_once(&mut self) -> Result<()> {
         for (matrix, gradient) in self.matrices.iter_mut().zip(&mut self.gradients) {
             if let Some(gradient) = gradient.take() {
-                match self.ball.climb(matrix.clone(), gradient)? {
+                match self.ball.ascend_once(matrix.clone(), gradient)? {
                     Some(higher) => *matrix = higher,
                     None => self.overflowed = true,
                 }

@@ -1,4 +1,4 @@
-//! Pairs of a mention and a candidate: the cross-encoder's loss (BLINK, section 4.2; PEL, appendix B).
+//! The cross-encoder's loss over pairs of a mention and a candidate (BLINK, section 4.2; PEL, appendix B).
 
 use super::super::batch::RankBatch;
 use super::{Outcome, Step, tokens_in, towards};
@@ -12,7 +12,7 @@ use pel_shared::model::tower::Side;
 use pel_shared::tokens::Encoded;
 
 impl Step<'_> {
-    /// Softmax over the candidates of each mention; with FGSM, the embeddings of every pair's entity are perturbed.
+    /// Cross-entropy over the candidates of each mention; with FGSM, also over pairs with perturbed entity embeddings.
     ///
     /// # Errors
     /// If the device fails.
@@ -36,7 +36,7 @@ impl Step<'_> {
             let step =
                 fgsm(z.clone(), &signs, self.config.fgsm.epsilon as f32, |z| score(&frozen, z, &Pass::default()));
             let [batch_size, seq] = input.segments.dims();
-            // The entity's tokens alone: the second segment.
+            // Only the tokens of the entity, which are the second segment, are perturbed.
             let of_entity = input.segments.clone().float().reshape([batch_size, seq, 1]);
             sum = sum + loss(score(tower, z + step * of_entity, &self.pass(1))) * self.config.fgsm.lambda;
             tokens *= 2;

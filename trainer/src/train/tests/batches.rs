@@ -95,7 +95,7 @@ fn a_listed_twin_is_no_negative() {
     let examples: Vec<&Example> = start.examples.iter().take(2).collect();
     let batch = rank_batch(&start.catalogue, &examples).expect("they have candidates");
     let rows: Vec<&[Pairing]> = batch.pairing.chunks_exact(4).collect();
-    let (yes, no, apart) = (Pairing::Positive, Pairing::Negative, Pairing::Apart);
+    let (yes, no, apart) = (Pairing::Positive, Pairing::Negative, Pairing::Ignored);
     assert_eq!(rows, [[no, yes, apart, no], [no, yes, no, no]]);
     assert_eq!(batch.pairs.len(), 7);
 }

@@ -1,4 +1,4 @@
-//! Checkpoints that were damaged, and those of earlier versions: what is gone on with, and what is refused.
+//! Damaged checkpoints are refused; checkpoints of earlier versions still resume.
 
 use super::{outcome, run, world};
 use crate::io::tensors::{Dtype, NamedTensor, to_bytes};
@@ -52,7 +52,7 @@ fn numbers_in_a_checkpoint_without_checksums_are_held_to_their_bounds() {
     let (config, out, last) = trained(root.path());
     // As earlier versions wrote it.
     std::fs::write(last.join("state.json"), r#"{"format":1,"step":5}"#).expect("written");
-    run(&config, &out).expect("gone on with");
+    run(&config, &out).expect("resumed");
     let numbers = |name: &str, shape: Vec<usize>, values: &[u32]| {
         let bytes = bytemuck::cast_slice::<u32, u8>(values).to_vec();
         (name.to_owned(), shape, bytes)

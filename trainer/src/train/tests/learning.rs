@@ -6,7 +6,7 @@ use super::super::examples;
 use super::super::optimiser::{Optimiser, learning_rate};
 use super::super::random::{Purpose, stream};
 use super::super::step::Step;
-use super::super::step::perturbation::Worst;
+use super::super::step::perturbation::Perturbation;
 use super::methods::lists;
 use super::steps::Start;
 use super::{cpu, run, tiny, world};
@@ -109,7 +109,7 @@ fn a_teacher_speaks_of_the_concepts_that_it_scored() {
     let places: Vec<_> = start.examples.iter().enumerate().map(|(at, example)| (at, at, example)).collect();
     let batch = link_batch(&start.config, &start.catalogue, &places, &HardNegatives::new());
     let width = batch.entities.len();
-    for (at, (example, row)) in batch.mentions.iter().zip(batch.taught.chunks_exact(width)).enumerate() {
+    for (at, (example, row)) in batch.mentions.iter().zip(batch.teacher.chunks_exact(width)).enumerate() {
         assert_eq!(row.iter().flatten().count(), 4, "{}", example.place);
         for (next, score) in [(1, 0.5), (0, 2.0), (2, -1.0), (3, 0.0)] {
             let concept = ConceptId(((at + next) % 8) as u32);
@@ -167,7 +167,7 @@ fn alignment_brings_the_names_of_a_concept_together() {
 fn a_run_is_one_process_s_alone() {
     let root = tempfile::tempdir().expect("a folder");
     let (config, out) = (world(root.path()), root.path().join("run"));
-    let alone = config.keep(&out).expect("nobody is there");
+    let alone = config.lock_run(&out).expect("nobody is there");
     let error = super::train(&config, &out, &cpu()).expect_err("somebody is").to_string();
     assert!(error.contains("another process is training there"), "{error}");
     drop(alone);
@@ -245,10 +245,11 @@ fn ascents_within_a_step_go_further() {
         let mut config = config.clone();
         config.transformation.ascents = ascents;
         let start = Start::new(config);
-        let mut worst = Worst::begin(&start.model, &start.config, &start.device).expect("a layer").expect("asked for");
-        start.loss(Some(&mut worst));
-        worst.climb().expect("the device works");
-        worst.matrices()[0].clone().powi_scalar(2).sum().into_scalar::<f32>().sqrt()
+        let mut perturbation =
+            Perturbation::begin(&start.model, &start.config, &start.device).expect("a layer").expect("asked for");
+        start.loss(Some(&mut perturbation));
+        perturbation.ascend_once().expect("the device works");
+        perturbation.matrices()[0].clone().powi_scalar(2).sum().into_scalar::<f32>().sqrt()
     };
     let [once, thrice] = [far(0), far(2)];
     assert!(thrice > 1.5 * once, "{once} after one ascent, {thrice} after three");

@@ -58,7 +58,7 @@ fn a_ranker_learns_to_put_the_right_concept_first() {
     (config.optimiser.steps, config.checkpoints.every, config.validation.every) = (Some(80), 80, 80);
     let trained = run(&config, &root.path().join("run")).expect("it trains");
     assert_eq!(trained.examples, 6);
-    assert_eq!(trained.report.skipped("mention that the list of candidates does not have"), 2);
+    assert_eq!(trained.report.skipped("mention that is not in the candidate list"), 2);
     let validated = trained.validated.expect("there are candidates");
     assert_eq!((validated.mentions, validated.recall_listed, validated.recall_64), (6, Some(1.0), None));
     assert!(validated.recall_1.is_some_and(|accuracy| accuracy >= 0.8), "{validated:?}");
@@ -100,7 +100,7 @@ fn stopped_and_begun_again(
     let mut found = Found { split, ranked, missing: 0 };
     let teacher = Teacher::open(model, Precision::F32, &cpu()).expect("a ranker");
     let whole = teacher.write(&found, kb, 4, &root.join("whole.jsonl")).expect("written");
-    let (out, done) = (root.join("taught.jsonl"), root.join(".taught.jsonl.work/done.f32"));
+    let (out, done) = (root.join("taught.jsonl"), root.join(".teacher.jsonl.work/done.f32"));
     // Stopped at later and later checks; each piece has four scores of four bytes a mention, and a checksum of 32.
     let ends = [0, 128, 256, 384, 400].map(|mentions: u64| 16 * mentions + 32 * mentions.div_ceil(128));
     let (mut kept, mut first_kept) = (vec![0], 0);
@@ -210,7 +210,7 @@ fn what_cannot_be_ranked_or_taught_is_said() {
     };
     refused(
         &with("a", r#"["D2", "D3"]"#),
-        &["has no mention to learn from", "1 x mention whose candidates lack the right concept"],
+        &["has no training mention", "1 x mention whose candidates lack the right concept"],
     );
     // Unless it may be put in.
     let mut added = config.clone();
@@ -229,7 +229,7 @@ fn what_cannot_be_ranked_or_taught_is_said() {
         unlisted(config);
         (config.distillation.own_share, config.data.add_gold) = (0.5, true);
     };
-    refused(&unlisted, &["has no mention to learn from", "1 x mention whose candidates lack the right concept"]);
+    refused(&unlisted, &["has no training mention", "1 x mention whose candidates lack the right concept"]);
     let empty = file("e", "");
     refused(&|config| config.data.candidates = empty.clone(), &["expected a list of candidates"]);
     refused(&|config| config.data.candidates = std::path::PathBuf::new(), &["`data.candidates`: expected "]);

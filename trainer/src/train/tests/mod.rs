@@ -272,7 +272,7 @@ fn a_run_learns_and_says_so() {
     config.validation.every = 150;
     let trained = run(&config, &root.path().join("run")).expect("it trains");
     assert_eq!(trained.examples, 8);
-    assert_eq!(trained.report.skipped("mention whose concept the knowledge base does not have"), 1);
+    assert_eq!(trained.report.skipped("mention whose concept is not in the knowledge base"), 1);
     let events = log::read(&root.path().join("run/metrics.jsonl")).expect("whole");
     let losses: Vec<f64> = events
         .iter()

@@ -19,7 +19,7 @@ fn what_cannot_train_is_said() {
     let config = world(root.path());
     let refused = |change: &dyn Fn(&mut Config), said: &[&str]| refused(&config, change, said);
     std::fs::write(root.path().join("mentions.empty.jsonl"), "").expect("written");
-    refused(&|config| config.data.split = "empty".into(), &["split empty has no mention to learn from"]);
+    refused(&|config| config.data.split = "empty".into(), &["split empty has no training mention"]);
     refused(&|config| config.validation.split = "empty".into(), &["split empty has no mention"]);
     refused(&|config| config.data.split = "missing".into(), &["mentions.missing"]);
     let unseen = |config: &mut Config| config.validation.split = "missing".into();

@@ -6,7 +6,7 @@ use super::super::examples::{self, Example};
 use super::super::model::Model;
 use super::super::optimiser::Optimiser;
 use super::super::step::Step;
-use super::super::step::perturbation::Worst;
+use super::super::step::perturbation::Perturbation;
 use super::methods::lists;
 use super::world;
 use crate::data::domain::DomainOf;
@@ -53,8 +53,8 @@ impl Start {
         Step { config, catalogue, model, device, number: 0, scale: 1.0 }
     }
 
-    pub fn loss(&self, worst: Option<&mut Worst>) -> f64 {
-        self.step().link(&self.batch(), worst).expect("the device works").loss
+    pub fn loss(&self, perturbation: Option<&mut Perturbation>) -> f64 {
+        self.step().link(&self.batch(), perturbation).expect("the device works").loss
     }
 }
 
@@ -71,14 +71,15 @@ fn transformed(folder: &Path, norm: Norm) -> Config {
 fn without_a_transformation_both_losses_are_one() {
     let root = tempfile::tempdir().expect("a folder");
     let start = Start::new(transformed(root.path(), Norm::Frobenius));
-    let mut worst = Worst::begin(&start.model, &start.config, &start.device).expect("a layer").expect("asked for");
-    let (plain, both) = (start.loss(None), start.loss(Some(&mut worst)));
+    let mut perturbation =
+        Perturbation::begin(&start.model, &start.config, &start.device).expect("a layer").expect("asked for");
+    let (plain, both) = (start.loss(None), start.loss(Some(&mut perturbation)));
     assert!((both - 2.0 * plain).abs() < 1e-4 * plain, "{both}, twice {plain}");
     let mut ablation = start;
     ablation.config.transformation.plain = false;
-    let mut worst =
-        Worst::begin(&ablation.model, &ablation.config, &ablation.device).expect("a layer").expect("asked for");
-    let alone = ablation.loss(Some(&mut worst));
+    let mut perturbation =
+        Perturbation::begin(&ablation.model, &ablation.config, &ablation.device).expect("a layer").expect("asked for");
+    let alone = ablation.loss(Some(&mut perturbation));
     assert!((alone - plain).abs() < 1e-4 * plain, "{alone}, plain {plain}");
 }
 
@@ -110,19 +111,20 @@ fn the_found_transformation_is_worse_than_random_ones_and_stays_in_its_ball() {
         let mut start = Start::new(transformed(root.path(), kind));
         start.config.transformation.rate = Config::default().transformation.rate;
         let options = start.config.transformation.clone();
-        let mut worst = Worst::begin(&start.model, &start.config, &start.device).expect("a layer").expect("asked for");
-        let within = |worst: &Worst| {
-            let found = worst.matrices().each_ref().map(|matrix| length(matrix, kind));
+        let mut perturbation =
+            Perturbation::begin(&start.model, &start.config, &start.device).expect("a layer").expect("asked for");
+        let within = |perturbation: &Perturbation| {
+            let found = perturbation.matrices().each_ref().map(|matrix| length(matrix, kind));
             assert!(found.iter().all(|norm| *norm <= options.epsilon * (1.0 + 1e-5)), "{kind:?}: {found:?}");
         };
         start.config.transformation.plain = false;
         // At the default rate, until the bound is reached.
         for _ in 0..(1.2 / options.rate) as usize {
-            start.loss(Some(&mut worst));
-            worst.climb().expect("the device works");
-            within(&worst);
+            start.loss(Some(&mut perturbation));
+            perturbation.ascend_once().expect("the device works");
+            within(&perturbation);
         }
-        let found = start.loss(Some(&mut worst.clone()));
+        let found = start.loss(Some(&mut perturbation.clone()));
         start.device.seed(7);
         let ball = Ball { norm: kind, epsilon: options.epsilon, rate: 1.0 };
         for _ in 0..10 {
@@ -131,7 +133,7 @@ fn the_found_transformation_is_worse_than_random_ones_and_stays_in_its_ball() {
                 let far = Distribution::Normal(0.0, 100.0);
                 ball.inside(Tensor::random([size, size], far, &Device::flex())).expect("the device works")
             };
-            let mut other = Worst::from_matrices(&options, [random(), random()], &start.device);
+            let mut other = Perturbation::from_matrices(&options, [random(), random()], &start.device);
             let other = start.loss(Some(&mut other));
             assert!(found > other, "{kind:?}: {found}, a random one {other}");
         }
@@ -139,21 +141,22 @@ fn the_found_transformation_is_worse_than_random_ones_and_stays_in_its_ball() {
 }
 
 #[test]
-fn the_transformation_climbs_once_a_step() {
+fn the_transformation_ascends_once_per_step() {
     let root = tempfile::tempdir().expect("a folder");
     let mut start = Start::new(transformed(root.path(), Norm::Frobenius));
     start.config.negatives.in_batch = false;
-    let mut whole = Worst::begin(&start.model, &start.config, &start.device).expect("a layer").expect("asked for");
+    let mut whole =
+        Perturbation::begin(&start.model, &start.config, &start.device).expect("a layer").expect("asked for");
     let mut parts = whole.clone();
-    let link = |places: std::ops::Range<usize>, worst: &mut Worst| {
+    let link = |places: std::ops::Range<usize>, perturbation: &mut Perturbation| {
         let places: Vec<_> = places.map(|at| (at, at, &start.examples[at])).collect();
         let batch = link_batch(&start.config, &start.catalogue, &places, &HardNegatives::new());
-        start.step().link(&batch, Some(worst)).expect("the device works");
+        start.step().link(&batch, Some(perturbation)).expect("the device works");
     };
     link(0..4, &mut whole);
     (0..4).for_each(|at| link(at..at + 1, &mut parts));
-    whole.climb().expect("the device works");
-    parts.climb().expect("the device works");
+    whole.ascend_once().expect("the device works");
+    parts.ascend_once().expect("the device works");
     for (whole, parts) in whole.matrices().iter().zip(parts.matrices()) {
         let off = length(&(whole.clone() - parts.clone()), Norm::Frobenius);
         assert!(off < 1e-3 * length(whole, Norm::Frobenius), "{off}");
@@ -164,18 +167,19 @@ fn the_transformation_climbs_once_a_step() {
 fn matrices_that_cannot_be_read_back_or_climb_are_told() {
     let root = tempfile::tempdir().expect("a folder");
     let start = Start::new(transformed(root.path(), Norm::Frobenius));
-    let mut worst = Worst::begin(&start.model, &start.config, &start.device).expect("a layer").expect("asked for");
-    let size = worst.matrices()[0].dims()[0];
+    let mut perturbation =
+        Perturbation::begin(&start.model, &start.config, &start.device).expect("a layer").expect("asked for");
+    let size = perturbation.matrices()[0].dims()[0];
     let unreadable = Tensor::<2>::eye(size, &Device::flex()).cast(DType::F64);
     let options = &start.config.transformation;
-    let error = Worst::from_matrices(options, [unreadable.clone(), unreadable], &start.device).norms();
+    let error = Perturbation::from_matrices(options, [unreadable.clone(), unreadable], &start.device).norms();
     assert_eq!(error.expect_err("it cannot be read").kind(), Kind::Device);
     // The loss times a scale that no gradient bears.
     let step = Step { scale: f32::MAX, ..start.step() };
-    step.link(&start.batch(), Some(&mut worst)).expect("the device works");
-    worst.climb().expect("the device works");
-    assert!(worst.overflowed());
-    assert_eq!(worst.norms().expect("the device works"), [0.0, 0.0]);
+    step.link(&start.batch(), Some(&mut perturbation)).expect("the device works");
+    perturbation.ascend_once().expect("the device works");
+    assert!(perturbation.overflowed());
+    assert_eq!(perturbation.norms().expect("the device works"), [0.0, 0.0]);
 }
 
 #[test]
@@ -344,21 +348,22 @@ fn the_transformation_is_that_of_pytorch() {
         let values: Vec<f32> = (0..32 * 32).map(|at| size * ((at * 37 % 101) as f32 / 50.5 - 1.0)).collect();
         Tensor::<1>::from_floats(&values[..], &Device::flex()).reshape([32, 32])
     };
-    let mut worst = Worst::from_matrices(&start.config.transformation, [wave(0.04), wave(-0.03)], &start.device);
-    let link = |start: &Start, worst: &mut Worst| {
+    let mut perturbation =
+        Perturbation::from_matrices(&start.config.transformation, [wave(0.04), wave(-0.03)], &start.device);
+    let link = |start: &Start, perturbation: &mut Perturbation| {
         let places: Vec<_> = start.examples.iter().enumerate().map(|(at, example)| (at, at, example)).collect();
         let batch = link_batch(&start.config, &start.catalogue, &places, &HardNegatives::new());
-        start.step().link(&batch, Some(worst)).expect("the device works")
+        start.step().link(&batch, Some(perturbation)).expect("the device works")
     };
-    let before = worst.clone();
-    let outcome = link(&start, &mut worst);
-    worst.climb().expect("the device works");
+    let before = perturbation.clone();
+    let outcome = link(&start, &mut perturbation);
+    perturbation.ascend_once().expect("the device works");
     let slope =
         slope(&mut start, &outcome.gradients, expected.gradient_norm, |start| link(start, &mut before.clone()).loss);
     near("slope", slope, expected.gradient_norm, 1e-2);
     near("loss", outcome.loss, expected.loss + expected.transformed, 1e-4);
     near("norm", gradient_norm(&mut start, outcome.gradients), expected.gradient_norm, 1e-3);
-    for (matrix, expected) in worst.matrices().iter().zip(&expected.climbed) {
+    for (matrix, expected) in perturbation.matrices().iter().zip(&expected.climbed) {
         let found: Vec<f32> = matrix.clone().into_data().try_to_vec().expect("floats");
         for (found, expected) in found.iter().zip(expected) {
             assert!((found - expected).abs() < 1e-4, "{found}, by PyTorch {expected}");
