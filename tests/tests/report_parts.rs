@@ -23,7 +23,7 @@ fn parts_of_any_size_make_the_whole() {
     let all = records(&linker);
     assert!(all.len() >= 5, "{}", all.len());
     for records in [&all[..], &all[..1], &[]] {
-        for form in [Form::Jsonl, Form::Json, Form::Csv, Form::Brat, Form::Pubtator] {
+        for form in [Form::Jsonl, Form::Json, Form::Csv, Form::Brat, Form::Pubtator, Form::Html] {
             let whole = Note { name: "note", text: TEXT, records, linker: &linker }.write(form).expect("written");
             for size in [1, 2, 3, 100] {
                 let mut parts = Parts::new(form, "note", TEXT, &linker);
@@ -31,7 +31,7 @@ fn parts_of_any_size_make_the_whole() {
                 for some in records.chunks(size) {
                     text += &parts.part(some).expect("written");
                 }
-                assert_eq!(text + &parts.tail(), whole, "{form:?} in parts of {size}");
+                assert_eq!(text + &parts.tail().expect("written"), whole, "{form:?} in parts of {size}");
             }
             if form == Form::Json {
                 let read: serde_json::Value = serde_json::from_str(&whole).expect("JSON");

@@ -1,104 +1,168 @@
 //! A page of its own: the note with coloured mentions, and the decisions below it.
 
 use super::{Note, Record, origin_words};
+use crate::bundle::Manifest;
 use crate::clean;
 use crate::error::{Error, Result};
+use crate::output::Named;
 use crate::text::Span;
-use minijinja::value::{Serde, Value};
-use minijinja::{Environment, context};
-use serde::Serialize;
+use askama::Template;
+use askama::filters::Escaper;
+use std::borrow::Cow;
+use std::fmt;
 
-/// A piece of the note: plain text, or a mention with the number of its row.
-#[derive(Serialize)]
-struct Piece<'a> {
-    text: &'a str,
-    row: Option<usize>,
+/// What a page needs of the records that it has been given: their rows, and where the note marks them.
+///
+/// The page begins with their number and with the marked note, so that it is written once all records are known.
+#[derive(Default)]
+pub(super) struct Rows {
+    html: String,
+    marks: Vec<Mark>,
+    mentions: usize,
+    nil: usize,
+}
+
+/// A piece of a mention, which leads to the mention's row.
+struct Mark {
+    span: Span,
+    row: usize,
+    /// None for NIL.
     hue: Option<u32>,
     title: String,
 }
 
-#[derive(Serialize)]
-struct Row {
-    mention: String,
-    concept: Option<String>,
-    id: Option<String>,
-    kind: String,
+/// A piece of the note, marked or plain.
+struct Piece<'a> {
+    text: &'a str,
+    mark: Option<&'a Mark>,
+}
+
+#[derive(Template)]
+#[template(path = "note.html")]
+struct Page<'a> {
+    name: &'a str,
+    mentions: usize,
+    nil: usize,
+    pieces: Vec<Piece<'a>>,
+    rows: &'a str,
+    manifest: &'a Manifest,
+    written_by: &'static str,
+}
+
+#[derive(Template)]
+#[template(path = "row.html")]
+struct Row<'a> {
+    number: usize,
+    mention: &'a str,
+    linked: Option<&'a Named>,
+    kind: &'a str,
+    /// None without a kind.
     hue: Option<u32>,
     definition: Option<String>,
-    sources: String,
-    score: Option<String>,
+    score: String,
     why: String,
     others: Vec<String>,
 }
 
-pub(super) fn write(note: &Note<'_>) -> Result<String> {
-    let rows = note.records.iter().map(|record| row(note, record)).collect::<Result<Vec<_>>>()?;
-    // A mention is marked at each of its pieces; another may stand between these.
-    let marked =
-        note.records.iter().enumerate().flat_map(|(at, record)| record.pieces().iter().map(move |span| (*span, at)));
-    let mut marked: Vec<(Span, usize)> = marked.collect();
-    marked.sort_by_key(|(span, at)| (span.start, *at));
-    let (mut pieces, mut at) = (Vec::new(), 0);
-    for (span, number) in marked {
-        // Of mentions that overlap, the text shows the first; the table has all.
-        if span.start < at {
-            continue;
-        }
-        let (row, between) = (&rows[number], note.text.get(at..span.start).unwrap_or_default());
-        pieces.push(Piece { text: between, row: None, hue: None, title: String::new() });
-        let mut title = match (&row.concept, &row.id) {
-            (Some(concept), Some(id)) => format!("{concept} ({id})"),
-            _ => format!("NIL: {}", row.why),
-        };
-        if !note.records[number].fragments.is_empty() {
-            title = format!("{}: {title}", row.mention);
-        }
-        let text = note.text.get(span.start..span.end).unwrap_or_default();
-        pieces.push(Piece { text, row: Some(number + 1), hue: row.hue, title });
-        at = span.end;
+impl Rows {
+    /// Adds the records of `note`.
+    ///
+    /// # Errors
+    /// If a concept of the bundle is damaged.
+    pub(super) fn add(&mut self, note: &Note<'_>) -> Result<()> {
+        note.records.iter().try_for_each(|record| self.add_record(note, record))
     }
-    pieces.push(Piece { text: note.text.get(at..).unwrap_or_default(), row: None, hue: None, title: String::new() });
-    let manifest = &note.linker.bundle().manifest;
-    let mut environment = Environment::new();
-    environment
-        .add_template("note.html", include_str!("note.html"))
-        .and_then(|()| environment.get_template("note.html"))
-        .and_then(|template| {
-            template.render(context! {
-                name => note.name, pieces => Value::from(Serde(&pieces)), rows => Value::from(Serde(&rows)), nil => rows.iter().filter(|row| row.concept.is_none()).count(),
-                kb => manifest.kb.name.as_str(), concepts => manifest.kb.concepts, licences => Value::from(Serde(&manifest.kb.licences)),
-                encoder => manifest.encoder.name.as_str(), written_by => concat!("pel ", env!("CARGO_PKG_VERSION")),
-            })
+
+    fn add_record(&mut self, note: &Note<'_>, record: &Record) -> Result<()> {
+        self.mentions += 1;
+        let linked = record.decision.as_ref().ok();
+        let mention = note.mention(record);
+        let why = why(record);
+        let mut title = match linked {
+            Some(named) => format!("{} ({})", named.name, named.id),
+            None => format!("NIL: {why}"),
+        };
+        if !record.fragments.is_empty() {
+            title = format!("{mention}: {title}");
+        }
+        let hue = linked.map(|named| hue(named.kind()));
+        // A mention is marked at each of its pieces; another may stand between these.
+        self.marks.extend(record.pieces().iter().map(|span| Mark {
+            span: *span,
+            row: self.mentions,
+            hue,
+            title: title.clone(),
+        }));
+        self.nil += usize::from(linked.is_none());
+        let concept = linked.map(|named| note.concept(named)).transpose()?.flatten();
+        let kind = linked.map_or("", |named| named.kind());
+        let is_other = |other: &&Named| linked.is_none_or(|linked| linked.id != other.id);
+        let others = record.candidates.iter().filter(is_other).take(4);
+        let row = Row {
+            number: self.mentions,
+            mention: &mention,
+            linked,
+            kind,
+            hue: hue.filter(|_| !kind.is_empty()),
+            definition: concept.and_then(|concept| concept.definition).filter(|words| !words.is_empty()),
+            score: linked.or(record.candidates.first()).map_or(String::new(), |best| format!("{:.3}", best.score)),
+            why,
+            others: others.map(|other| format!("{} ({}) {:.3}", other.name, other.id, other.score)).collect(),
+        };
+        row.render_into(&mut self.html).map_err(failed)
+    }
+
+    /// The page of a note with all records that were added, whatever `note` holds.
+    ///
+    /// # Errors
+    /// If the page cannot be written.
+    pub(super) fn page(&self, note: &Note<'_>) -> Result<String> {
+        let mut marks: Vec<&Mark> = self.marks.iter().collect();
+        marks.sort_by_key(|mark| (mark.span.start, mark.row));
+        let plain = |text| Piece { text, mark: None };
+        let (mut pieces, mut at) = (Vec::new(), 0);
+        for mark in marks {
+            let Span { start, end } = mark.span;
+            // Of mentions that overlap, the text shows the first; the table has all.
+            if start < at {
+                continue;
+            }
+            pieces.push(plain(note.text.get(at..start).unwrap_or_default()));
+            pieces.push(Piece { text: note.text.get(start..end).unwrap_or_default(), mark: Some(mark) });
+            at = end;
+        }
+        pieces.push(plain(note.text.get(at..).unwrap_or_default()));
+        let page = Page {
+            name: note.name,
+            mentions: self.mentions,
+            nil: self.nil,
+            pieces,
+            rows: &self.html,
+            manifest: &note.linker.bundle().manifest,
+            written_by: concat!("pel ", env!("CARGO_PKG_VERSION")),
+        };
+        let page = page.render().map_err(failed)?;
+        Ok(match clean::page(&page) {
+            Cow::Borrowed(_) => page,
+            Cow::Owned(cleaned) => cleaned,
         })
-        .map(|page| clean::page(&page).into_owned())
-        .map_err(|cause| Error::io("writing the page").caused_by(cause))
+    }
 }
 
-fn row(note: &Note<'_>, record: &Record) -> Result<Row> {
-    let linked = record.decision.as_ref().ok();
-    let concept = linked.map(|named| note.concept(named)).transpose()?.flatten();
-    let found = match &record.read_as {
-        Some(read_as) => format!("{}, read as {read_as:?}", origin_words(record.origin)),
-        None => origin_words(record.origin).to_owned(),
-    };
-    let why = match &record.decision {
-        Ok(_) => found,
-        Err(reason) => format!("{found}; {}", reason.words()),
-    };
-    let best = linked.or(record.candidates.first());
-    let others = record.candidates.iter().filter(|other| linked.is_none_or(|linked| linked.id != other.id)).take(4);
-    Ok(Row {
-        mention: note.mention(record).into_owned(),
-        hue: linked.map(|named| hue(named.kind())),
-        kind: linked.map_or(String::new(), |named| named.kind().to_owned()),
-        definition: concept.and_then(|concept| concept.definition),
-        sources: linked.map_or(String::new(), |named| named.sources.join(", ")),
-        id: linked.map(|named| named.id.clone()),
-        concept: linked.map(|named| named.name.clone()),
-        score: best.map(|best| format!("{:.3}", best.score)),
-        why,
-        others: others.map(|other| format!("{} ({}) {:.3}", other.name, other.id, other.score)).collect(),
-    })
+fn failed(cause: askama::Error) -> Error {
+    Error::io("writing the page").caused_by(cause)
+}
+
+/// Who says that it is a mention, and why it is NIL.
+fn why(record: &Record) -> String {
+    let mut why = origin_words(record.origin).to_owned();
+    if let Some(read_as) = &record.read_as {
+        why += &format!(", read as {read_as:?}");
+    }
+    if let Err(reason) = &record.decision {
+        why += &format!("; {}", reason.words());
+    }
+    why
 }
 
 /// One hue a type, in degrees; the same type always has the same.
@@ -106,4 +170,27 @@ fn hue(kind: &str) -> u32 {
     let spread = kind.bytes().fold(0u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(u32::from(byte)));
     // Orange is kept for NIL.
     70 + spread % 270
+}
+
+/// Escapes text for elements and for attributes in quotes.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Escape;
+
+impl Escaper for Escape {
+    fn write_escaped_str<W: fmt::Write>(&self, mut out: W, text: &str) -> fmt::Result {
+        let mut rest = text;
+        while let Some(at) = rest.find(['&', '<', '>', '"', '\'', '/']) {
+            out.write_str(&rest[..at])?;
+            out.write_str(match rest.as_bytes()[at] {
+                b'&' => "&amp;",
+                b'<' => "&lt;",
+                b'>' => "&gt;",
+                b'"' => "&quot;",
+                b'/' => "&#x2f;",
+                _ => "&#x27;",
+            })?;
+            rest = &rest[at + 1..];
+        }
+        out.write_str(rest)
+    }
 }

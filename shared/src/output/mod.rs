@@ -186,11 +186,8 @@ impl Note<'_> {
     /// # Errors
     /// If a concept of the bundle is damaged.
     pub fn write(&self, form: Form) -> Result<String> {
-        if form == Form::Html {
-            return html::write(self);
-        }
         let mut parts = Parts::new(form, self.name, self.text, self.linker);
-        Ok(parts.head()? + &parts.part(self.records)? + &parts.tail())
+        Ok(parts.head()? + &parts.part(self.records)? + &parts.tail()?)
     }
 }
 

@@ -50,8 +50,6 @@ pub struct NoteFormatter<'a> {
 
 enum Formatter<'a> {
     Table(crate::link::table::TableFormatter),
-    /// A page needs all of its records at once.
-    Page(Vec<Record>),
     Form(Box<output::Parts<'a>>),
 }
 
@@ -69,7 +67,6 @@ impl<'a> NoteFormatter<'a> {
         };
         let form = match form {
             None => Formatter::Table(crate::link::table::TableFormatter::default()),
-            Some(Form::Html) => Formatter::Page(Vec::new()),
             Some(form) => Formatter::Form(Box::new(output::Parts::new(form, name, text, linker))),
         };
         Self { name, text, linker, form }
@@ -82,7 +79,7 @@ impl<'a> NoteFormatter<'a> {
     pub fn head(&self) -> Result<String> {
         match &self.form {
             Formatter::Form(form) => form.head(),
-            Formatter::Table(_) | Formatter::Page(_) => Ok(String::new()),
+            Formatter::Table(_) => Ok(String::new()),
         }
     }
 
@@ -95,23 +92,19 @@ impl<'a> NoteFormatter<'a> {
         match &mut self.form {
             Formatter::Table(table) => Ok(table.part(&note)),
             Formatter::Form(form) => form.part(&records),
-            Formatter::Page(all) => {
-                all.extend(records);
-                Ok(String::new())
-            }
         }
     }
 
     /// What stands after the last link.
     ///
     /// # Errors
-    /// If a concept of the bundle is damaged.
+    /// If it cannot be encoded.
     pub fn tail(&self) -> Result<String> {
-        let note = |records| Note { name: self.name, text: self.text, records, linker: self.linker };
         match &self.form {
-            Formatter::Table(table) => Ok(table.tail(&note(&[]))),
-            Formatter::Form(form) => Ok(form.tail()),
-            Formatter::Page(records) => note(records).write(Form::Html),
+            Formatter::Table(table) => {
+                Ok(table.tail(&Note { name: self.name, text: self.text, records: &[], linker: self.linker }))
+            }
+            Formatter::Form(form) => form.tail(),
         }
     }
 }

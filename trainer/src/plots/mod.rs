@@ -1,12 +1,8 @@
-//! Line charts of training and evaluation, as SVG and as PNG.
+//! Line charts of training and evaluation, as SVG.
 //!
-//! `scene` lays a chart out once, in paths and text; `svg` writes these down, `paint` and `png` make pixels of them. Text is
-//! measured and painted with a font of our own, so that both look the same on every machine and the same chart gives the
-//! same bytes.
+//! `scene` lays a chart out in paths and text, and `svg` writes these down. The same chart gives the same bytes.
 
-mod font;
-mod paint;
-mod png;
+mod letters;
 mod scale;
 mod scene;
 mod svg;
@@ -28,8 +24,6 @@ pub struct Series {
 }
 
 /// A line chart. Series differ by colour, by dashes and by markers, so that they can be told apart in print.
-///
-/// The font has Latin, Greek and Cyrillic letters and common signs; others are boxes in the PNG.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Chart {
     /// What stands above it.
@@ -49,37 +43,22 @@ pub struct Chart {
 }
 
 impl Chart {
-    /// Writes `stem.svg` (960 x 540 units) and `stem.png` (1920 x 1080 pixels), each whole or not at all.
+    /// Writes `stem.svg` (960 x 540 units), whole or not at all.
     ///
     /// # Errors
-    /// If the picture cannot be encoded or a file cannot be written.
+    /// If the file cannot be written.
     pub fn write(&self, stem: &Path) -> Result<()> {
-        let (svg, png) = (self.svg()?, self.png()?);
-        for (ending, bytes) in [(".svg", svg.as_bytes()), (".png", &png)] {
-            // Not `with_extension`, which would cut a stem such as `margin-0.1`.
-            let mut path = stem.as_os_str().to_owned();
-            path.push(ending);
-            let path = PathBuf::from(path);
-            write_own(&path, |file| file.write_all(bytes).map_err(|cause| io_error("writing", &path, cause)))?;
-        }
-        Ok(())
+        // Not `with_extension`, which would cut a stem such as `margin-0.1`.
+        let mut path = stem.as_os_str().to_owned();
+        path.push(".svg");
+        let path = PathBuf::from(path);
+        let svg = self.svg();
+        write_own(&path, |file| file.write_all(svg.as_bytes()).map_err(|cause| io_error("writing", &path, cause)))
     }
 
     /// The chart as an SVG document.
-    ///
-    /// # Errors
-    /// If the built-in font cannot be read.
-    pub fn svg(&self) -> Result<String> {
-        Ok(svg::render(&scene::lay_out(self, &font::Typeface::built_in()?)))
-    }
-
-    /// The chart as the bytes of a PNG file.
-    ///
-    /// # Errors
-    /// If the built-in font cannot be read or the picture cannot be encoded.
-    pub fn png(&self) -> Result<Vec<u8>> {
-        let typeface = font::Typeface::built_in()?;
-        png::encoded(&paint::painted(&scene::lay_out(self, &typeface), &typeface)?)
+    pub fn svg(&self) -> String {
+        svg::render(&scene::lay_out(self))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The layout of a chart: every line, marker and word, with its place.
 
 use super::Chart;
-use super::font::Typeface;
+use super::letters;
 use super::scale::{Scale, Tick};
 use super::trace::{Place, inside, is_inside, thinned};
 
@@ -93,7 +93,7 @@ impl Frame {
 }
 
 /// Lays a chart out.
-pub(super) fn lay_out(chart: &Chart, typeface: &Typeface) -> Scene {
+pub(super) fn lay_out(chart: &Chart) -> Scene {
     let points = || chart.series.iter().flat_map(|series| series.points.iter().copied());
     let xs = points().filter(|(_, y)| y.is_finite()).map(|(x, _)| x);
     let x_scale =
@@ -105,14 +105,14 @@ pub(super) fn lay_out(chart: &Chart, typeface: &Typeface) -> Scene {
 
     let mut shapes = Vec::new();
     let y_ticks = y_scale.ticks(Y_TICKS);
-    let widest = |ticks: &[Tick]| ticks.iter().map(|tick| typeface.width(&tick.label, NUMBER)).fold(0.0, f64::max);
+    let widest = |ticks: &[Tick]| ticks.iter().map(|tick| letters::width(&tick.label, NUMBER)).fold(0.0, f64::max);
     let left = 24.0 + LABEL + widest(&y_ticks) + 8.0;
     let right = SIZE.0 - 28.0;
     let title = clean(&chart.title);
     let mut top = 16.0;
     if !title.is_empty() {
         top += TITLE;
-        let text = typeface.fitted(&title, TITLE, right - left);
+        let text = letters::fitted(&title, TITLE, right - left);
         shapes.push(Shape::Text {
             text,
             at: (left, top),
@@ -123,7 +123,7 @@ pub(super) fn lay_out(chart: &Chart, typeface: &Typeface) -> Scene {
         });
         top += 10.0;
     }
-    top += legend(chart, typeface, (left, right), top, &mut shapes) + 12.0;
+    top += legend(chart, (left, right), top, &mut shapes) + 12.0;
     let frame = Frame { left, right, top, bottom: SIZE.1 - 64.0 };
 
     let mut most = X_TICKS;
@@ -133,21 +133,21 @@ pub(super) fn lay_out(chart: &Chart, typeface: &Typeface) -> Scene {
         most -= 1;
         x_ticks = x_scale.ticks(most);
     }
-    axes(chart, typeface, &frame, &x_ticks, &y_ticks, &mut shapes);
+    axes(chart, &frame, &x_ticks, &y_ticks, &mut shapes);
     curves(chart, &frame, &x_scale, &y_scale, &mut shapes);
     Scene { title, shapes }
 }
 
 /// The names with their lines, in rows from `top`; gives back the height.
-fn legend(chart: &Chart, typeface: &Typeface, (left, right): (f64, f64), top: f64, shapes: &mut Vec<Shape>) -> f64 {
+fn legend(chart: &Chart, (left, right): (f64, f64), top: f64, shapes: &mut Vec<Shape>) -> f64 {
     let (mut x, mut row) = (left, 0);
     for (at, series) in chart.series.iter().enumerate() {
         let mut name = clean(&series.name);
         if !series.points.iter().any(|(x, y)| x.is_finite() && y.is_finite()) {
             name += " (no points)";
         }
-        let name = typeface.fitted(&name, LABEL, right - left - SWATCH - 8.0);
-        let width = SWATCH + 8.0 + typeface.width(&name, LABEL);
+        let name = letters::fitted(&name, LABEL, right - left - SWATCH - 8.0);
+        let width = SWATCH + 8.0 + letters::width(&name, LABEL);
         if x > left && x + width > right {
             (x, row) = (left, row + 1);
         }
@@ -173,14 +173,7 @@ fn legend(chart: &Chart, typeface: &Typeface, (left, right): (f64, f64), top: f6
 }
 
 /// Grid, numbers, axes and what they are called.
-fn axes(
-    chart: &Chart,
-    typeface: &Typeface,
-    frame: &Frame,
-    x_ticks: &[Tick],
-    y_ticks: &[Tick],
-    shapes: &mut Vec<Shape>,
-) {
+fn axes(chart: &Chart, frame: &Frame, x_ticks: &[Tick], y_ticks: &[Tick], shapes: &mut Vec<Shape>) {
     let straight = |from: Place, to: Place, colour: Colour| Shape::Path {
         points: vec![from, to],
         closed: false,
@@ -201,16 +194,16 @@ fn axes(
         shapes.push(straight((x, frame.top), (x, frame.bottom), GRID));
         shapes.push(straight((x, frame.bottom), (x, frame.bottom + 5.0), GREY));
         // The last number may be wide: it stays on the paper.
-        let half = typeface.width(&tick.label, NUMBER) / 2.0;
+        let half = letters::width(&tick.label, NUMBER) / 2.0;
         let at = (x.min(SIZE.0 - 4.0 - half), frame.bottom + 20.0);
         shapes.push(words(tick.label.clone(), at, NUMBER, Anchor::Middle, false));
     }
     shapes.push(straight((frame.left, frame.top), (frame.left, frame.bottom), GREY));
     shapes.push(straight((frame.left, frame.bottom), (frame.right, frame.bottom), GREY));
     let (middle, height) = ((frame.left + frame.right) / 2.0, frame.bottom - frame.top);
-    let text = typeface.fitted(&clean(&chart.x), LABEL, frame.right - frame.left);
+    let text = letters::fitted(&clean(&chart.x), LABEL, frame.right - frame.left);
     shapes.push(words(text, (middle, SIZE.1 - 16.0), LABEL, Anchor::Middle, false));
-    let text = typeface.fitted(&clean(&chart.y), LABEL, height);
+    let text = letters::fitted(&clean(&chart.y), LABEL, height);
     shapes.push(words(text, (12.0 + LABEL, frame.top + height / 2.0), LABEL, Anchor::Middle, true));
 }
 

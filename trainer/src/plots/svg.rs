@@ -2,8 +2,8 @@
 
 use super::scene::{Anchor, Colour, SIZE, Scene, Shape};
 
-/// Ours first; the others are as wide or narrower, so that nothing overlaps.
-const FONTS: &str = "'Open Sans', Arial, 'Liberation Sans', Helvetica, sans-serif";
+/// All but the last have the widths that [`super::letters`] measures by.
+const FONTS: &str = "Arial, 'Liberation Sans', Helvetica, Arimo, sans-serif";
 
 /// Writes a scene down.
 pub(super) fn render(scene: &Scene) -> String {
