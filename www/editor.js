@@ -3,7 +3,7 @@
 import { colourOf } from "./colours.js";
 import { byId, walkWithArrows } from "./dom.js";
 import { TextLayer } from "./layer.js";
-import { same, typeOf } from "./state.js";
+import { piecesOf, same, typeOf } from "./state.js";
 
 /** Scripts that are written from right to left. Only with them does each paragraph need a direction of its own. */
 const RIGHT_TO_LEFT =
@@ -18,7 +18,7 @@ const HINTS = {
 /**
  * @param {object} on
  * @param {(text: string, caret: number) => void} on.edit
- * @param {(span: { start: number, end: number }, focus: boolean) => void} on.open a mention has been chosen
+ * @param {(link: import("./state.js").Link, focus: boolean) => void} on.open a mention has been chosen
  * @param {(start: number, end: number) => void} on.add the selection is to be a mention
  * @param {(offset: number) => import("./state.js").Link | undefined} on.linkAt
  */
@@ -102,7 +102,7 @@ export function createEditor(on) {
   reading.addEventListener("click", (event) => {
     const button = event.target.closest(".mark");
     const mark = button && readable.markOf(button);
-    if (mark) on.open(mark, event.detail === 0);
+    if (mark) on.open(mark.link, event.detail === 0);
   });
   walkWithArrows(reading, ".mark");
   byId("mode-edit").addEventListener("click", () => setMode(false));
@@ -133,7 +133,9 @@ export function createEditor(on) {
      * @param {{ start: number, end: number } | null} chosen
      */
     draw(text, links, chosen) {
-      shown = { text, marks: links.map((link) => markOf(link, chosen !== null && same(link, chosen))) };
+      const marks = links.flatMap((link) => marksOf(link, chosen !== null && same(link, chosen)));
+      // Sorting is stable: of pieces that start together, that of the first mention is shown.
+      shown = { text, marks: marks.sort((a, b) => a.start - b.start) };
       draw();
     },
 
@@ -144,7 +146,7 @@ export function createEditor(on) {
      * @returns {HTMLElement | undefined}
      */
     reveal(span) {
-      const mark = (isReading() ? readable : behind).markAt(span.start);
+      const mark = (isReading() ? readable : behind).elementOf(span);
       if (!mark) return undefined;
       const box = current();
       const [inner, outer] = [mark.getBoundingClientRect(), box.getBoundingClientRect()];
@@ -157,17 +159,15 @@ export function createEditor(on) {
     /** Puts the keyboard back where the note is. @param {{ start: number, end: number } | null} span */
     focus(span) {
       if (!isReading()) field.focus({ preventScroll: true });
-      else if (span) readable.markAt(span.start)?.focus({ preventScroll: true });
+      else if (span) readable.elementOf(span)?.focus({ preventScroll: true });
     },
   };
 }
 
-function markOf(link, chosen) {
+/** The marks of a mention, one for each of its pieces. */
+function marksOf(link, chosen) {
   const linked = link.decision === "linked";
-  return {
-    start: link.start,
-    end: link.end,
-    className: `${colourOf(typeOf(link))}${chosen ? " chosen" : ""}`,
-    label: `${link.text}: ${linked ? `${link.concept.name}, ${typeOf(link)}` : "NIL"}`,
-  };
+  const className = `${colourOf(typeOf(link))}${chosen ? " chosen" : ""}`;
+  const label = `${link.text}: ${linked ? `${link.concept.name}, ${typeOf(link)}` : "NIL"}`;
+  return piecesOf(link).map(({ start, end }) => ({ start, end, link, className, label }));
 }

@@ -1,8 +1,13 @@
 // Draws a text with its marks into an element, block by block; blocks that have not changed are left alone.
 
 import { recut, spread } from "./blocks.js";
+import { overlap, same } from "./state.js";
 
-/** @typedef {{ start: number, end: number, className: string, label: string }} Mark */
+/**
+ * A piece of a mention, and the mention.
+ *
+ * @typedef {{ start: number, end: number, link: import("./state.js").Link, className: string, label: string }} Mark
+ */
 
 /** Milliseconds of drawing at a time; each time has the browser go over the whole page. */
 const SLICE = 30;
@@ -42,13 +47,16 @@ export class TextLayer {
     return this.blocks.some((block) => block.length > LONGEST.writing);
   }
 
-  /** The mark that starts at an offset, drawn now. @param {number} offset @returns {HTMLElement | undefined} */
-  markAt(offset) {
-    const block = this.blocks.find((one) => offset < one.start + one.length);
-    if (!block) return undefined;
-    if (block.drawn !== block.wanted) this.#fill(block);
-    const at = block.pieces.findIndex((piece) => piece.from === offset - block.start);
-    return at < 0 ? undefined : block.element.querySelectorAll(".mark")[at];
+  /** The first piece of a mention that is shown, drawn now. @param {{ start: number, end: number }} mention @returns {HTMLElement | undefined} */
+  elementOf(mention) {
+    for (const block of this.blocks) {
+      if (!overlap(mention, { start: block.start, end: block.start + block.length })) continue;
+      const at = block.pieces.findIndex((piece) => same(piece.mark.link, mention));
+      if (at < 0) continue;
+      if (block.drawn !== block.wanted) this.#fill(block);
+      return block.element.querySelectorAll(".mark")[at];
+    }
+    return undefined;
   }
 
   /** The mark that an element was drawn for. @param {Element} element @returns {Mark | undefined} */

@@ -13,7 +13,7 @@ import { loadEngine } from "./loading.js";
 import { createMentions } from "./mentions.js";
 import { createNotes } from "./notes.js";
 import { seal } from "./privacy.js";
-import { addMention, applyDecisions, decide, removeMention, restoreRemoved, same, undo } from "./state.js";
+import { addMention, applyDecisions, decide, linkAt, removeMention, restoreRemoved, same, undo } from "./state.js";
 import { createStatus } from "./status.js";
 import { createTheme } from "./theme.js";
 import { createThreshold } from "./threshold.js";
@@ -81,7 +81,7 @@ const editor = createEditor({
       if (done && note === notes.current()) openDetails(span, true);
     });
   },
-  linkAt: (offset) => notes.current().links.find((link) => link.start <= offset && offset <= link.end),
+  linkAt: (offset) => linkAt(notes.current().links, offset),
 });
 
 const mentions = createMentions({

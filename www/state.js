@@ -150,6 +150,13 @@ export const overlap = (a, b) => a.start < b.end && b.start < a.end;
 /** @param {{ start: number, end: number }} a @param {{ start: number, end: number }} b */
 export const same = (a, b) => a.start === b.start && a.end === b.end;
 
+/** The pieces of the text that a mention consists of. @param {Link} link @returns {{ start: number, end: number }[]} */
+export const piecesOf = (link) => (link.fragments?.length ? link.fragments : [link]);
+
+/** The first mention with an offset in one of its pieces or at their ends. @param {Link[]} links @param {number} offset */
+export const linkAt = (links, offset) =>
+  links.find((link) => piecesOf(link).some(({ start, end }) => start <= offset && offset <= end));
+
 /**
  * Puts newer links into older ones: an older one stays where no newer one overlaps it. Both are in the text's order.
  *
@@ -173,7 +180,9 @@ export function mergeLinks(older, newer) {
 export const inOrder = (spans) => spans.sort((a, b) => a.start - b.start || a.end - b.end);
 
 /**
- * The machine's links as the reader has changed them.
+ * The machine's links as the reader has changed them. A decision replaces its own mention; where the machine does not have
+ * that mention any more, the decision replaces all that overlap it. Mentions in pieces may overlap ("breast and ovarian
+ * cancer"), so a decision on one must leave the other.
  *
  * @param {Link[]} machine
  * @param {Decision[]} decisions
@@ -181,7 +190,9 @@ export const inOrder = (spans) => spans.sort((a, b) => a.start - b.start || a.en
  */
 export function applyDecisions(machine, decisions) {
   if (decisions.length === 0) return machine;
-  const kept = machine.filter((link) => !decisions.some((decision) => overlap(decision, link)));
+  const found = decisions.map((decision) => machine.some((link) => same(link, decision)));
+  const replaces = (decision, at, link) => (found[at] ? same(decision, link) : overlap(decision, link));
+  const kept = machine.filter((link) => !decisions.some((decision, at) => replaces(decision, at, link)));
   for (const decision of decisions) {
     if (decision.action === "remove") continue;
     const base = machine.find((link) => same(link, decision)) ?? decision.base;

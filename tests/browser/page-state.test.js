@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
-  addMention, applyDecisions, countTypes, createNote, decide, decisionOf, editNote, findEdit, mergeLinks, removeMention,
+  addMention, applyDecisions, countTypes, createNote, decide, decisionOf, editNote, findEdit, linkAt, mergeLinks, removeMention,
   restoreRemoved, shiftSpans, summary, typeOf, undo,
 } from "../../www/state.js";
 
@@ -170,4 +170,21 @@ test("mentions are counted by type, NIL last", () => {
   assert.equal(summary(links), "4 mentions, 2 linked, 2 NIL");
   assert.equal(summary([links[2]]), "1 mention, 1 linked, 0 NIL");
   assert.equal(typeOf(links[0]), "NIL");
+});
+
+test("mentions that share a word are decided and found by themselves", () => {
+  const text = "breast and ovarian cancer";
+  const note = noteOf(text, text, "ovarian cancer");
+  const [breast, ovarian] = note.machine;
+  breast.fragments = [{ start: 0, end: 6 }, { start: 19, end: 25 }];
+  assert.equal(linkAt(note.machine, 3), breast);
+  assert.equal(linkAt(note.machine, 8), undefined);
+  assert.equal(linkAt(note.machine, 15), ovarian);
+  decide(note, breast, "nil");
+  assert.deepEqual(applyDecisions(note.machine, note.decisions).map((one) => one.decision), ["nil", "linked"]);
+  decide(note, ovarian, "remove");
+  assert.deepEqual(applyDecisions(note.machine, note.decisions).map((one) => one.decision), ["nil"]);
+  // The machine has found something else there since: the reader's mention replaces it.
+  note.machine = [link(text, "and ovarian")];
+  assert.deepEqual(texts(note), [text]);
 });

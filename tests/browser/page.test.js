@@ -8,8 +8,8 @@ import { tinyBundle } from "./tiny.js";
 
 const NOTE = "😷 No fever, no chest pain. Qwertz <b>diabetes</b>.";
 
-async function served(t, options) {
-  const { folder, bundle } = await tinyBundle(t);
+async function served(t, options, changes) {
+  const { folder, bundle } = await tinyBundle(t, changes);
   const { address, stop } = await pelServe(t, bundle);
   const opened = await openReady(t, address, options);
   return { folder, bundle, address, stop, ...opened };
@@ -75,6 +75,39 @@ test("a note is linked, changed by its reader, and exported", { timeout: 120_000
   assert.match(await download(page, "Download PubTator"), /\t5\t10\tfever\tNIL\t-\n/);
   const html = await download(page, "Download Annotated HTML");
   assert.ok(html.includes("&lt;b&gt;") && !html.includes("<b>"), html);
+  assert.deepEqual(complaints, []);
+});
+
+test("a mention in pieces is marked at its pieces", { timeout: 120_000 }, async (t) => {
+  const concepts = [{ id: "D13", name: "breast cancer" }, { id: "D14", name: "ovarian cancer" }];
+  const { page, complaints } = await served(t, undefined, { concepts });
+  await write(page, "Family history of breast and ovarian cancer.");
+  const ids = async () => (await mentions(page)).map(([text, , id]) => [text, id]);
+  assert.deepEqual(await ids(), [["breast cancer", "D13"], ["ovarian cancer", "D14"]]);
+  // The last word belongs to both, and is marked for the first mention that shows it whole.
+  assert.deepEqual(await page.locator("#marks .mark").allTextContents(), ["breast", "ovarian cancer"]);
+
+  // The word between the pieces opens nothing, a piece opens its mention.
+  const caret = (word) => page.locator("#note-text").evaluate((area, word) => {
+    const at = area.value.indexOf(word) + 1;
+    area.setSelectionRange(at, at);
+    area.dispatchEvent(new MouseEvent("click", { bubbles: true }));
+  }, word);
+  await caret("and ovarian");
+  assert.equal(await page.locator("#details").isVisible(), false);
+  await caret("breast");
+  assert.equal(await page.locator("#details-heading").textContent(), "breast cancer");
+  assert.deepEqual(await page.locator("#marks .mark.chosen").allTextContents(), ["breast"]);
+  await caret("ovarian");
+  assert.equal(await page.locator("#details-heading").textContent(), "ovarian cancer");
+
+  // For reading each piece is a button; a decision on the one mention leaves the other.
+  await page.locator("#mode-read").click();
+  await page.locator("#reading .mark", { hasText: "breast" }).click();
+  assert.equal(await page.locator("#details-heading").textContent(), "breast cancer");
+  await page.getByRole("button", { name: "Set to NIL" }).click();
+  assert.deepEqual(await ids(), [["breast cancer", ""], ["ovarian cancer", "D14"]]);
+  assert.deepEqual(await page.locator("#reading .mark").allTextContents(), ["breast", "ovarian cancer"]);
   assert.deepEqual(complaints, []);
 });
 

@@ -23,19 +23,7 @@ const turn = (() => {
     });
 })();
 
-const clock = () => performance.now();
 const parsed = (json) => (json === undefined ? null : JSON.parse(json));
-
-/** The device of a page's GPU, watched: WebAssembly would wait for ever for a device that has gone. */
-function watchDevices() {
-  const request = globalThis.GPUAdapter?.prototype.requestDevice;
-  if (!request) return;
-  GPUAdapter.prototype.requestDevice = async function (...args) {
-    const made = await request.apply(this, args);
-    made.lost.then(({ message, reason }) => postMessage({ lost: `the GPU was lost (${reason || "unknown"}): ${message}` }));
-    return made;
-  };
-}
 
 const methods = {
   async start({ name, module }) {
@@ -44,7 +32,6 @@ const methods = {
   },
 
   async load(blobs, device) {
-    if (device === "webgpu") watchDevices();
     const files = new pkg.Files();
     for (const [name, blob] of Object.entries(blobs)) {
       const bytes = new Uint8Array(await blob.arrayBuffer());
@@ -56,24 +43,16 @@ const methods = {
   },
 
   async link({ stopped, part }, text, request) {
-    const ms = { detect: 0, encode: 0, search: 0 };
-    const begun = clock();
     const total = engine.begin(text, request);
-    ms.detect = clock() - begun;
     for (let done = 0; ; ) {
       await turn();
       if (stopped()) throw new PelError("cancelled", "a newer request has come");
-      const start = clock();
-      const more = await engine.encode();
-      const encoded = clock();
-      ms.encode += encoded - start;
-      if (!more) break;
+      if (!(await engine.encode())) break;
       const links = JSON.parse(engine.search());
-      ms.search += clock() - encoded;
       done += links.length;
       part({ links, done, total });
     }
-    return { links: JSON.parse(engine.links()), ms };
+    return JSON.parse(engine.linked());
   },
 
   decide: (threshold) => JSON.parse(engine.decide(threshold)),

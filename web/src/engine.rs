@@ -1,5 +1,6 @@
 //! A bundle with its encoder in a page. One call at a time: the worker that owns it queues them.
 
+use crate::browser::{Timer, post_lost};
 use crate::failure::{Failure, Outcome};
 use crate::files::Files;
 use crate::shapes::{GivenMention, JsExplanation, JsLink, JsMet, JsNote, LinkRequest};
@@ -39,6 +40,22 @@ struct Work {
     queries: Queries,
     places: Vec<usize>,
     links: Vec<Link>,
+    ms: Milliseconds,
+}
+
+/// How long each step has taken, summed over batches.
+#[derive(Default, Serialize)]
+struct Milliseconds {
+    detect: f64,
+    encode: f64,
+    search: f64,
+}
+
+/// The links of a text, and what they cost.
+#[derive(Serialize)]
+struct Linked<'a> {
+    links: Vec<JsLink>,
+    ms: &'a Milliseconds,
 }
 
 impl Work {
@@ -72,7 +89,16 @@ impl Engine {
     /// If the bundle is damaged, of another version, or its parts do not fit together; if there is no WebGPU.
     pub async fn load(files: Files, gpu: bool) -> Outcome<Engine> {
         let device = match gpu {
-            true => Device::wgpu_options().init_async().await.map_err(Failure::no_webgpu)?,
+            true => {
+                let setup = Device::wgpu_options().init_with_setup_async().await;
+                let (device, setup) = setup.map_err(Failure::no_webgpu)?;
+                // Work on a device that is lost never ends: the page has to hear of it from here.
+                setup.device.set_device_lost_callback(|reason, message| {
+                    let reason = format!("{reason:?}").to_lowercase();
+                    post_lost(&format!("the GPU was lost ({reason}): {message}"));
+                });
+                device
+            }
             false => Device::flex(),
         };
         let linker = Linker::new(Bundle::read(files.into_parts())?, &device)?;
@@ -93,6 +119,7 @@ impl Engine {
     /// If the request has another shape, or a span does not fit.
     pub fn begin(&mut self, text: String, request: &str) -> Outcome<usize> {
         let LinkRequest { spans, spans_only, overlapping, k, threshold } = serde_json::from_str(request)?;
+        let timer = Timer::start("pel: detect");
         let offsets = Offsets::new(&text);
         let mut options = LinkOptions { threshold, ..LinkOptions::default() };
         options.k = k.unwrap_or(options.k);
@@ -106,7 +133,8 @@ impl Engine {
         let total = prepared.mentions();
         let waiting = self.parts(prepared);
         let (done, queries, places, links) = Default::default();
-        self.work = Some(Work { text, options, waiting, encoded: None, done, queries, places, links });
+        let ms = Milliseconds { detect: timer.stop(), ..Milliseconds::default() };
+        self.work = Some(Work { text, options, waiting, encoded: None, done, queries, places, links, ms });
         Ok(total)
     }
 
@@ -123,10 +151,12 @@ impl Engine {
     /// If the device fails.
     pub async fn encode(&mut self) -> Outcome<bool> {
         let Some(part) = self.work.as_mut().and_then(|work| work.waiting.pop()) else { return Ok(false) };
+        let timer = Timer::start("pel: encode");
         let rows: Vec<&Encoded> = part.prepared.sequences().iter().collect();
         let vectors = self.vectors(Side::Mention, &rows).await?;
         let queries = self.linker.queries(vectors);
         if let Some(work) = &mut self.work {
+            work.ms.encode += timer.stop();
             work.encoded = Some((part, queries));
         }
         Ok(true)
@@ -139,8 +169,9 @@ impl Engine {
     pub fn search(&mut self) -> Outcome<String> {
         let work = self.work.as_mut().ok_or_else(nothing_linked)?;
         let Some((part, queries)) = work.encoded.take() else { return Ok("[]".to_owned()) };
+        let timer = Timer::start("pel: search");
         let links = self.linker.finish(&part.prepared, &queries, &work.options);
-        let shown = shown(&self.linker, &work.text, &links)?;
+        let found = to_json(&shown(&self.linker, &work.text, &links)?)?;
         work.places.extend(part.places);
         work.done.push(part.prepared);
         work.queries.extend(queries);
@@ -150,16 +181,17 @@ impl Engine {
             let whole = Prepared::join(std::mem::take(&mut work.done));
             self.linker.accompany(&whole, &work.queries, &mut work.links, work.options.k);
         }
-        Ok(shown)
+        work.ms.search += timer.stop();
+        Ok(found)
     }
 
-    /// All links of the text so far, in its order, as JSON.
+    /// All links of the text so far, in its order, and the milliseconds of each step, as JSON.
     ///
     /// # Errors
     /// If a concept is damaged.
-    pub fn links(&self) -> Outcome<String> {
+    pub fn linked(&self) -> Outcome<String> {
         let work = self.work.as_ref().ok_or_else(nothing_linked)?;
-        shown(&self.linker, &work.text, work.in_order())
+        to_json(&Linked { links: shown(&self.linker, &work.text, work.in_order())?, ms: &work.ms })
     }
 
     /// Decides the links of the text anew, by the bundle's threshold or another.
@@ -170,7 +202,7 @@ impl Engine {
         let work = self.work.as_mut().ok_or_else(nothing_linked)?;
         work.links.iter_mut().for_each(|link| self.linker.decide_again(link, threshold));
         work.options.threshold = threshold;
-        self.links()
+        to_json(&shown(&self.linker, &work.text, work.in_order())?)
     }
 
     /// How a mention of the text comes to its decision, as JSON.
@@ -341,11 +373,13 @@ impl Engine {
     }
 }
 
-fn shown<'a>(linker: &Linker, text: &str, links: impl IntoIterator<Item = &'a Link>) -> Outcome<String> {
+fn shown<'a>(linker: &Linker, text: &str, links: impl IntoIterator<Item = &'a Link>) -> Outcome<Vec<JsLink>> {
     let offsets = Offsets::new(text);
-    let record = |link| Ok::<_, Error>(JsLink::of(linker.record(link)?, text, &offsets));
-    let links = links.into_iter().map(record).collect::<Result<Vec<_>, _>>()?;
-    Ok(serde_json::to_string(&links)?)
+    links.into_iter().map(|link| Ok(JsLink::of(linker.record(link)?, text, &offsets))).collect()
+}
+
+fn to_json(value: &impl Serialize) -> Outcome<String> {
+    Ok(serde_json::to_string(value)?)
 }
 
 fn nothing_linked() -> Error {

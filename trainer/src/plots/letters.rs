@@ -1,7 +1,8 @@
 //! How wide a text will be, before a browser chooses its font.
 //!
-//! The widths are those of Arial, rounded up within each class of letters. Every font of [`super::svg`]'s list has the
-//! widths of Arial or narrower ones, so that a text never needs more room than was left for it.
+//! A browser takes the first font of [`super::svg`]'s list that the machine has. The widths here are those of the wider
+//! of Arial and DejaVu Sans, rounded up within each class of letters, so that a text needs no more than the room left for
+//! it whichever it takes.
 
 /// The width of `text`, in the unit of `size`.
 pub(super) fn width(text: &str, size: f64) -> f64 {
@@ -28,20 +29,18 @@ pub(super) fn fitted(text: &str, size: f64, room: f64) -> String {
 /// The width of a letter, in its size.
 fn advance(letter: char) -> f64 {
     match letter {
-        'i' | 'j' | 'l' | '\'' => 0.23,
-        ' ' | '!' | ',' | '.' | '/' | ':' | ';' | '\\' | '[' | ']' | '|' | 'f' | 't' | 'I' | '·' => 0.28,
-        '"' | '(' | ')' | '-' | '`' | 'r' | '{' | '}' => 0.36,
-        'J' | 'c' | 'k' | 's' | 'v' | 'x' | 'y' | 'z' | '^' => 0.5,
-        '0'..='9' | 'a'..='z' if !matches!(letter, 'm' | 'w') => 0.56,
-        '#' | '$' | '*' | '+' | '<' | '=' | '>' | '?' | '_' | '~' => 0.59,
-        'F' | 'L' | 'T' | 'Z' => 0.62,
-        'A' | 'B' | 'E' | 'K' | 'P' | 'S' | 'V' | 'X' | 'Y' | '&' => 0.67,
-        'w' | 'C' | 'D' | 'H' | 'N' | 'R' | 'U' => 0.73,
-        'G' | 'O' | 'Q' => 0.78,
-        'm' | 'M' => 0.84,
+        'i' | 'j' | 'l' | 'I' | '\'' => 0.3,
+        ' ' | ',' | '.' | '/' | ':' | ';' | '\\' | 'f' | '|' => 0.36,
+        '!' | '(' | ')' | '-' | '[' | ']' | 'r' | 't' | '·' => 0.42,
+        '"' | '*' | '?' | 'J' | '_' | 'c' | 's' | 'z' => 0.56,
+        '0'..='9' | 'a'..='z' | '$' | '`' | '{' | '}' if !matches!(letter, 'm' | 'w') => 0.64,
+        'E' | 'F' | 'L' | 'P' | 'S' | 'T' | 'Y' | 'Z' => 0.69,
+        'A' | 'B' | 'C' | 'K' | 'R' | 'V' | 'X' => 0.73,
+        'D' | 'G' | 'H' | 'N' | 'O' | 'Q' | 'U' | '&' => 0.79,
+        'w' | 'M' | '#' | '+' | '<' | '=' | '>' | '^' | '~' => 0.87,
         // Latin, Greek and Cyrillic letters with and without marks.
-        '\u{a0}'..='\u{52f}' => 0.84,
-        // Also '%', '@', 'W', the ellipsis, and the letters of Chinese, Japanese and Korean.
+        '\u{a0}'..='\u{52f}' => 0.87,
+        // 'm', 'W', '%', '@', the ellipsis, and the letters of Chinese, Japanese and Korean.
         _ => 1.02,
     }
 }
@@ -51,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_width_is_below_that_of_arial() {
+    fn no_width_is_below_that_of_arial_or_dejavu_sans() {
         // Advance widths of Helvetica's printable ASCII, in thousandths, which Arial has too; from Adobe's Core 14 metrics.
         let arial: [u16; 95] = [
             278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333, 278, 278, 556, 556, 556, 556, 556,
@@ -60,15 +59,23 @@ mod tests {
             556, 333, 556, 556, 500, 556, 556, 278, 556, 556, 222, 222, 500, 222, 833, 556, 556, 556, 556, 333, 500,
             278, 556, 500, 722, 500, 500, 500, 334, 260, 334, 584,
         ];
-        for (letter, thousandths) in (' '..='~').zip(arial) {
-            let (found, least) = (advance(letter), f64::from(thousandths) / 1000.0);
-            assert!(found >= least && found < least + 0.22, "{letter:?}: {found}, {least} in Arial");
+        // Those of DejaVu Sans, as Chromium measures them.
+        let dejavu: [u16; 95] = [
+            318, 401, 460, 838, 636, 950, 780, 275, 390, 390, 500, 838, 318, 361, 318, 337, 636, 636, 636, 636, 636,
+            636, 636, 636, 636, 636, 337, 337, 838, 838, 838, 531, 1000, 684, 686, 698, 770, 632, 575, 775, 752, 295,
+            295, 656, 557, 863, 748, 787, 603, 787, 695, 635, 611, 732, 684, 989, 685, 611, 685, 390, 337, 390, 838,
+            500, 500, 613, 635, 550, 635, 615, 352, 635, 634, 278, 278, 579, 278, 974, 634, 612, 635, 635, 411, 521,
+            392, 634, 592, 818, 592, 592, 525, 636, 337, 636, 838,
+        ];
+        for (letter, (arial, dejavu)) in (' '..='~').zip(arial.into_iter().zip(dejavu)) {
+            let (found, least) = (advance(letter), f64::from(arial.max(dejavu)) / 1000.0);
+            assert!(found >= least && found < least + 0.15, "{letter:?}: {found}, {least} in a font");
         }
     }
 
     #[test]
     fn text_is_cut_to_the_room() {
-        assert_eq!(fitted("loss", 10.0, 30.0), "loss");
+        assert_eq!(fitted("loss", 10.0, 40.0), "loss");
         let cut = fitted("a long title", 10.0, 40.0);
         assert!(cut.ends_with('…') && width(&cut, 10.0) <= 40.0, "{cut}");
         assert_eq!(fitted("loss", 10.0, 0.0), "…");

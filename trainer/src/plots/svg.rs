@@ -2,8 +2,8 @@
 
 use super::scene::{Anchor, Colour, SIZE, Scene, Shape};
 
-/// All but the last have the widths that [`super::letters`] measures by.
-const FONTS: &str = "Arial, 'Liberation Sans', Helvetica, Arimo, sans-serif";
+/// Fonts that are as wide as [`super::letters`] says, or narrower.
+const FONTS: &str = "Arial, 'Liberation Sans', Helvetica, 'DejaVu Sans', sans-serif";
 
 /// Writes a scene down.
 pub(super) fn render(scene: &Scene) -> String {
