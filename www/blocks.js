@@ -27,7 +27,7 @@ export function cut(text, longest = Infinity) {
 }
 
 /**
- * Cuts a text anew and keeps the old blocks before and after the change.
+ * Cuts a text again and keeps the old blocks before and after the change.
  *
  * @param {string[]} old
  * @param {string} text

@@ -11,7 +11,7 @@ const LISTED = 200;
 /**
  * @param {object} on
  * @param {() => import("./pkg/pel.js").Pel | null} on.pel
- * @param {() => void} on.changed notes have to be linked anew
+ * @param {() => void} on.changed notes have to be linked again
  */
 export function createConcepts(on) {
   const form = byId("concept-form");
@@ -24,7 +24,7 @@ export function createConcepts(on) {
   file.addEventListener("change", async () => {
     const { tables, notes, problems } = await readFiles(file.files);
     file.value = "";
-    problems.push(...notes.map(({ name }) => `${name} is no table of concepts: choose a CSV, TSV, OBO or JSONL file.`));
+    problems.push(...notes.map(({ name }) => `${name} is not a table of concepts. Choose a CSV, TSV, OBO or JSONL file.`));
     await take(tables, problems);
   });
   form.addEventListener("submit", async (event) => {
@@ -56,7 +56,7 @@ export function createConcepts(on) {
 
   async function add(concepts, name) {
     const pel = on.pel();
-    if (!pel) return say(make("p", {}, "Concepts can be added once the model is loaded."), 0);
+    if (!pel) return say(make("p", {}, "Concepts can be added after the model is loaded."), 0);
     try {
       const result = await pel.addConcepts(concepts);
       if (!Array.isArray(concepts)) report.append(drawReport(name, result));

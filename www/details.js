@@ -44,7 +44,7 @@ export function createDetails(actions) {
     try {
       all = await pel.find(words, { k: 8 });
     } catch (error) {
-      if (error?.code !== "cancelled") byId("find-note").textContent = "The search did not work. Try other words.";
+      if (error?.code !== "cancelled") byId("find-note").textContent = "The search failed. Try other words.";
       return;
     }
     if (key !== shown.key) return;
@@ -73,7 +73,7 @@ export function createDetails(actions) {
       make("div", { className: "heading" }, make("h3", { id: "candidates-heading" }, "Candidates"),
         threshold !== null && make("span", { className: "quiet key" }, `threshold ${score(threshold)}`)),
       link.candidates.length === 0
-        ? make("p", { className: "quiet" }, "There is no candidate. Search for a concept below.")
+        ? make("p", { className: "quiet" }, "No candidate. Search for a concept below.")
         : make("ul", { className: "candidates", "aria-labelledby": "candidates-heading" },
           ...rows(link.candidates, "candidate")),
       margin(link));
@@ -135,7 +135,7 @@ export function createDetails(actions) {
     clear,
 
     /**
-     * Shows a mention, or shows it anew if something about it has changed.
+     * Shows a mention, or shows it again if something about it has changed.
      *
      * @param {import("./state.js").Note} note
      * @param {import("./state.js").Link} link
@@ -188,7 +188,7 @@ function decision(link, threshold) {
 function margin({ candidates: [first, second] }) {
   if (!first || !second) return null;
   return make("p", { className: "quiet", id: "margin" },
-    `The best is ${score(first.score - second.score)} before the second.`);
+    `The best candidate scores ${score(first.score - second.score)} more than the second.`);
 }
 
 /** A candidate as a button, with its score as a bar and the threshold marked on it. */

@@ -60,12 +60,12 @@ export function keepFocus(container, rebuild) {
 }
 
 /**
- * Lets the arrow keys, Home and End walk through the buttons of a container.
+ * Lets the arrow keys, Home and End move between the buttons of a container.
  *
  * @param {HTMLElement} container
  * @param {string} selector
  */
-export function walkWithArrows(container, selector) {
+export function moveWithArrows(container, selector) {
   container.addEventListener("keydown", (event) => {
     if (event.altKey || event.ctrlKey || event.metaKey || !event.target.matches(selector)) return;
     const all = [...container.querySelectorAll(selector)];

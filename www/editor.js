@@ -1,7 +1,7 @@
 // The note: a text field with the marks behind it for writing, and the same text with buttons for reading.
 
 import { colourOf } from "./colours.js";
-import { byId, walkWithArrows } from "./dom.js";
+import { byId, moveWithArrows } from "./dom.js";
 import { TextLayer } from "./layer.js";
 import { piecesOf, same, typeOf } from "./state.js";
 
@@ -11,8 +11,8 @@ const RIGHT_TO_LEFT =
 
 const HINTS = {
   write: "Click a mention for details, or press Ctrl+Enter in it.",
-  read: "Each mention is a button; the arrow keys walk through them.",
-  overlong: "A line of this note is too long to be coloured here: choose Read.",
+  read: "Each mention is a button. The arrow keys move between them.",
+  overlong: "A line of this note is too long to be coloured here. Choose Read.",
 };
 
 /**
@@ -104,7 +104,7 @@ export function createEditor(on) {
     const mark = button && readable.markOf(button);
     if (mark) on.open(mark.link, event.detail === 0);
   });
-  walkWithArrows(reading, ".mark");
+  moveWithArrows(reading, ".mark");
   byId("mode-edit").addEventListener("click", () => setMode(false));
   byId("mode-read").addEventListener("click", () => setMode(true));
 

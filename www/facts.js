@@ -1,4 +1,4 @@
-// What is known of a concept, and how a mention came to its decision: the lower part of the details.
+// The concept's data, and how the decision on a mention was made: the lower part of the details.
 
 import { byId, make } from "./dom.js";
 import { siteOf } from "./ontologies.js";
@@ -30,7 +30,7 @@ export function conceptFacts(concept, pel, nearest) {
     make("h3", {}, nearest ? `Nearest concept: ${concept.name}` : `Concept: ${concept.name}`),
     make("dl", {}, ...rows),
     make("p", { className: "quiet" },
-      "Links to vocabularies open another site in a new tab; it learns the identifier and nothing else."),
+      "Links to vocabularies open another site in a new tab. That site receives the identifier only."),
   ];
 }
 
@@ -63,7 +63,7 @@ function outward(address, words) {
 }
 
 function licenceButton(pel) {
-  return make("button", { type: "button", className: "plain", onclick: () => showLicences(pel) }, "Licences in full");
+  return make("button", { type: "button", className: "plain", onclick: () => showLicences(pel) }, "Full licences");
 }
 
 /** Shows the licences that come with the bundle. @param {import("./pkg/pel.js").Pel} pel */
@@ -75,7 +75,7 @@ export async function showLicences(pel) {
 }
 
 /**
- * How a mention came to its decision.
+ * How the decision on a mention was made.
  *
  * @param {import("./state.js").Link} link
  * @param {import("./pkg/pel.js").Explanation | null} why
@@ -88,15 +88,15 @@ export function explanation(link, why, origin) {
   if (link.read_as) row("Read as", link.read_as);
   if (why) {
     const best = why.candidates[0];
-    if (best) row("Met by", `“${best.through}” (${score(best.through_score)})`);
-    if (why.margin !== null) row("Margin", `${score(why.margin)} before the second candidate`);
+    if (best) row("Matched text", `“${best.through}” (${score(best.through_score)})`);
+    if (why.margin !== null) row("Margin", `${score(why.margin)} above the second candidate`);
     row("Threshold", why.threshold === null ? "none" : score(why.threshold));
-    if (why.lift) row("Added", `${score(why.lift)} to the best score: for its margin and the mention’s length, spelling and meaning`);
-    row("Read in pieces", make("span", { className: "tokens" }, ...why.tokens.map((token) => make("code", {}, token))));
+    if (why.lift) row("NIL model", `adds ${score(why.lift)} to the best score, from its margin and the mention’s length, spelling and meaning`);
+    row("Tokens", make("span", { className: "tokens" }, ...why.tokens.map((token) => make("code", {}, token))));
   }
-  if (link.cut.mention) row("Cut", "The mention is too long for the model; its end was not read.");
-  if (link.cut.context) row("Cut", "The words around it were read only in part.");
-  const tokens = why ? `, ${counted(why.tokens.length, "piece")}` : "";
+  if (link.cut.mention) row("Cut", "The mention is too long for the model. Its end was not read.");
+  if (link.cut.context) row("Cut", "Only part of the words around it was read.");
+  const tokens = why ? `, ${counted(why.tokens.length, "token")}` : "";
   const title = make("summary", {}, `How it was read${tokens}`);
   return make("details", { className: "why" }, title, make("dl", {}, ...rows));
 }

@@ -61,7 +61,7 @@ export async function readFiles(files) {
       read.problems.push(`${file.name} is not a text file. Save it as plain text (.txt) first.`);
       continue;
     }
-    if (guessed) read.problems.push(`${file.name} is not UTF-8 and was read as Windows-1252: check its accents.`);
+    if (guessed) read.problems.push(`${file.name} is not UTF-8 and was read as Windows-1252: check its accented letters.`);
     if (format) read.tables.push({ name: file.name, format, text });
     else read.notes.push({ name: file.name, text });
   }

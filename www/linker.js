@@ -25,7 +25,7 @@ export class Linker {
     /** Counts up whenever the added concepts change. */
     this.concepts = 0;
     this.run = null;
-    /** The note whose links the engine holds, for deciding anew and for explaining. */
+    /** The note whose links the engine holds, for deciding again and for explaining. */
     this.held = null;
     this.deciding = false;
   }
@@ -123,7 +123,7 @@ export class Linker {
     }));
   }
 
-  /** Sets the threshold and decides the shown links anew. @param {number | null} threshold */
+  /** Sets the threshold and decides the shown links again. @param {number | null} threshold */
   setThreshold(threshold) {
     this.threshold = threshold;
     return this.decide();

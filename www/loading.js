@@ -10,7 +10,7 @@ const DEVICES = ["auto", "webgpu", "wasm"];
  * @param {ReturnType<import("./status.js").createStatus>} status
  * @param {object} on
  * @param {(pel: import("./pkg/pel.js").Pel) => void} on.ready
- * @param {() => boolean} on.wouldLose whether loading the page anew would lose what the reader has written
+ * @param {() => boolean} on.wouldLose whether loading the page again would lose what the reader has written
  */
 export function loadEngine(status, { ready, wouldLose }) {
   const select = byId("device");

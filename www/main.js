@@ -140,7 +140,7 @@ createExports({
     for (const note of wanted) {
       if (!linker.isFresh(note) && !(await linker.link(note))) return false;
     }
-    // Deciding and explaining go on with the note that is shown.
+    // Deciding and explaining continue with the note that is shown.
     if (!linker.holds(notes.current())) linker.schedule(notes.current());
     return true;
   },

@@ -1,7 +1,7 @@
 // The list of mentions: summary, filter by type, a page of the table.
 
 import { colourOf } from "./colours.js";
-import { announce, byId, keepFocus, make, walkWithArrows } from "./dom.js";
+import { announce, byId, keepFocus, make, moveWithArrows } from "./dom.js";
 import { countTypes, same, summary, typeOf } from "./state.js";
 import { counted, score, whole } from "./words.js";
 
@@ -26,7 +26,7 @@ export function createMentions(on) {
     const link = row && shown[Number(row.dataset.at)];
     if (link) on.open(link);
   });
-  walkWithArrows(rows, "button");
+  moveWithArrows(rows, "button");
   byId("page-back").addEventListener("click", () => turn(page - 1));
   byId("page-on").addEventListener("click", () => turn(page + 1));
   byId("restore-removed").addEventListener("click", () => {

@@ -1,6 +1,6 @@
 // The list of notes, and the examples.
 
-import { byId, closeAsMenu, keepFocus, make, walkWithArrows } from "./dom.js";
+import { byId, closeAsMenu, keepFocus, make, moveWithArrows } from "./dom.js";
 import { EXAMPLES } from "./examples.js";
 import { createNote } from "./state.js";
 import { whole } from "./words.js";
@@ -20,7 +20,7 @@ export function createNotes(on) {
   const menu = byId("examples");
 
   closeAsMenu(menu);
-  walkWithArrows(list, ".note");
+  moveWithArrows(list, ".note");
   byId("example-list").append(...EXAMPLES.map((example) => make("li", {},
     make("button", { type: "button", onclick: () => take(example) }, example.name))));
 

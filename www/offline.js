@@ -1,6 +1,6 @@
 // Registers the service worker, which keeps the site's files for opening it without a network.
 
-/** Longest wait for it on a first visit; the page then goes on without. */
+/** Longest wait for it on a first visit; the page then continues without. */
 const PATIENCE = 20_000;
 
 /**

@@ -110,7 +110,7 @@ export function shiftSpans(spans, edit) {
 }
 
 /**
- * Moves a span with its fragments, which are made anew: a copy of the span may have the same ones.
+ * Moves a span with its fragments, which are made again: a copy of the span may have the same ones.
  *
  * @param {{ start: number, end: number, fragments?: { start: number, end: number }[] }} span
  * @param {number} by
@@ -259,7 +259,7 @@ export function addMention(note, start, end) {
  *
  * @param {Note} note
  * @param {Link} link
- * @returns {boolean} whether the note has to be linked anew
+ * @returns {boolean} whether the note has to be linked again
  */
 export function removeMention(note, link) {
   const before = note.added.length;

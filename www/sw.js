@@ -18,7 +18,7 @@ const WORKER_POLICY = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'"
 self.addEventListener("install", (event) => {
   event.waitUntil((async () => {
     const [list, current] = [await fetchList(), await currentVersion()];
-    // Without a network the files that are here already go on.
+    // Without a network the files that are here already continue.
     if (!list && !current) throw new Error("files.json could not be fetched");
     if (list && list.version !== current) await keep(list);
     if (list && !current) await setCurrent(list.version);
@@ -66,7 +66,7 @@ async function open(event) {
   return answer("index.html", event);
 }
 
-/** Whether a page of the site is open beside the one that is asked for; one that is loaded anew is still counted. */
+/** Whether a page of the site is open beside the one that is asked for; one that is loaded again is still counted. */
 async function isOpenBeside({ isReloadNavigation }) {
   const open = (await self.clients.matchAll({ type: "window" })).filter(({ url }) => isPage(url));
   return open.length > (isReloadNavigation ? 1 : 0);

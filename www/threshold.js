@@ -1,4 +1,4 @@
-// The threshold below which a mention is NIL, beside the curve of what it costs.
+// The threshold below which a mention is NIL, beside the curve of precision and recall.
 
 import { at, line, place, range } from "./curve.js";
 import { byId, makeSvg } from "./dom.js";
@@ -42,10 +42,10 @@ export function createThreshold(changed) {
   function wordsAt(threshold) {
     const curve = manifest.nil.curve ?? [];
     if (threshold === null) return "The bundle has no threshold: every mention with a candidate is linked.";
-    if (curve.length === 0) return "The bundle has no curve: how precise NIL is at a threshold was not measured.";
+    if (curve.length === 0) return "NIL precision and recall were not measured for this bundle.";
     const { precision, recall } = at(curve, threshold);
-    return `Here ${percent(precision)} of the mentions called NIL truly have no concept (precision), and ` +
-      `${percent(recall)} of the mentions without a concept are called NIL (recall).`;
+    return `NIL precision is ${percent(precision)}: the share of NIL decisions that are right. ` +
+      `NIL recall is ${percent(recall)}: the share of mentions without a concept that are called NIL.`;
   }
 
   function drawCurve(curve) {

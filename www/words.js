@@ -32,16 +32,16 @@ export function nilWords(link, threshold) {
     case "no_candidate":
       return "The knowledge base has no candidate for it.";
     case "empty_mention":
-      return "Nothing of the mention is left to be looked up.";
+      return "The mention has no text to look up.";
     case "reader":
-      return `You have said that no concept fits.${nearest}`;
+      return `You decided that no concept fits.${nearest}`;
     default:
       return `No concept fits.${nearest}`;
   }
 }
 
 /**
- * The best score from which on a mention is linked: what the bundle adds to scores is taken off the threshold instead.
+ * The lowest score at which this mention is linked: the threshold less what the NIL model adds to its best score.
  *
  * @param {number | null} threshold
  * @param {import("./pkg/pel.js").Link} link
@@ -51,19 +51,19 @@ export const thresholdOf = (threshold, link) => (threshold === null ? null : thr
 /** How a mention was found. @param {import("./pkg/pel.js").Link["origin"]} origin */
 export function originWords(origin) {
   if (origin === "name") return "Found by a name in the knowledge base.";
-  if (origin === "unknown_term") return "Found because neither the knowledge base nor plain English knows the word.";
+  if (origin === "unknown_term") return "Found because the word is in neither the knowledge base nor a list of plain English.";
   return "Marked by a reader.";
 }
 
 const ERRORS = {
-  bundle: "The bundle of model and concepts is damaged or of another version. Try again; if that does not help, ask " +
-    "whoever runs this site to publish it anew.",
+  bundle: "The bundle of model and concepts is damaged or of another version. Try again. If that does not help, ask " +
+    "the operator of this site to publish it again.",
   input: "PEL cannot use this input.",
-  network: "PEL could not be fetched. Check the connection, then try again.",
-  "no-wasm": "This browser cannot run PEL, which needs WebAssembly with SIMD. Use a current version of it, or another.",
+  network: "PEL could not be loaded. Check the connection, then try again.",
+  "no-wasm": "This browser cannot run PEL, which needs WebAssembly with SIMD. Update it, or use another browser.",
   "no-webgpu": "This browser offers no WebGPU. Choose “Automatic” or “WebAssembly” as the device below.",
   device: "The device has failed. Try again, or choose WebAssembly as the device below.",
-  freed: "PEL has been stopped. Load the page anew.",
+  freed: "PEL has been stopped. Reload the page.",
 };
 
 /**
@@ -76,7 +76,7 @@ export function errorWords(error) {
   const known = ERRORS[error?.code];
   const detail = error instanceof Error && error.message ? ` (${error.message})` : "";
   if (known) return known + detail;
-  return `Something went wrong. Try again; if that does not help, load the page anew.${detail}`;
+  return `Something went wrong. Try again. If that does not help, reload the page.${detail}`;
 }
 
 /**

@@ -7,37 +7,37 @@
 export type DeviceName = "webgpu" | "wasm";
 
 /**
- * Where a bundle comes from: the address of a folder (ending in `/`, with a `manifest.json`) or of a bundle that is one
- * file; its bytes; or the files of a folder by their names.
+ * A bundle: the address of a folder (ending in `/`, with a `manifest.json`), the address of a one-file bundle, the bytes of
+ * one, or the files of a folder by name.
  */
 export type Source = string | URL | Blob | ArrayBuffer | Uint8Array | Record<string, Blob | ArrayBuffer | Uint8Array>;
 
-/** How far loading is. */
+/** The progress of loading. */
 export interface Progress {
   /** `program` (WebAssembly), `bundle` (its bytes), `start` (checking, building the encoder). */
   phase: "program" | "bundle" | "start";
-  /** Bytes so far, in this phase. */
+  /** Bytes loaded in this phase. */
   loaded: number;
-  /** Bytes in all, in this phase; 0 while unknown. */
+  /** Total bytes of this phase; 0 while unknown. */
   total: number;
-  /** Whether the bytes come out of the browser's own store. */
+  /** Whether the bytes come from the browser's Cache Storage. */
   cached: boolean;
 }
 
 export interface LoadOptions {
-  /** `auto` takes WebGPU where there is a real adapter, else WebAssembly. */
+  /** `auto` (the default) uses WebGPU on a hardware adapter, else WebAssembly. */
   device?: "auto" | DeviceName;
-  /** Is told how far loading is. */
+  /** Called with the progress of loading. */
   onProgress?: (progress: Progress) => void;
-  /** Is told when the device has failed and another has taken over. */
+  /** Called when the device failed and another replaced it. */
   onDevice?: (change: { device: DeviceName; why: string }) => void;
-  /** Keep the bundle in the browser's store (Cache Storage) and take it from there; true where there is one. */
+  /** Whether to keep the bundle in Cache Storage and read it from there; true by default. */
   cache?: boolean;
-  /** Ends loading. */
+  /** Cancels loading. */
   signal?: AbortSignal;
 }
 
-/** A place in a text, in UTF-16 units: start, and one past the end. */
+/** A span of a text in UTF-16 units: start, and one past the end. */
 export interface Span {
   start: number;
   end: number;
@@ -45,86 +45,86 @@ export interface Span {
 
 export interface LinkOptions {
   /**
-   * Mentions that are known already; found ones that overlap them are left out. One with something between its parts that
-   * does not belong to it has `fragments`, from its start to its end.
+   * Mentions that are already known. Detected mentions that overlap them are dropped. A discontinuous mention has
+   * `fragments` that cover its start and its end.
    */
   spans?: (Span & { fragments?: Span[] })[];
-  /** Link the given spans alone. */
+  /** Link the given spans only. */
   spansOnly?: boolean;
-  /** Find every name, also those within and across others, instead of the longest ones from left to right. */
+  /** Detect overlapping names too, instead of the longest names from left to right. */
   overlapping?: boolean;
-  /** Candidates of a mention; 5. */
+  /** Candidates per mention; 5 by default. */
   k?: number;
-  /** The lowest score that is linked, in place of the bundle's. */
+  /** The lowest score that is linked; the bundle's threshold by default. */
   threshold?: number;
-  /** Is told of links as they come, batch by batch. */
+  /** Called with the links of each batch. */
   onLinks?: (part: { links: Link[]; done: number; total: number }) => void;
-  /** Ends linking. */
+  /** Cancels linking. */
   signal?: AbortSignal;
 }
 
 export interface Candidate {
   id: string;
   name: string;
-  /** Semantic types, the primary one first. */
+  /** Semantic types, the primary type first. */
   types: string[];
-  /** The vocabularies it comes from. */
+  /** The vocabularies that contain it. */
   sources: string[];
   /** The same concept in other vocabularies: `ICD10CM:R50.9`, `MESH:D005334`; missing where there is none. */
   xrefs?: string[];
-  /** Cosine or dot product, as the bundle has it; higher is better. */
+  /** Cosine similarity or dot product, as the bundle says; higher is better. */
   score: number;
-  /** Added in the page. */
+  /** Whether it was added in the page. */
   added?: boolean;
 }
 
 export interface Link extends Span {
-  /** The text of the mention; of one in fragments, their texts with a blank between them. */
+  /** The text of the mention; fragments are joined by a space. */
   text: string;
-  /** The fragments of a mention with something between them that does not belong to it, in the order of the text. */
+  /** The fragments of a discontinuous mention, in text order. */
   fragments?: Span[];
-  /** Found by a name, an unknown word, or given. */
+  /** Detected by a name, detected as an unknown term, or given by the caller. */
   origin: "name" | "unknown_term" | "given";
   decision: "linked" | "nil";
   nil_reason?: "below_threshold" | "no_candidate" | "empty_mention" | "reader";
-  /** What a short form was read as, where the text defines it. */
+  /** The long form of an abbreviation that the text defines. */
   read_as?: string;
   /** The concept; null if NIL. */
   concept: Candidate | null;
   /** Best first. */
   candidates: Candidate[];
-  /** What the bundle's policy adds to the best score before it is compared with the threshold; 0 where scores stand alone. */
+  /** What the bundle's NIL model adds to the best score before the comparison with the threshold; 0 without a NIL model. */
   lift: number;
-  /** What did not fit into the encoder's window. */
+  /** Whether the mention or its context was truncated to the encoder's window. */
   cut: { mention: boolean; context: boolean };
 }
 
 export interface Linked {
-  /** In the order of the text. */
+  /** In text order. */
   links: Link[];
   device: DeviceName;
-  /** Milliseconds of each part. */
+  /** Milliseconds of each step. */
   ms: { detect: number; encode: number; search: number };
 }
 
-/** One mention on its way to a decision. */
+/** How the decision on one mention was made. */
 export interface Explanation {
   text: string;
   tokens: string[];
   decision: "linked" | "nil";
   threshold: number | null;
-  /** What is added to the best score before it is compared. */
+  /** What the NIL model adds to the best score before the comparison. */
   lift: number;
-  /** How far the best is before the second. */
+  /** The best score less the second; null with fewer than 2 candidates. */
   margin: number | null;
   candidates: (Candidate & {
-    /** The name or template that met the mention, and how well. */
+    /** The name or template that matched the mention best, and its score. */
     through: string;
     through_score: number;
   })[];
 }
 
-/** A concept with all that is known of it. */
+/** A concept with all its fields. */
 export interface Concept {
   id: string;
   name: string;
@@ -136,10 +136,10 @@ export interface Concept {
   sources?: string[];
 }
 
-/** What became of concepts that were to be added. */
+/** The result of adding concepts. */
 export interface Added {
   added: number;
-  /** How many of each kind were kept, changed on the way, or skipped, with the first few places of each reason. */
+  /** Counts by reason of what was kept, changed or skipped, with the first places of each reason. */
   report: {
     kept: Record<string, number>;
     noted: Record<string, number>;
@@ -158,7 +158,7 @@ export interface ConceptFile {
   text: string;
 }
 
-/** A note to be written: links as `link` gave them, or as a reader has changed them. */
+/** A note to export, with the links of `link` or a reader's changes to them. */
 export interface Note {
   name: string;
   text: string;
@@ -173,21 +173,21 @@ export interface Manifest {
   encoder: { name: string; licence: string; tied: boolean; precision: string };
   kb: { name: string; concepts: number; names: number; licences: string[] };
   index: { rows: number; dim: number; precision: string; score: string };
-  /** Only where mentions are scored by Sum-of-Max; scores then go up to the number of a mention's tokens. */
+  /** Present if mentions are scored by Sum-of-Max. Scores then range up to the number of a mention's tokens. */
   token_vectors?: { rows: number; tokens: number; dim: number };
   nil: {
     threshold: number | null;
     /**
-     * What is added to the best score: for its distance to the second, for brief mentions, for shared spelling, for a name of the
-     * best, for each value of the mention's vector (missing where it is not weighed), for all.
+     * Weights of the NIL model's features: margin to the second score, short mention, spelling overlap, exact name of the best
+     * candidate, each value of the mention's vector (optional), and the intercept.
      */
     lift?: { margin: number; brief: number; overlap: number; named: number; direction?: number[]; base: number };
     calibrated_on: string | null;
-    /** Precision and recall of NIL by threshold, ascending; missing in bundles that were not calibrated. */
+    /** NIL precision and recall by threshold, ascending; missing without calibration. */
     curve?: { threshold: number; precision: number; recall: number }[];
   };
   files: Record<string, { bytes: number; blake3: string }>;
-  /** The checksum of all the rest, which loading compares; missing in bundles of formats 1 to 3. */
+  /** The checksum of all other fields, verified on loading; missing in formats 1 to 3. */
   digest?: string;
   [more: string]: unknown;
 }
@@ -195,17 +195,17 @@ export interface Manifest {
 export type ErrorCode =
   /** The bundle is damaged, of another version, or its parts do not fit together. */
   | "bundle"
-  /** A text, span, option or concept that cannot be used. */
+  /** A text, span, option or concept is invalid. */
   | "input"
-  /** Something could not be fetched. */
+  /** A file could not be fetched. */
   | "network"
-  /** No WebAssembly, or none with SIMD. */
+  /** The browser has no WebAssembly with SIMD. */
   | "no-wasm"
-  /** WebGPU was asked for and is not there. */
+  /** WebGPU was requested and is not available. */
   | "no-webgpu"
-  /** The device failed, and no other could take over. */
+  /** The device failed, and no other could replace it. */
   | "device"
-  /** A newer request, or a signal, has ended this one. */
+  /** A newer request or a signal cancelled this one. */
   | "cancelled"
   /** The handle has been freed. */
   | "freed";
@@ -214,7 +214,7 @@ export class PelError extends Error {
   code: ErrorCode;
 }
 
-/** A loaded bundle. There is no handle before it is loaded whole. */
+/** A loaded bundle. */
 export class Pel {
   private constructor();
 
@@ -224,34 +224,34 @@ export class Pel {
   /** Links a text. A newer call cancels an older one. */
   link(text: string, options?: LinkOptions): Promise<Linked>;
 
-  /** Decides the links of the last text anew, by another threshold (the bundle's if there is none): nothing is encoded. */
+  /** Applies another threshold (by default the bundle's) to the links of the last text, without encoding it again. */
   decide(options?: { threshold?: number }): Promise<Link[]>;
 
-  /** How one mention of the last text comes to its decision. */
+  /** Explains the decision on one mention of the last text. */
   explain(span: Span & { fragments?: Span[] }, options?: { k?: number; threshold?: number }): Promise<Explanation>;
 
-  /** Adds concepts; they are found at once. An identifier of the bundle or of an earlier addition is refused. */
+  /** Adds concepts, which are found at once. Rejects an identifier that the bundle or an earlier addition has. */
   addConcepts(concepts: Concept[] | ConceptFile): Promise<Added>;
 
-  /** Takes added concepts away, all of them without identifiers; gives how many went. */
+  /** Removes added concepts: the given identifiers, or all. Returns how many it removed. */
   removeConcepts(ids?: string[]): Promise<number>;
 
   /** The added concepts. */
   addedConcepts(): Promise<Concept[]>;
 
-  /** The added concepts as a table, one JSON object a line. */
+  /** The added concepts as JSON Lines. */
   exportConcepts(): Promise<string>;
 
-  /** All that is known of a concept; null if there is none of the identifier. */
+  /** A concept by identifier; null if there is none. */
   concept(id: string): Promise<Concept | null>;
 
-  /** The concepts nearest to some words, as if they were a mention: for choosing one by hand. */
+  /** The concepts nearest to a text, as if it were a mention: for choosing one by hand. */
   find(text: string, options?: { k?: number }): Promise<Candidate[]>;
 
-  /** Writes a note in a format of other tools. */
+  /** Exports a note. */
   write(format: Format, note: Note): Promise<string>;
 
-  /** A text of the bundle such as `LICENSES.md`; null if it has none of the name. */
+  /** A text file of the bundle such as `LICENSES.md`; null if there is none. */
   document(name: string): Promise<string | null>;
 
   /** Where the encoder runs now. */
@@ -260,12 +260,12 @@ export class Pel {
   /** The version of PEL. */
   version(): string;
 
-  /** What the bundle says of itself. */
+  /** The bundle's manifest. */
   manifest(): Manifest;
 
   /** Bytes of WebAssembly memory. */
   memory(): number;
 
-  /** Ends the worker; the handle is of no use any more. */
+  /** Terminates the worker. Later calls fail with `freed`. */
   free(): void;
 }

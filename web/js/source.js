@@ -81,7 +81,7 @@ async function isNewer(url, before, signal) {
   }
 }
 
-/** A folder. The manifest is asked for anew each time, if the network is there: it says which files are the right ones. */
+/** A folder. The manifest is asked for again each time, if the network is there: it says which files are the right ones. */
 async function folder(url, kept, { signal, onProgress }) {
   const at = new URL(MANIFEST, url);
   const before = await kept?.match(at);
