@@ -75,13 +75,13 @@ test("NIL says why", () => {
   const nearest = { id: "X:1", name: "gout", types: [], sources: [], score: 0.5424 };
   const below = nilWords({ nil_reason: "below_threshold", candidates: [nearest] }, 0.783);
   assert.match(below, /gout, scores 0\.542.*0\.783/);
-  assert.match(nilWords({ nil_reason: "reader", candidates: [] }, null), /You have said/);
+  assert.match(nilWords({ nil_reason: "reader", candidates: [] }, null), /You decided/);
   assert.match(nilWords({ nil_reason: "no_candidate", candidates: [] }, null), /no candidate/);
 });
 
 test("errors say what to do", () => {
   const codes = ["bundle", "network", "no-wasm", "no-webgpu", "device", "freed"];
-  for (const code of codes) assert.match(errorWords({ code }), /(Try again|try again|Use|Choose|Load)/, code);
+  for (const code of codes) assert.match(errorWords({ code }), /(Try again|try again|Update|Choose|Reload)/, code);
   assert.match(errorWords(new Error("x")), /Try again/);
 });
 

@@ -1,24 +1,80 @@
-// The package's types, used by a strict TypeScript.
+// The package's types, used by a strict TypeScript, and compared with what the engine answers.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { test } from "node:test";
+import { EMPTY, openPage, serve } from "./browser.js";
+import { built, tinyBundle } from "./tiny.js";
 
 const here = (name) => new URL(name, import.meta.url).pathname;
 
-test("the package's types fit its use", { timeout: 120_000 }, () => {
+/** Has a strict TypeScript check a file; gives what it says. */
+function compiled(file) {
   const options = ["--noEmit", "--strict", "--target", "es2022", "--module", "es2022", "--moduleResolution", "bundler"];
   const { status, stdout } = spawnSync(
     here("node_modules/.bin/tsc"),
-    ["--ignoreConfig", ...options, "--lib", "es2022,dom,dom.iterable", here("types.ts")],
+    ["--ignoreConfig", ...options, "--lib", "es2022,dom,dom.iterable", file],
     { encoding: "utf8" },
   );
-  assert.equal(status, 0, stdout);
+  return status === 0 ? "" : stdout;
+}
+
+test("the package's types fit its use", { timeout: 120_000 }, () => {
+  assert.equal(compiled(here("types.ts")), "");
+});
+
+test("the types are those of real answers: no field more, none less, no other value", { timeout: 180_000 }, async (t) => {
+  const { folder, bundle } = await tinyBundle(t);
+  const server = await serve({ "/pkg/": `${built().page}/pkg`, "/bundle/": bundle }, { "/empty.html": EMPTY });
+  t.after(server.close);
+  const { page, close } = await openPage();
+  t.after(close);
+  await page.goto(new URL("empty.html", server.address).href);
+  const answers = await page.evaluate(async () => {
+    const { Pel } = await import("/pkg/pel.js");
+    const pel = await Pel.load("/bundle/", { device: "wasm", cache: false });
+    // An abbreviation, an unknown term, a mention in pieces, an empty one, one beyond the window, a concept of the page.
+    const text = `Diabetes mellitus (DM), DM. Qwertzitis. fever or cough, ${"fever ".repeat(300)}`;
+    const concepts = [{ id: "X1", name: "sore toe", synonyms: ["hallux"], types: ["Sign"], definition: "Pain.", xrefs: ["MESH:1"] }];
+    const Added = [
+      await pel.addConcepts(concepts),
+      await pel.addConcepts({ name: "own.csv", format: "csv", text: "id,name,colour\nX2,big toe,red\nD1,taken,\n,nothing,\n" }),
+    ];
+    const at = (words) => ({ start: text.indexOf(words), end: text.indexOf(words) + words.length });
+    const pieces = { ...at("fever or cough"), fragments: [at("fever"), at("cough")] };
+    const spans = [pieces, { start: 22, end: 23 }, { start: text.indexOf("fever fever"), end: text.length - 1 }];
+    const given = await pel.link(text, { spans, k: 2 });
+    const found = await pel.link("fever, Qwertzitis, sore toe, Diabetes mellitus (DM), DM");
+    const Explanation = [await pel.explain(found.links[0]), await pel.explain(found.links[0], { k: 0, threshold: 2 })];
+    return {
+      Added,
+      Linked: [given, found],
+      Link: [...(await pel.decide({ threshold: 2 })), ...(await pel.decide())],
+      Explanation,
+      Candidate: await pel.find("toe"),
+      Concept: [...(await pel.addedConcepts()), await pel.concept("D1"), await pel.concept("X1")],
+      Manifest: [pel.manifest()],
+    };
+  });
+  answers.Manifest.push(JSON.parse(await readFile(here("../../bundle/default/manifest.json"), "utf8")));
+  const links = answers.Linked.flatMap((linked) => linked.links).concat(answers.Link);
+  for (const field of ["fragments", "nil_reason", "read_as"]) assert.ok(links.some((link) => field in link), `no ${field} is seen`);
+  assert.ok(answers.Candidate.some((candidate) => candidate.added && candidate.xrefs), "no added concept is seen");
+  const lines = Object.entries(answers).map(([type, values]) => `export const ${type}s: pel.${type}[] = ${JSON.stringify(values, null, 1)};\n`);
+  const file = join(folder, "answers.ts");
+  const check = async (lines) => {
+    await writeFile(file, `import type * as pel from ${JSON.stringify(here("../../web/js/pel.js"))};\n${lines.join("")}`);
+    return compiled(file);
+  };
+  assert.equal(await check(lines), "");
+  // A field that the types lack is seen.
+  assert.match(await check(lines.map((line) => line.replace('"origin"', '"begin"'))), /begin/);
 });
 
 test("every documented call is there, and no other", async () => {
   const { Pel } = await import("../../web/js/pel.js");
-  const { readFile } = await import("node:fs/promises");
   const types = await readFile(new URL("../../web/js/pel.d.ts", import.meta.url), "utf8");
   const body = types.slice(types.indexOf("export class Pel {"));
   const documented = [...body.matchAll(/^ {2}(?:static )?(\w+)\(/gm)].map(([, name]) => name).filter((name) => name !== "constructor");

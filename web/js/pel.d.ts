@@ -170,9 +170,18 @@ export type Format = "json" | "csv" | "brat" | "pubtator" | "html";
 export interface Manifest {
   format: number;
   written_by: string;
-  encoder: { name: string; licence: string; tied: boolean; precision: string };
-  kb: { name: string; concepts: number; names: number; licences: string[] };
-  index: { rows: number; dim: number; precision: string; score: string };
+  encoder: { name: string; licence: string; tied: boolean; reduction: { pooling: string; score: string }; precision: string };
+  kb: { name: string; concepts: number; names: number; blake3: string; licences: string[] };
+  /** How mentions and concepts are written for the encoder. */
+  view: Record<string, boolean | number | string>;
+  index: {
+    rows: number;
+    dim: number;
+    precision: string;
+    score: string;
+    /** The options of the HNSW graph; null if the search is exact. */
+    hnsw: { ef_construction: number; ef_search: number; seed: number } | null;
+  };
   /** Present if mentions are scored by Sum-of-Max. Scores then range up to the number of a mention's tokens. */
   token_vectors?: { rows: number; tokens: number; dim: number };
   nil: {
