@@ -194,3 +194,28 @@ impl Escaper for Escape {
         out.write_str(rest)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_escaped_for_elements_and_attributes() {
+        let mut out = String::new();
+        Escape.write_escaped_str(&mut out, "</a> & \"é\" 'x'").expect("written");
+        assert_eq!(out, "&lt;&#x2f;a&gt; &amp; &quot;é&quot; &#x27;x&#x27;");
+        let row = Row {
+            number: 1,
+            mention: "<b>",
+            linked: None,
+            kind: "",
+            hue: None,
+            definition: None,
+            score: String::new(),
+            why: "'".to_owned(),
+            others: Vec::new(),
+        };
+        let html = row.render().expect("rendered");
+        assert!(html.contains("<td>&lt;b&gt;</td>") && html.contains("<td>&#x27;</td>"), "{html}");
+    }
+}
