@@ -3,7 +3,7 @@
 import { colourOf } from "./colours.js";
 import { byId, moveWithArrows } from "./dom.js";
 import { TextLayer } from "./layer.js";
-import { piecesOf, same, typeOf } from "./state.js";
+import { overlap, piecesOf, same, typeOf } from "./state.js";
 
 /** Scripts that are written from right to left. Only with them does each paragraph need a direction of its own. */
 const RIGHT_TO_LEFT =
@@ -133,7 +133,10 @@ export function createEditor(on) {
      * @param {{ start: number, end: number } | null} chosen
      */
     draw(text, links, chosen) {
-      const marks = links.flatMap((link) => marksOf(link, chosen !== null && same(link, chosen)));
+      const open = chosen === null ? undefined : links.find((link) => same(link, chosen));
+      const holes = open ? piecesOf(open) : [];
+      // The chosen mention shows all of its pieces; others give way where they share a word with it.
+      const marks = links.flatMap((link) => (link === open ? marksOf(link, true) : around(marksOf(link, false), holes)));
       // Sorting is stable: of pieces that start together, that of the first mention is shown.
       shown = { text, marks: marks.sort((a, b) => a.start - b.start) };
       draw();
@@ -170,4 +173,11 @@ function marksOf(link, chosen) {
   const className = `${colourOf(typeOf(link))}${chosen ? " chosen" : ""}`;
   const label = `${link.text}: ${linked ? `${link.concept.name}, ${typeOf(link)}` : "NIL"}`;
   return piecesOf(link).map(({ start, end }) => ({ start, end, link, className, label }));
+}
+
+/** What is left of marks beside the holes. */
+function around(marks, holes) {
+  const beside = (mark, hole) =>
+    overlap(mark, hole) ? [{ ...mark, end: hole.start }, { ...mark, start: hole.end }].filter(({ start, end }) => start < end) : [mark];
+  return holes.reduce((left, hole) => left.flatMap((mark) => beside(mark, hole)), marks);
 }

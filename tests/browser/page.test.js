@@ -97,9 +97,11 @@ test("a mention in pieces is marked at its pieces", { timeout: 120_000 }, async 
   assert.equal(await page.locator("#details").isVisible(), false);
   await caret("breast");
   assert.equal(await page.locator("#details-heading").textContent(), "breast cancer");
-  assert.deepEqual(await page.locator("#marks .mark.chosen").allTextContents(), ["breast"]);
+  assert.deepEqual(await page.locator("#marks .mark.chosen").allTextContents(), ["breast", "cancer"]);
+  assert.deepEqual(await page.locator("#marks .mark").allTextContents(), ["breast", "ovarian ", "cancer"]);
   await caret("ovarian");
   assert.equal(await page.locator("#details-heading").textContent(), "ovarian cancer");
+  assert.deepEqual(await page.locator("#marks .mark.chosen").allTextContents(), ["ovarian cancer"]);
 
   // For reading each piece is a button; a decision on the one mention leaves the other.
   await page.locator("#mode-read").click();
@@ -107,7 +109,7 @@ test("a mention in pieces is marked at its pieces", { timeout: 120_000 }, async 
   assert.equal(await page.locator("#details-heading").textContent(), "breast cancer");
   await page.getByRole("button", { name: "Set to NIL" }).click();
   assert.deepEqual(await ids(), [["breast cancer", ""], ["ovarian cancer", "D14"]]);
-  assert.deepEqual(await page.locator("#reading .mark").allTextContents(), ["breast", "ovarian cancer"]);
+  assert.deepEqual(await page.locator("#reading .mark").allTextContents(), ["breast", "ovarian ", "cancer"]);
   assert.deepEqual(complaints, []);
 });
 
