@@ -4,7 +4,7 @@
 use crate::engine::Engine;
 use crate::failure::Outcome;
 use bytes::Bytes;
-use pel_shared::kernels::int8::{self, Dots};
+use pel_shared::kernels::{Isa, int8};
 use pel_shared::model::config::BertConfig;
 use pel_shared::model::cpu::{Sequence, Tower};
 use pel_shared::model::tower::{Pooling, Reduction, Side};
@@ -56,7 +56,7 @@ impl BenchEncoder {
 #[wasm_bindgen(js_name = int8Product)]
 #[must_use]
 pub fn int8_product(plain: bool, a: &[f32], columns: &[f32], bias: &[f32], depth: usize) -> Vec<f32> {
-    int8::product(if plain { Dots::Plain } else { Dots::best() }, a, columns, bias, depth)
+    int8::product(if plain { Isa::Scalar } else { Isa::best() }, a, columns, bias, depth)
 }
 
 #[wasm_bindgen]

@@ -2,7 +2,7 @@
 
 use super::codes::{pack, quantise, quantise_to_half};
 use crate::error::Result;
-use crate::kernels::{self, Hit, QueriesF32, QueriesI8, QueryI8, Road, Scratch};
+use crate::kernels::{self, Hit, Isa, QueriesF32, QueriesI8, QueryI8, Scratch};
 use crate::numbers::Numbers;
 use std::ops::Range;
 
@@ -224,7 +224,7 @@ fn one_f32(query: &[f32], row: &[f32]) -> f32 {
 /// The rows of an index, ready to be compared with each other.
 pub struct Rows<'a> {
     dim: usize,
-    road: Road,
+    isa: Isa,
     values: Values<'a>,
 }
 
@@ -245,7 +245,7 @@ impl<'a> Rows<'a> {
                 Values::Int8 { codes, sums: codes.chunks_exact(dim).map(sum).collect(), scales }
             }
         };
-        Self { dim, road: Road::best(), values }
+        Self { dim, isa: Isa::best(), values }
     }
 
     /// The similarity of two rows; allocates nothing.
@@ -254,7 +254,7 @@ impl<'a> Rows<'a> {
             Values::F32(values) => one_f32(at(values, one, self.dim), at(values, other, self.dim)),
             Values::Int8 { codes, sums, scales } => {
                 let (a, b) = (at(codes, one, self.dim), at(codes, other, self.dim));
-                self.road.dot_i8(a, sums[one], b) as f32 * scales[other] * scales[one]
+                kernels::dot_i8_row(self.isa, a, sums[one], b) as f32 * scales[other] * scales[one]
             }
         }
     }

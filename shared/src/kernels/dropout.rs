@@ -1,6 +1,6 @@
 //! Dropout that is told by a seed and a value's place alone.
 
-use super::isa::{Flavour, Isa, Work, with};
+use super::isa::{InstructionSet, Isa, Work, with};
 
 /// Sets a share of `rate` of the values to zero and divides the others by 1 - rate. Which ones, is told by the seed and a
 /// value's place alone: the same call drops the same places again, as the gradient must.
@@ -18,7 +18,7 @@ impl Work for DropOut<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<F: Flavour>(self) {
+    fn run<I: InstructionSet>(self) {
         let Self { rate, seed, values } = self;
         let limit = (f64::from(rate) * 4_294_967_296.0) as u32;
         let scale = 1.0 / (1.0 - rate);

@@ -5,7 +5,7 @@
 // A loop over lanes by number becomes one instruction.
 #![allow(clippy::needless_range_loop)]
 
-use super::isa::Flavour;
+use super::isa::InstructionSet;
 
 /// Lanes of one step; a panel of a packed matrix is as wide.
 pub const LANES: usize = 16;
@@ -15,8 +15,8 @@ pub type Lane = [f32; LANES];
 
 /// `a * b + c`, in one instruction where there is one.
 #[inline(always)]
-pub fn fma<F: Flavour>(a: f32, b: f32, c: f32) -> f32 {
-    if F::FUSED { a.mul_add(b, c) } else { a * b + c }
+pub fn fma<I: InstructionSet>(a: f32, b: f32, c: f32) -> f32 {
+    if I::FUSED { a.mul_add(b, c) } else { a * b + c }
 }
 
 /// Sixteen lanes of a function of one. Not by a closure: the compiler may leave one outside of the instructions that its
@@ -25,10 +25,10 @@ macro_rules! sixteen {
     ($(#[$meta:meta])* $name:ident, $one:ident) => {
         $(#[$meta])*
         #[inline(always)]
-        pub fn $name<F: Flavour>(x: Lane) -> Lane {
+        pub fn $name<I: InstructionSet>(x: Lane) -> Lane {
             let mut y = [0.0; LANES];
             for lane in 0..LANES {
-                y[lane] = $one::<F>(x[lane]);
+                y[lane] = $one::<I>(x[lane]);
             }
             y
         }
@@ -48,17 +48,17 @@ sixteen!(/// The derivative of [`gelu_tanh`].
 
 /// The polynomial with the given coefficients, lowest power first.
 #[inline(always)]
-fn polynomial<F: Flavour, const N: usize>(x: f32, coefficients: [f32; N]) -> f32 {
+fn polynomial<I: InstructionSet, const N: usize>(x: f32, coefficients: [f32; N]) -> f32 {
     let mut sum = coefficients[N - 1];
     for at in (0..N - 1).rev() {
-        sum = fma::<F>(sum, x, coefficients[at]);
+        sum = fma::<I>(sum, x, coefficients[at]);
     }
     sum
 }
 
 /// x = n ln 2 + r, eʳ by a polynomial of least error on [-ln 2 / 2, ln 2 / 2], 2ⁿ by its bits.
 #[inline(always)]
-fn exp_one<F: Flavour>(x: f32) -> f32 {
+fn exp_one<I: InstructionSet>(x: f32) -> f32 {
     // Adding and subtracting it rounds to a whole number; the number then stands in the lowest bits.
     const ROUND: f32 = 12_582_912.0;
     const LN2_HIGH: f32 = 0.693_359_4;
@@ -66,18 +66,18 @@ fn exp_one<F: Flavour>(x: f32) -> f32 {
     let x = if x > 88.3 { 88.3 } else { x };
     let small = x < -87.3;
     let x = if small { -87.3 } else { x };
-    let rounded = fma::<F>(x, std::f32::consts::LOG2_E, ROUND);
+    let rounded = fma::<I>(x, std::f32::consts::LOG2_E, ROUND);
     let n = rounded - ROUND;
-    let r = fma::<F>(n, -LN2_LOW, fma::<F>(n, -LN2_HIGH, x));
-    let p = polynomial::<F, 5>(r, [0.499_999_94, 0.166_665_2, 0.041_668_393, 0.008_368_781, 0.001_381_446_6]);
-    let power = fma::<F>(r * r, p, r) + 1.0;
+    let r = fma::<I>(n, -LN2_LOW, fma::<I>(n, -LN2_HIGH, x));
+    let p = polynomial::<I, 5>(r, [0.499_999_94, 0.166_665_2, 0.041_668_393, 0.008_368_781, 0.001_381_446_6]);
+    let power = fma::<I>(r * r, p, r) + 1.0;
     let two_to_n = f32::from_bits((rounded.to_bits() << 23).wrapping_add(0x3f80_0000));
     if small { 0.0 } else { power * two_to_n }
 }
 
 /// The error function to about 3e-7: x P(x²) / Q(x²), fitted on [-3.95, 3.95]; ±1 beyond.
 #[inline(always)]
-fn erf_one<F: Flavour>(x: f32) -> f32 {
+fn erf_one<I: InstructionSet>(x: f32) -> f32 {
     const P: [f32; 7] = [
         std::f32::consts::FRAC_2_SQRT_PI,
         0.202_579_81,
@@ -91,7 +91,7 @@ fn erf_one<F: Flavour>(x: f32) -> f32 {
     let x = if x > 3.95 { 3.95 } else { x };
     let x = if x < -3.95 { -3.95 } else { x };
     let t = x * x;
-    x * polynomial::<F, 7>(t, P) / polynomial::<F, 5>(t, Q)
+    x * polynomial::<I, 7>(t, P) / polynomial::<I, 5>(t, Q)
 }
 
 /// Half of tanh's argument in the approximate GELU: √(2/π) (x + 0.044715 x³).
@@ -99,15 +99,15 @@ const SQRT_2_OVER_PI: f32 = 0.797_884_6;
 const CUBIC: f32 = 0.044_715;
 
 #[inline(always)]
-fn tanh_one<F: Flavour>(x: f32) -> f32 {
-    1.0 - 2.0 / (exp_one::<F>(2.0 * x) + 1.0)
+fn tanh_one<I: InstructionSet>(x: f32) -> f32 {
+    1.0 - 2.0 / (exp_one::<I>(2.0 * x) + 1.0)
 }
 
 #[inline(always)]
-fn gelu_one<F: Flavour>(x: f32) -> f32 {
+fn gelu_one<I: InstructionSet>(x: f32) -> f32 {
     let half = 0.5 * x;
     // Minus infinity times zero would be NaN; the limit is zero.
-    if x < -30.0 { 0.0 } else { fma::<F>(half, erf_one::<F>(x * std::f32::consts::FRAC_1_SQRT_2), half) }
+    if x < -30.0 { 0.0 } else { fma::<I>(half, erf_one::<I>(x * std::f32::consts::FRAC_1_SQRT_2), half) }
 }
 
 /// x, brought between -30 and 30: beyond, the slopes have reached their limits.
@@ -118,26 +118,26 @@ fn near(x: f32) -> f32 {
 }
 
 #[inline(always)]
-fn gelu_slope_one<F: Flavour>(x: f32) -> f32 {
+fn gelu_slope_one<I: InstructionSet>(x: f32) -> f32 {
     const INVERSE_SQRT_TWO_PI: f32 = 0.398_942_3;
-    let below = fma::<F>(0.5, erf_one::<F>(x * std::f32::consts::FRAC_1_SQRT_2), 0.5);
+    let below = fma::<I>(0.5, erf_one::<I>(x * std::f32::consts::FRAC_1_SQRT_2), 0.5);
     let x = near(x);
-    fma::<F>(x * INVERSE_SQRT_TWO_PI, exp_one::<F>(-0.5 * x * x), below)
+    fma::<I>(x * INVERSE_SQRT_TWO_PI, exp_one::<I>(-0.5 * x * x), below)
 }
 
 #[inline(always)]
-fn gelu_tanh_one<F: Flavour>(x: f32) -> f32 {
-    let inner = SQRT_2_OVER_PI * fma::<F>(CUBIC * x * x, x, x);
+fn gelu_tanh_one<I: InstructionSet>(x: f32) -> f32 {
+    let inner = SQRT_2_OVER_PI * fma::<I>(CUBIC * x * x, x, x);
     let half = 0.5 * x;
-    if x < -30.0 { 0.0 } else { fma::<F>(half, tanh_one::<F>(inner), half) }
+    if x < -30.0 { 0.0 } else { fma::<I>(half, tanh_one::<I>(inner), half) }
 }
 
 #[inline(always)]
-fn gelu_tanh_slope_one<F: Flavour>(x: f32) -> f32 {
+fn gelu_tanh_slope_one<I: InstructionSet>(x: f32) -> f32 {
     let x = near(x);
-    let tanh = tanh_one::<F>(SQRT_2_OVER_PI * fma::<F>(CUBIC * x * x, x, x));
-    let inner = SQRT_2_OVER_PI * fma::<F>(3.0 * CUBIC * x, x, 1.0);
-    fma::<F>(0.5 * x * inner, 1.0 - tanh * tanh, fma::<F>(0.5, tanh, 0.5))
+    let tanh = tanh_one::<I>(SQRT_2_OVER_PI * fma::<I>(CUBIC * x * x, x, x));
+    let inner = SQRT_2_OVER_PI * fma::<I>(3.0 * CUBIC * x, x, 1.0);
+    fma::<I>(0.5 * x * inner, 1.0 - tanh * tanh, fma::<I>(0.5, tanh, 0.5))
 }
 
 /// max(x, 0)

@@ -20,7 +20,7 @@ pub mod sums;
 mod tested;
 
 pub use adamw::{AdamW, adamw, add_to, sum_of_squares};
-pub use dots::{Hit, QueriesF32, QueriesI8, QueryI8, Road, Scratch, dot_f32, dot_f32_at, dot_i8, prefetch};
+pub use dots::{Hit, QueriesF32, QueriesI8, QueryI8, Scratch, dot_f32, dot_f32_at, dot_i8, dot_i8_row, prefetch};
 pub use dropout::drop_out;
 pub use isa::Isa;
 pub use lanes::LANES;

@@ -3,7 +3,7 @@
 // A loop over lanes by number becomes one instruction.
 #![allow(clippy::needless_range_loop)]
 
-use super::isa::{Flavour, Isa, Work, with};
+use super::isa::{InstructionSet, Isa, Work, with};
 use super::lanes::{self, LANES, Lane, fma};
 use serde::{Deserialize, Serialize};
 
@@ -53,7 +53,7 @@ struct LayerNorm<'a> {
 
 /// Mean and 1 / √(variance + ε) of a row.
 #[inline(always)]
-fn moments<F: Flavour>(row: &[f32], epsilon: f32) -> (f32, f32) {
+fn moments<I: InstructionSet>(row: &[f32], epsilon: f32) -> (f32, f32) {
     let (whole, rest) = row.as_chunks::<LANES>();
     let mut sums = [0.0; LANES];
     for lane in whole {
@@ -66,7 +66,7 @@ fn moments<F: Flavour>(row: &[f32], epsilon: f32) -> (f32, f32) {
     for lane in whole {
         for at in 0..LANES {
             let off = lane[at] - mean;
-            squares[at] = fma::<F>(off, off, squares[at]);
+            squares[at] = fma::<I>(off, off, squares[at]);
         }
     }
     let rest: f32 = rest.iter().map(|value| (value - mean) * (value - mean)).sum();
@@ -78,11 +78,11 @@ impl Work for LayerNorm<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<F: Flavour>(self) {
+    fn run<I: InstructionSet>(self) {
         for row in self.rows.chunks_exact_mut(self.width) {
-            let (mean, scale) = moments::<F>(row, self.norm.epsilon);
+            let (mean, scale) = moments::<I>(row, self.norm.epsilon);
             for ((value, gamma), beta) in row.iter_mut().zip(self.norm.gamma).zip(self.norm.beta) {
-                *value = fma::<F>((*value - mean) * scale, *gamma, *beta);
+                *value = fma::<I>((*value - mean) * scale, *gamma, *beta);
             }
         }
     }
@@ -122,20 +122,20 @@ impl Work for LayerNormBackward<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<F: Flavour>(self) {
+    fn run<I: InstructionSet>(self) {
         let width = self.norm.gamma.len();
         let Self { norm, input, grads, gamma: gamma_grads, beta: beta_grads } = self;
         for (row, grad) in input.chunks_exact(width).zip(grads.chunks_exact_mut(width)) {
-            let (mean, scale) = moments::<F>(row, norm.epsilon);
+            let (mean, scale) = moments::<I>(row, norm.epsilon);
             let (mut sum, mut product) = ([0.0; LANES], [0.0; LANES]);
             for at in 0..width {
                 let normal = (row[at] - mean) * scale;
-                gamma_grads[at] = fma::<F>(grad[at], normal, gamma_grads[at]);
+                gamma_grads[at] = fma::<I>(grad[at], normal, gamma_grads[at]);
                 beta_grads[at] += grad[at];
                 let through = grad[at] * norm.gamma[at];
                 grad[at] = through;
                 sum[at % LANES] += through;
-                product[at % LANES] = fma::<F>(through, normal, product[at % LANES]);
+                product[at % LANES] = fma::<I>(through, normal, product[at % LANES]);
             }
             let (sum, product) = (lanes::sum(sum) / width as f32, lanes::sum(product) / width as f32);
             for (value, x) in grad.iter_mut().zip(row) {
@@ -157,12 +157,12 @@ pub fn softmax(isa: Isa, scale: f32, width: usize, rows: &mut [f32]) {
 
 /// e^(scale (x - highest))
 #[inline(always)]
-fn powers<F: Flavour>(x: Lane, highest: f32, scale: f32) -> Lane {
+fn powers<I: InstructionSet>(x: Lane, highest: f32, scale: f32) -> Lane {
     let mut off = [0.0; LANES];
     for at in 0..LANES {
         off[at] = (x[at] - highest) * scale;
     }
-    lanes::exp::<F>(off)
+    lanes::exp::<I>(off)
 }
 
 struct Softmax<'a> {
@@ -175,7 +175,7 @@ impl Work for Softmax<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<F: Flavour>(self) {
+    fn run<I: InstructionSet>(self) {
         for row in self.rows.chunks_exact_mut(self.width) {
             let (whole, rest) = row.as_chunks_mut::<LANES>();
             let mut last = [f32::NEG_INFINITY; LANES];
@@ -190,12 +190,12 @@ impl Work for Softmax<'_> {
             let highest = lanes::max(highest);
             let mut sums = [0.0; LANES];
             for lane in &mut *whole {
-                *lane = powers::<F>(*lane, highest, self.scale);
+                *lane = powers::<I>(*lane, highest, self.scale);
                 for at in 0..LANES {
                     sums[at] += lane[at];
                 }
             }
-            let last = powers::<F>(last, highest, self.scale);
+            let last = powers::<I>(last, highest, self.scale);
             for (sum, power) in sums.iter_mut().zip(&last[..rest.len()]) {
                 *sum += power;
             }
@@ -229,14 +229,14 @@ impl Work for SoftmaxBackward<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<F: Flavour>(self) {
+    fn run<I: InstructionSet>(self) {
         for (shares, grads) in self.shares.chunks_exact(self.width).zip(self.grads.chunks_exact_mut(self.width)) {
             let mut sums = [0.0; LANES];
             let (whole, rest) = shares.as_chunks::<LANES>();
             let (whole_grads, rest_grads) = grads.as_chunks::<LANES>();
             for (share, grad) in whole.iter().zip(whole_grads) {
                 for at in 0..LANES {
-                    sums[at] = fma::<F>(share[at], grad[at], sums[at]);
+                    sums[at] = fma::<I>(share[at], grad[at], sums[at]);
                 }
             }
             let rest: f32 = rest.iter().zip(rest_grads).map(|(share, grad)| share * grad).sum();
@@ -262,19 +262,19 @@ impl Work for Activate<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<F: Flavour>(self) {
+    fn run<I: InstructionSet>(self) {
         let (whole, rest) = self.values.as_chunks_mut::<LANES>();
         let mut last = [0.0; LANES];
         last[..rest.len()].copy_from_slice(rest);
         // One loop for each, so that no choice is made inside.
         match self.activation {
             Activation::Gelu => {
-                whole.iter_mut().for_each(|lane| *lane = lanes::gelu::<F>(*lane));
-                last = lanes::gelu::<F>(last);
+                whole.iter_mut().for_each(|lane| *lane = lanes::gelu::<I>(*lane));
+                last = lanes::gelu::<I>(last);
             }
             Activation::GeluTanh => {
-                whole.iter_mut().for_each(|lane| *lane = lanes::gelu_tanh::<F>(*lane));
-                last = lanes::gelu_tanh::<F>(last);
+                whole.iter_mut().for_each(|lane| *lane = lanes::gelu_tanh::<I>(*lane));
+                last = lanes::gelu_tanh::<I>(last);
             }
             Activation::Relu => {
                 whole.iter_mut().for_each(|lane| *lane = lanes::relu(*lane));
@@ -304,25 +304,25 @@ impl Work for ActivateBackward<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<F: Flavour>(self) {
+    fn run<I: InstructionSet>(self) {
         let (whole, rest) = self.input.as_chunks::<LANES>();
         let (whole_grads, rest_grads) = self.grads.as_chunks_mut::<LANES>();
         let (mut last, mut last_grads) = ([0.0; LANES], [0.0; LANES]);
         last[..rest.len()].copy_from_slice(rest);
         last_grads[..rest.len()].copy_from_slice(rest_grads);
         for (x, grad) in whole.iter().zip(whole_grads) {
-            *grad = slope::<F>(self.activation, *x, *grad);
+            *grad = slope::<I>(self.activation, *x, *grad);
         }
-        last_grads = slope::<F>(self.activation, last, last_grads);
+        last_grads = slope::<I>(self.activation, last, last_grads);
         rest_grads.copy_from_slice(&last_grads[..rest.len()]);
     }
 }
 
 #[inline(always)]
-fn slope<F: Flavour>(activation: Activation, x: Lane, mut grad: Lane) -> Lane {
+fn slope<I: InstructionSet>(activation: Activation, x: Lane, mut grad: Lane) -> Lane {
     let slope = match activation {
-        Activation::Gelu => lanes::gelu_slope::<F>(x),
-        Activation::GeluTanh => lanes::gelu_tanh_slope::<F>(x),
+        Activation::Gelu => lanes::gelu_slope::<I>(x),
+        Activation::GeluTanh => lanes::gelu_tanh_slope::<I>(x),
         Activation::Relu => lanes::relu_slope(x),
     };
     for at in 0..LANES {

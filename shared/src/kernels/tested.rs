@@ -6,7 +6,6 @@
 
 use super::Isa;
 use std::collections::BTreeSet;
-use std::fmt::Debug;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::sync::Mutex;
@@ -14,18 +13,18 @@ use std::sync::Mutex;
 static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 /// Of the sets that a kernel knows, those of this processor.
-pub fn here<T: Copy + Debug>(kernel: &str, all: &[T], is_here: impl Fn(T) -> bool) -> Vec<T> {
-    let (here, lacking) = parted(all, is_here);
+pub fn here(kernel: &str, sets: &[Isa]) -> Vec<Isa> {
+    let (here, lacking) = parted(sets, Isa::is_here);
     tell(&words(kernel, &here, &lacking));
     here
 }
 
-fn parted<T: Copy>(all: &[T], is_here: impl Fn(T) -> bool) -> (Vec<T>, Vec<T>) {
-    all.iter().partition(|set| is_here(**set))
+fn parted(sets: &[Isa], is_here: impl Fn(Isa) -> bool) -> (Vec<Isa>, Vec<Isa>) {
+    sets.iter().partition(|set| is_here(**set))
 }
 
-fn words<T: Debug>(kernel: &str, here: &[T], lacking: &[T]) -> String {
-    let list = |sets: &[T]| sets.iter().map(|set| format!("{set:?}")).collect::<Vec<_>>().join(", ");
+fn words(kernel: &str, here: &[Isa], lacking: &[Isa]) -> String {
+    let list = |sets: &[Isa]| sets.iter().map(|set| format!("{set:?}")).collect::<Vec<_>>().join(", ");
     match lacking.is_empty() {
         true => format!("{kernel}: ran {}; none was left out", list(here)),
         false => format!("{kernel}: ran {}; NOT TESTED, for this processor lacks them: {}", list(here), list(lacking)),
@@ -47,12 +46,12 @@ fn tell(line: &str) {
 
 #[test]
 fn what_the_processor_lacks_is_left_out_and_told() {
-    let (ran, lacking) = parted(&[1, 2, 3], |set| set != 2);
-    assert_eq!((&ran[..], &lacking[..]), (&[1, 3][..], &[2][..]));
-    assert_eq!(words("a", &ran, &lacking), "a: ran 1, 3; NOT TESTED, for this processor lacks them: 2");
-    assert_eq!(words("a", &ran, &[]), "a: ran 1, 3; none was left out");
+    let (ran, lacking) = parted(&[Isa::Base, Isa::Avx2, Isa::Amx], |set| set != Isa::Avx2);
+    assert_eq!((&ran[..], &lacking[..]), (&[Isa::Base, Isa::Amx][..], &[Isa::Avx2][..]));
+    assert_eq!(words("a", &ran, &lacking), "a: ran Base, Amx; NOT TESTED, for this processor lacks them: Avx2");
+    assert_eq!(words("a", &ran, &[]), "a: ran Base, Amx; none was left out");
     // The plain set is on every processor.
-    assert!(here("rows", &Isa::ALL, Isa::is_here).contains(&Isa::Base));
+    assert!(here("rows", Isa::LANES).contains(&Isa::Base));
     let told = TOLD.lock().expect("no test has failed with it");
     assert!(told.iter().any(|line| line.starts_with("rows: ran Base")), "{told:?}");
 }

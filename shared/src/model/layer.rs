@@ -1,9 +1,9 @@
 //! One transformer layer as every engine reads it: its tensors by name and shape, and what a pass does in it.
 
 use crate::error::Result;
-use crate::kernels::bf16;
 use crate::kernels::matrix::Matrix;
 use crate::kernels::rows::{Activation, Norm};
+use crate::kernels::{Isa, bf16};
 use crate::model::config::BertConfig;
 use serde::{Deserialize, Serialize};
 
@@ -110,7 +110,7 @@ impl Precision {
     pub fn is_here(self) -> bool {
         match self {
             Self::F32 => true,
-            Self::Bf16 => bf16::Road::best() != bf16::Road::Plain,
+            Self::Bf16 => bf16::best() != Isa::Scalar,
             Self::F16 => false,
         }
     }

@@ -3,7 +3,7 @@
 use crate::bench::timed;
 use pel_shared::error::Result;
 use pel_shared::kernels::gemm::{self, Start};
-use pel_shared::kernels::int8::{self, Codes, Dots};
+use pel_shared::kernels::int8::{self, Codes};
 use pel_shared::kernels::matrix::{Matrix, MatrixMut};
 use pel_shared::kernels::rows::{
     Activation, Norm, activate, activate_backward, layer_norm, layer_norm_backward, softmax,
@@ -35,27 +35,20 @@ pub(crate) fn kernels(seconds: f64) -> Result<Vec<KernelRow>> {
 
     let mut panels = vec![0.0; gemm::packed_len(k, n)];
     gemm::pack(Matrix::new(&b, n, k).transposed(), &mut panels);
-    measure(&mut rows, "product of floats, 128 x 384 x 1536", Isa::ALL, Isa::is_here, seconds, |isa| {
+    measure(&mut rows, "product of floats, 128 x 384 x 1536", Isa::LANES, seconds, |isa| {
         let a = Matrix::new(&a, m, k);
         gemm::gemm(isa, a, &panels, Start::Bias(&bias), MatrixMut::new(&mut out, m, n));
     })?;
 
     let mut columns = vec![0; bf16::packed_len(n, k)];
-    bf16::pack_columns(bf16::Road::best(), Matrix::new(&b, n, k).transposed(), &mut columns);
+    bf16::pack_columns(bf16::best(), Matrix::new(&b, n, k).transposed(), &mut columns);
     let columns = bf16::Packed::new(&columns, n, k);
     let mut packed = vec![0; bf16::packed_len(m, k)];
-    measure(
-        &mut rows,
-        "the same in bfloat16, A rounded first",
-        bf16::Road::ALL,
-        bf16::Road::is_here,
-        seconds,
-        |road| {
-            bf16::pack_rows(road, Matrix::new(&a, m, k), &mut packed);
-            let rows = bf16::Packed::new(&packed, m, k);
-            bf16::gemm(road, rows, columns, Start::Bias(&bias), MatrixMut::new(&mut out, m, n));
-        },
-    )?;
+    measure(&mut rows, "the same in bfloat16, A rounded first", bf16::SETS, seconds, |isa| {
+        bf16::pack_rows(isa, Matrix::new(&a, m, k), &mut packed);
+        let rows = bf16::Packed::new(&packed, m, k);
+        bf16::gemm(isa, rows, columns, Start::Bias(&bias), MatrixMut::new(&mut out, m, n));
+    })?;
 
     let (mut codes, mut scales) = (Vec::new(), Vec::new());
     b.chunks_exact(k).for_each(|column| scales.push(int8::quantise_column(column, &mut codes)));
@@ -63,32 +56,32 @@ pub(crate) fn kernels(seconds: f64) -> Result<Vec<KernelRow>> {
     let mut quantised = Codes::default();
     quantised.fill(Isa::best(), &a, k);
     let weights = int8::Weights { panels: &packed, scales: &scales, sums: &sums, bias: &bias };
-    measure(&mut rows, "product of bytes, 128 x 384 x 1536", Dots::ALL, Dots::is_here, seconds, |dots| {
-        int8::gemm(dots, &quantised, weights, MatrixMut::new(&mut out, m, n));
+    measure(&mut rows, "product of bytes, 128 x 384 x 1536", int8::SETS, seconds, |isa| {
+        int8::gemm(isa, &quantised, weights, MatrixMut::new(&mut out, m, n));
     })?;
-    measure(&mut rows, "quantising 128 x 384", Isa::ALL, Isa::is_here, seconds, |isa| quantised.fill(isa, &a, k))?;
+    measure(&mut rows, "quantising 128 x 384", Isa::LANES, seconds, |isa| quantised.fill(isa, &a, k))?;
 
     let start = out.clone();
-    measure(&mut rows, "GELU of 128 x 1536", Isa::ALL, Isa::is_here, seconds, |isa| {
+    measure(&mut rows, "GELU of 128 x 1536", Isa::LANES, seconds, |isa| {
         out.copy_from_slice(&start);
         activate(isa, Activation::Gelu, &mut out);
     })?;
-    measure(&mut rows, "gradient of GELU", Isa::ALL, Isa::is_here, seconds, |isa| {
+    measure(&mut rows, "gradient of GELU", Isa::LANES, seconds, |isa| {
         out.copy_from_slice(&start);
         activate_backward(isa, Activation::Gelu, &start, &mut out);
     })?;
-    measure(&mut rows, "softmax of 1536 x 128", Isa::ALL, Isa::is_here, seconds, |isa| {
+    measure(&mut rows, "softmax of 1536 x 128", Isa::LANES, seconds, |isa| {
         out.copy_from_slice(&start);
         softmax(isa, 0.2, m, &mut out);
     })?;
     let norm = Norm { gamma: &bias[..k], beta: &bias[..k], epsilon: 1e-12 };
     let mut hidden = a.clone();
-    measure(&mut rows, "LayerNorm of 128 x 384", Isa::ALL, Isa::is_here, seconds, |isa| {
+    measure(&mut rows, "LayerNorm of 128 x 384", Isa::LANES, seconds, |isa| {
         hidden.copy_from_slice(&a);
         layer_norm(isa, norm, k, &mut hidden);
     })?;
     let (mut gamma, mut beta) = (vec![0.0; k], vec![0.0; k]);
-    measure(&mut rows, "gradient of LayerNorm", Isa::ALL, Isa::is_here, seconds, |isa| {
+    measure(&mut rows, "gradient of LayerNorm", Isa::LANES, seconds, |isa| {
         hidden.copy_from_slice(&a);
         layer_norm_backward(isa, norm, &a, &mut hidden, &mut gamma, &mut beta);
     })?;
@@ -96,16 +89,15 @@ pub(crate) fn kernels(seconds: f64) -> Result<Vec<KernelRow>> {
 }
 
 /// One kernel with each set that is there, the plain one first.
-fn measure<T: Copy + std::fmt::Debug, const N: usize>(
+fn measure(
     rows: &mut Vec<KernelRow>,
     kernel: &'static str,
-    all: [T; N],
-    is_here: impl Fn(T) -> bool,
+    sets: &[Isa],
     seconds: f64,
-    mut run: impl FnMut(T),
+    mut run: impl FnMut(Isa),
 ) -> Result<()> {
     let mut plain = None;
-    for set in all.into_iter().filter(|set| is_here(*set)) {
+    for set in sets.iter().copied().filter(|set| set.is_here()) {
         let (median_ms, _) = timed(seconds, || {
             run(set);
             Ok(())

@@ -1,16 +1,15 @@
 //! Tiles of AMX: eight registers of sixteen rows of 64 bytes, and one instruction that multiplies two of them.
 //!
 //! `unsafe`, and written as assembly, because the language has no stable way to say these instructions; the processor and
-//! the system are asked first. The registers are set up and released in each call, so that nothing else sees them.
+//! the system are asked first ([`Isa::is_here`]). The registers are set up and released in each call, so that nothing else sees them.
 #![allow(unsafe_code)]
 
-use super::{BLOCK, Packed, RUN, avx512, write};
+use super::tiles::{BLOCK, Packed, RUN, write};
+use crate::kernels::Isa;
 use crate::kernels::gemm::Start;
 use crate::kernels::lanes::LANES;
 use crate::kernels::matrix::MatrixMut;
 use std::arch::asm;
-use std::arch::x86_64::{__cpuid, __cpuid_count};
-use std::sync::LazyLock;
 
 /// What `ldtilecfg` reads: sixteen rows of 64 bytes in every register.
 #[repr(C, align(64))]
@@ -33,27 +32,13 @@ static SETUP: Setup = {
     Setup { palette: 1, start_row: 0, reserved: [0; 14], bytes, rows }
 };
 
-/// Whether the processor has AMX with bfloat16 and the system lets this process use it.
-pub fn is_here() -> bool {
-    static HERE: LazyLock<bool> = LazyLock::new(|| {
-        // Leaf 7 of CPUID: bit 22 of EDX is AMX-BF16, bit 24 the tiles.
-        const BITS: u32 = 1 << 22 | 1 << 24;
-        const REQUEST_PERMISSION: libc::c_long = 0x1023;
-        const TILE_DATA: libc::c_long = 18;
-        let tiles = __cpuid(0).eax >= 7 && __cpuid_count(7, 0).edx & BITS == BITS;
-        // SAFETY: a system call that changes nothing in memory; a system that does not know it says no.
-        avx512::is_here() && tiles && unsafe { libc::syscall(libc::SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0 }
-    });
-    *HERE
-}
-
 /// Sums of a block, `[32, 32]`.
 #[repr(C, align(64))]
 struct Sums([[f32; BLOCK]; BLOCK]);
 
 /// See [`super::gemm`].
 pub fn gemm(a: Packed<'_>, b: Packed<'_>, start: Start<'_>, out: MatrixMut<'_>) {
-    assert!(is_here());
+    assert!(Isa::Amx.is_here());
     // SAFETY: the processor has the instructions, and the system allows them.
     unsafe { compiled(a, b, start, out) }
 }

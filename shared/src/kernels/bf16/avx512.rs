@@ -4,8 +4,8 @@
 //! `unsafe` because a function for instructions that the processor lacks must not be called, and a load must be inside.
 #![allow(unsafe_code)]
 
-use super::pack::Side;
-use super::{BLOCK, DEPTH, PAIRS, Packed, RUN, TILE, write};
+use super::tiles::{BLOCK, DEPTH, PAIRS, Packed, RUN, Side, TILE, write};
+use crate::kernels::Isa;
 use crate::kernels::gemm::Start;
 use crate::kernels::lanes::LANES;
 use crate::kernels::matrix::MatrixMut;
@@ -14,16 +14,9 @@ use std::arch::x86_64::*;
 /// Rows of C that are computed at once, beside [`BLOCK`] columns: half of the registers hold their sums.
 const ROWS: usize = 8;
 
-/// Whether the processor has it.
-pub fn is_here() -> bool {
-    is_x86_feature_detected!("avx512f")
-        && is_x86_feature_detected!("avx512bw")
-        && is_x86_feature_detected!("avx512bf16")
-}
-
 /// See [`super::gemm`].
 pub fn gemm(a: Packed<'_>, b: Packed<'_>, start: Start<'_>, out: MatrixMut<'_>) {
-    assert!(is_here());
+    assert!(Isa::Avx512Bf16.is_here());
     // SAFETY: the processor has the instructions.
     unsafe { compiled(a, b, start, out) }
 }
@@ -90,7 +83,7 @@ fn halves(bits: __m512i) -> __m512bh {
 pub fn pack(side: Side<'_>, first: usize, step: usize, pairs_first: bool, tile: &mut [u32; TILE]) -> bool {
     let along = side.k_stride == 1 && step + DEPTH <= side.k;
     let across = side.stride == 1 && first + LANES <= side.count;
-    if !is_here() || !(along || across) {
+    if !Isa::Avx512Bf16.is_here() || !(along || across) {
         return false;
     }
     // SAFETY: the processor has the instructions.

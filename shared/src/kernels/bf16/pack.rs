@@ -1,21 +1,12 @@
 //! Packing: a side of a product becomes tiles of pairs.
 
-use super::{DEPTH, PAIRS, Packed, Road, TILE, Tile, packed_len};
+#[cfg(target_arch = "x86_64")]
+use super::avx512;
+use super::tiles::{DEPTH, PAIRS, Packed, Side, TILE, packed_len};
+use crate::kernels::isa::{InstructionSet, Isa, Work, with};
 use crate::kernels::lanes::LANES;
 use crate::kernels::matrix::Matrix;
 use half::bf16;
-
-/// One side, seen from the sum: `count` rows of A or columns of B, `k` steps.
-#[derive(Clone, Copy)]
-pub(super) struct Side<'a> {
-    pub(super) data: &'a [f32],
-    pub(super) count: usize,
-    pub(super) k: usize,
-    /// From one row of A (or column of B) to the next.
-    pub(super) stride: usize,
-    /// From one step of the sum to the next.
-    pub(super) k_stride: usize,
-}
 
 /// Packs A.
 ///
@@ -24,9 +15,9 @@ pub(super) struct Side<'a> {
 ///
 /// # Panics
 /// If `tiles` has another length than [`packed_len`] says.
-pub fn pack_rows(road: Road, a: Matrix<'_>, tiles: &mut [u32]) {
+pub fn pack_rows(isa: Isa, a: Matrix<'_>, tiles: &mut [u32]) {
     let Matrix { data, rows, cols, row_stride, col_stride } = a;
-    pack(road, Side { data, count: rows, k: cols, stride: row_stride, k_stride: col_stride }, false, tiles);
+    pack(isa, Side { data, count: rows, k: cols, stride: row_stride, k_stride: col_stride }, false, tiles);
 }
 
 /// Packs B.
@@ -36,12 +27,12 @@ pub fn pack_rows(road: Road, a: Matrix<'_>, tiles: &mut [u32]) {
 ///
 /// # Panics
 /// If `tiles` has another length than [`packed_len`] says.
-pub fn pack_columns(road: Road, b: Matrix<'_>, tiles: &mut [u32]) {
+pub fn pack_columns(isa: Isa, b: Matrix<'_>, tiles: &mut [u32]) {
     let Matrix { data, rows, cols, row_stride, col_stride } = b;
-    pack(road, Side { data, count: cols, k: rows, stride: col_stride, k_stride: row_stride }, true, tiles);
+    pack(isa, Side { data, count: cols, k: rows, stride: col_stride, k_stride: row_stride }, true, tiles);
 }
 
-fn pack(road: Road, side: Side<'_>, pairs_first: bool, tiles: &mut [u32]) {
+fn pack(isa: Isa, side: Side<'_>, pairs_first: bool, tiles: &mut [u32]) {
     assert_eq!(tiles.len(), packed_len(side.count, side.k), "{} x {} packed", side.count, side.k);
     let deep = Packed { tiles: &[], count: side.count, k: side.k }.deep();
     let (tiles, _) = tiles.as_chunks_mut::<TILE>();
@@ -55,11 +46,31 @@ fn pack(road: Road, side: Side<'_>, pairs_first: bool, tiles: &mut [u32]) {
             tile.fill(0);
             continue;
         }
-        match road {
-            #[cfg(target_arch = "x86_64")]
-            Road::Avx512 | Road::Amx if super::avx512::pack(side, first, step, pairs_first, tile) => {}
-            _ => one(side, first, step, pairs_first, tile),
+        with(isa, Tile { side, first, step, pairs_first, tile });
+    }
+}
+
+/// One tile.
+struct Tile<'a> {
+    side: Side<'a>,
+    first: usize,
+    step: usize,
+    pairs_first: bool,
+    tile: &'a mut [u32; TILE],
+}
+
+impl Work for Tile<'_> {
+    type Output = ();
+    const SETS: &'static [Isa] = &[Isa::Scalar, Isa::Avx512Bf16];
+
+    #[inline(always)]
+    fn run<I: InstructionSet>(self) {
+        let Self { side, first, step, pairs_first, tile } = self;
+        #[cfg(target_arch = "x86_64")]
+        if const { I::ISA.is(Isa::Avx512Bf16) } && avx512::pack(side, first, step, pairs_first, tile) {
+            return;
         }
+        one(side, first, step, pairs_first, tile);
     }
 }
 
@@ -71,7 +82,7 @@ fn one(side: Side<'_>, first: usize, step: usize, pairs_first: bool, tile: &mut 
         }
         u32::from(bf16::from_f32(side.data[at * side.stride + k * side.k_stride]).to_bits())
     };
-    let mut rows: Tile = [[0; PAIRS]; LANES];
+    let mut rows = [[0; PAIRS]; LANES];
     for (line, row) in rows.iter_mut().enumerate() {
         for (pair, both) in row.iter_mut().enumerate() {
             let (at, k) = if pairs_first { (first + pair, step + 2 * line) } else { (first + line, step + 2 * pair) };

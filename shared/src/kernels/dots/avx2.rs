@@ -1,92 +1,60 @@
-//! AVX2 and FMA loops; `unsafe` because the instructions must be there, which [`super::Road`] has checked, and for loads by
-//! pointer.
+//! AVX2 and FMA loops; `unsafe` because the instructions must be there, which the callers see to, and for loads by pointer.
 //!
 //! Floats are summed in eight lanes, which are added in one fixed order. Bytes are widened to 16 bits, so that every sum is exact.
 #![allow(unsafe_code)]
 // A tile is indexed by row and query.
 #![allow(clippy::needless_range_loop)]
 
-use super::pick::{self, Hit};
+use super::loops::{Dots, Packed, QUERIES};
 use std::arch::x86_64::*;
 
-/// See [`super::dot_f32`]. Call only on [`super::Kind::Avx2`].
-pub fn dot_f32(query: &[f32], rows: &[f32], out: &mut [f32]) {
-    let dim = query.len();
-    for (row, out) in rows.chunks_exact(dim).zip(out) {
-        // SAFETY: the road says that the processor has the instructions; both slices have the same length.
-        *out = unsafe { tile_f32::<1, 1>(query, row, dim) }[0][0];
-    }
-}
+/// Processors with AVX2 and FMA.
+pub struct Avx2;
 
-/// See [`super::dot_i8`]. Call only on [`super::Kind::Avx2`].
-pub fn dot_i8(query: &[i8], rows: &[i8], out: &mut [i32]) {
-    for (row, out) in rows.chunks_exact(query.len()).zip(out) {
-        // SAFETY: the road says that the processor has the instructions; both slices have the same length.
-        *out = unsafe { row_i8(query, row) };
-    }
-}
-
-/// See [`pick::across`]. Call only on [`super::Kind::Avx2`].
-pub fn across_i8(
-    sums: &[i32],
-    row_scales: &[f32],
-    scales: &[f32],
-    thresholds: &[f32],
-    count: usize,
-    hits: &mut Vec<Hit>,
-) {
-    #[target_feature(enable = "avx2")]
-    fn inner(s: &[i32], row_scales: &[f32], scales: &[f32], thresholds: &[f32], count: usize, hits: &mut Vec<Hit>) {
-        pick::across(s, Some(row_scales), scales, thresholds, count, hits);
-    }
-    // SAFETY: the road says that the processor has the instructions.
-    unsafe { inner(sums, row_scales, scales, thresholds, count, hits) }
-}
-
-/// See [`pick::across`]. Call only on [`super::Kind::Avx2`].
-pub fn across_f32(sums: &[f32], thresholds: &[f32], count: usize, hits: &mut Vec<Hit>) {
-    #[target_feature(enable = "avx2")]
-    fn inner(sums: &[f32], thresholds: &[f32], count: usize, hits: &mut Vec<Hit>) {
-        pick::across(sums, None, thresholds, thresholds, count, hits);
-    }
-    // SAFETY: the road says that the processor has the instructions.
-    unsafe { inner(sums, thresholds, count, hits) }
-}
-
-/// Products of several queries with rows.
-///
-/// # Shapes
-/// queries `[lanes, dim]` with lanes a multiple of 4, rows `[n, dim]`, out `[n, lanes]`
-pub fn tiles_f32(queries: &[f32], dim: usize, rows: &[f32], out: &mut [f32]) {
-    let lanes = queries.len() / dim;
-    assert!(lanes.is_multiple_of(4) && out.len() == rows.len() / dim * lanes, "room for every product");
-    // Sixteen queries stay in the level-1 cache while the rows pass.
-    for (set, queries) in queries.chunks(16 * dim).enumerate() {
-        for (pair, rows) in rows.chunks(2 * dim).enumerate() {
-            for (quad, queries) in queries.chunks_exact(4 * dim).enumerate() {
-                let at = pair * 2 * lanes + set * 16 + quad * 4;
-                // SAFETY: the road says that the processor has the instructions; there are four queries.
-                let [one, other] = match rows.len() / dim {
-                    2 => unsafe { tile_f32::<4, 2>(queries, rows, dim) },
-                    _ => [unsafe { tile_f32::<4, 1>(queries, rows, dim) }[0], [0.0; 4]],
-                };
-                out[at..at + 4].copy_from_slice(&one);
-                if rows.len() > dim {
-                    out[at + lanes..at + lanes + 4].copy_from_slice(&other);
-                }
-            }
+impl Dots for Avx2 {
+    #[inline(always)]
+    fn floats<'a>(query: &[f32], rows: impl Iterator<Item = &'a [f32]>, out: &mut [f32]) {
+        for (row, out) in rows.zip(out) {
+            // SAFETY: called only where AVX2 and FMA are there; the lengths are compared.
+            *out = unsafe { tile_f32::<1, 1>(query, row, query.len()) }[0][0];
         }
+    }
+
+    #[inline(always)]
+    fn bytes<'a>(query: &[i8], _: i32, rows: impl Iterator<Item = &'a [i8]>, out: &mut [i32]) {
+        for (row, out) in rows.zip(out) {
+            // SAFETY: called only where AVX2 is there.
+            *out = unsafe { row_i8(query, row) };
+        }
+    }
+
+    #[inline(always)]
+    fn pack(codes: &[i8], dim: usize, lanes: usize) -> Packed {
+        Packed::Wide(widened(codes, dim, lanes))
+    }
+
+    const ROWS: usize = 2;
+
+    #[inline(always)]
+    fn tile(queries: &[f32], rows: &[f32], dim: usize) -> [[f32; QUERIES]; 4] {
+        let mut sums = [[0.0; QUERIES]; 4];
+        // SAFETY: called only where AVX2 and FMA are there; the lengths are compared.
+        match rows.len() / dim {
+            2 => sums[..2].copy_from_slice(&unsafe { tile_f32::<4, 2>(queries, rows, dim) }),
+            _ => sums[..1].copy_from_slice(&unsafe { tile_f32::<4, 1>(queries, rows, dim) }),
+        }
+        sums
     }
 }
 
 /// `Q` queries (at most four) and `R` rows: for each row the products with the queries, and zeros.
 ///
-/// # Safety
-/// AVX2 and FMA; queries `[Q, dim]`, rows `[R, dim]`.
+/// # Shapes
+/// queries `[Q, dim]`, rows `[R, dim]`
 #[target_feature(enable = "avx2,fma")]
 #[inline]
-unsafe fn tile_f32<const Q: usize, const R: usize>(queries: &[f32], rows: &[f32], dim: usize) -> [[f32; 4]; R] {
-    debug_assert!(queries.len() == Q * dim && rows.len() == R * dim && Q <= 4);
+fn tile_f32<const Q: usize, const R: usize>(queries: &[f32], rows: &[f32], dim: usize) -> [[f32; 4]; R] {
+    assert!(queries.len() == Q * dim && rows.len() == R * dim && Q <= 4);
     let whole = dim / 8 * 8;
     let mut sums = [[_mm256_setzero_ps(); 4]; R];
     for at in (0..whole).step_by(8) {
@@ -123,7 +91,7 @@ unsafe fn tile_f32<const Q: usize, const R: usize>(queries: &[f32], rows: &[f32]
 ///
 /// # Shapes
 /// codes `[n, dim]`, n at most lanes -> `[lanes, dim up to a multiple of 16]`, padded with zeros
-pub fn widened(codes: &[i8], dim: usize, lanes: usize) -> Vec<i16> {
+fn widened(codes: &[i8], dim: usize, lanes: usize) -> Vec<i16> {
     let width = dim.next_multiple_of(16);
     let mut wide = vec![0; lanes * width];
     for (codes, wide) in codes.chunks_exact(dim).zip(wide.chunks_exact_mut(width)) {
@@ -132,7 +100,7 @@ pub fn widened(codes: &[i8], dim: usize, lanes: usize) -> Vec<i16> {
     wide
 }
 
-/// Products of widened queries with rows.
+/// Products of widened queries with rows. Call only where AVX2 is there.
 ///
 /// # Shapes
 /// wide as of [`widened`] with lanes a multiple of 4, rows `[n, dim]`, out `[n, lanes]`
@@ -143,7 +111,7 @@ pub fn tiles_i8(wide: &[i16], dim: usize, rows: &[i8], out: &mut [i32]) {
     for (pair, rows) in rows.chunks(2 * dim).enumerate() {
         for (quad, wide) in wide.chunks_exact(4 * width).enumerate() {
             let at = pair * 2 * lanes + quad * 4;
-            // SAFETY: the road says that the processor has the instructions; there are four queries.
+            // SAFETY: called only where AVX2 is there; there are four queries.
             let [one, other] = match rows.len() / dim {
                 2 => unsafe { tile_i8::<2>(wide, rows, dim) },
                 _ => [unsafe { tile_i8::<1>(wide, rows, dim) }[0], [0; 4]],
@@ -203,12 +171,9 @@ fn sixteen(codes: &[i8], at: usize) -> __m128i {
 }
 
 /// One product.
-///
-/// # Safety
-/// AVX2; both slices have the same length.
 #[target_feature(enable = "avx2")]
 #[inline]
-unsafe fn row_i8(query: &[i8], row: &[i8]) -> i32 {
+fn row_i8(query: &[i8], row: &[i8]) -> i32 {
     let mut sums = [_mm256_setzero_si256(); 2];
     for at in (0..query.len()).step_by(16) {
         let (q, r) = (_mm256_cvtepi8_epi16(sixteen(query, at)), _mm256_cvtepi8_epi16(sixteen(row, at)));

@@ -1,121 +1,52 @@
-//! AVX-512 loops; `unsafe` because the instructions must be there, which [`super::Road`] has checked, and for loads by pointer.
+//! AVX-512 loops; `unsafe` because the instructions must be there, which the callers see to, and for loads by pointer.
 //!
 //! A product is summed in sixteen lanes, which are added in one fixed order at the end ([`reduced_f32`]), sixteen products
 //! at once where there are as many. The processor multiplies unsigned by signed bytes: a row's code r goes in as r + 128
 //! (its sign bit flipped), and 128 times the sum of the query's codes is taken off again.
 #![allow(unsafe_code)]
 
-use super::pick::{self, Hit};
+use super::avx512_panel::packed;
+use super::loops::{Dots, Packed, QUERIES};
 use std::arch::x86_64::*;
 
-/// See [`super::dot_f32`]. Call only on [`super::Kind::Avx512`].
-pub fn dot_f32(query: &[f32], rows: &[f32], out: &mut [f32]) {
-    // SAFETY: the road says that the processor has the instructions.
-    unsafe { dots_f32(query, rows, out) }
-}
+/// Processors with AVX-512 F, BW and VNNI.
+pub struct Avx512;
 
-/// See [`super::dot_i8`]; `sum` is the sum of the query's codes. Call only on [`super::Kind::Avx512`].
-pub fn dot_i8(query: &[i8], sum: i32, rows: &[i8], out: &mut [i32]) {
-    // SAFETY: the road says that the processor has the instructions.
-    unsafe { dots_i8(query, sum, rows, out) }
-}
-
-/// One product of bytes; `sum` is the sum of the query's codes. Call only on [`super::Kind::Avx512`].
-#[inline]
-pub fn one_i8(query: &[i8], sum: i32, row: &[i8]) -> i32 {
-    #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-    fn inner(query: &[i8], row: &[i8]) -> i32 {
-        _mm512_reduce_add_epi32(row_i8(query, row))
+impl Dots for Avx512 {
+    #[inline(always)]
+    fn floats<'a>(query: &[f32], rows: impl Iterator<Item = &'a [f32]>, out: &mut [f32]) {
+        // SAFETY: called only where the processor has the instructions.
+        unsafe { dots_f32(query, rows, out) }
     }
-    // SAFETY: the road says that the processor has the instructions.
-    unsafe { inner(query, row) }.wrapping_sub(sum.wrapping_mul(128))
-}
 
-/// See [`super::QueryI8::dots_at`]. Call only on [`super::Kind::Avx512`].
-pub fn dot_i8_at(query: &[i8], sum: i32, rows: &[i8], numbers: &[u32], out: &mut [i32]) {
-    #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-    fn inner(query: &[i8], sum: i32, rows: &[i8], numbers: &[u32], out: &mut [i32]) {
-        let dim = query.len();
-        for (numbers, out) in numbers.chunks(16).zip(out.chunks_mut(16)) {
-            let mut sums = [_mm512_setzero_si512(); 16];
-            for (number, sum) in numbers.iter().zip(&mut sums) {
-                *sum = row_i8(query, &rows[*number as usize * dim..][..dim]);
-            }
-            finished_i8(sums, sum, out);
-        }
+    #[inline(always)]
+    fn bytes<'a>(query: &[i8], sum: i32, rows: impl Iterator<Item = &'a [i8]>, out: &mut [i32]) {
+        // SAFETY: called only where the processor has the instructions.
+        unsafe { dots_i8(query, sum, rows, out) }
     }
-    // SAFETY: the road says that the processor has the instructions.
-    unsafe { inner(query, sum, rows, numbers, out) }
-}
 
-/// See [`super::dot_f32_at`]. Call only on [`super::Kind::Avx512`].
-pub fn dot_f32_at(query: &[f32], rows: &[f32], numbers: &[u32], out: &mut [f32]) {
-    #[target_feature(enable = "avx512f")]
-    fn inner(query: &[f32], rows: &[f32], numbers: &[u32], out: &mut [f32]) {
-        let dim = query.len();
-        for (numbers, out) in numbers.chunks(16).zip(out.chunks_mut(16)) {
-            let mut sums = [_mm512_setzero_ps(); 16];
-            for (number, sum) in numbers.iter().zip(&mut sums) {
-                *sum = row_f32(query, &rows[*number as usize * dim..][..dim]);
-            }
-            out.copy_from_slice(&lanes_of(reduced_f32(sums))[..out.len()]);
-        }
+    #[inline(always)]
+    fn byte_row(query: &[i8], sum: i32, row: &[i8]) -> i32 {
+        // SAFETY: called only where the processor has the instructions.
+        unsafe { _mm512_reduce_add_epi32(row_i8(query, row)) }.wrapping_sub(sum.wrapping_mul(128))
     }
-    // SAFETY: the road says that the processor has the instructions.
-    unsafe { inner(query, rows, numbers, out) }
-}
 
-/// See [`pick::across`]. Call only on [`super::Kind::Avx512`].
-pub fn across_i8(
-    sums: &[i32],
-    row_scales: &[f32],
-    scales: &[f32],
-    thresholds: &[f32],
-    count: usize,
-    hits: &mut Vec<Hit>,
-) {
-    #[target_feature(enable = "avx512f,avx512bw")]
-    fn inner(s: &[i32], row_scales: &[f32], scales: &[f32], thresholds: &[f32], count: usize, hits: &mut Vec<Hit>) {
-        pick::across(s, Some(row_scales), scales, thresholds, count, hits);
+    #[inline(always)]
+    fn pack(codes: &[i8], dim: usize, lanes: usize) -> Packed {
+        Packed::Panels(packed(codes, dim, lanes))
     }
-    // SAFETY: the road says that the processor has the instructions.
-    unsafe { inner(sums, row_scales, scales, thresholds, count, hits) }
-}
 
-/// See [`pick::across`]. Call only on [`super::Kind::Avx512`].
-pub fn across_f32(sums: &[f32], thresholds: &[f32], count: usize, hits: &mut Vec<Hit>) {
-    #[target_feature(enable = "avx512f,avx512bw")]
-    fn inner(sums: &[f32], thresholds: &[f32], count: usize, hits: &mut Vec<Hit>) {
-        pick::across(sums, None, thresholds, thresholds, count, hits);
-    }
-    // SAFETY: the road says that the processor has the instructions.
-    unsafe { inner(sums, thresholds, count, hits) }
-}
+    const ROWS: usize = 4;
 
-/// Products of several queries with rows.
-///
-/// # Shapes
-/// queries `[lanes, dim]` with lanes a multiple of 16, rows `[n, dim]`, out `[n, lanes]`
-pub fn tiles_f32(queries: &[f32], dim: usize, rows: &[f32], out: &mut [f32]) {
-    let lanes = queries.len() / dim;
-    assert!(lanes.is_multiple_of(16) && out.len() == rows.len() / dim * lanes, "room for every product");
-    // Sixteen queries stay in the level-1 cache while the rows pass.
-    for (set, queries) in queries.chunks_exact(16 * dim).enumerate() {
-        for (tile, rows) in rows.chunks(4 * dim).enumerate() {
-            for (quad, queries) in queries.chunks_exact(4 * dim).enumerate() {
-                // SAFETY: the road says that the processor has the instructions; there are four queries.
-                let sums = unsafe {
-                    match rows.len() / dim {
-                        4 => tile_f32::<4>(queries, rows, dim),
-                        3 => tile_f32::<3>(queries, rows, dim),
-                        2 => tile_f32::<2>(queries, rows, dim),
-                        _ => tile_f32::<1>(queries, rows, dim),
-                    }
-                };
-                for (row, sums) in sums.chunks_exact(4).take(rows.len() / dim).enumerate() {
-                    let at = (tile * 4 + row) * lanes + set * 16 + quad * 4;
-                    out[at..at + 4].copy_from_slice(sums);
-                }
+    #[inline(always)]
+    fn tile(queries: &[f32], rows: &[f32], dim: usize) -> [[f32; QUERIES]; 4] {
+        // SAFETY: called only where the processor has the instructions; the lengths are compared.
+        unsafe {
+            match rows.len() / dim {
+                4 => tile_f32::<4>(queries, rows, dim),
+                3 => tile_f32::<3>(queries, rows, dim),
+                2 => tile_f32::<2>(queries, rows, dim),
+                _ => tile_f32::<1>(queries, rows, dim),
             }
         }
     }
@@ -124,8 +55,8 @@ pub fn tiles_f32(queries: &[f32], dim: usize, rows: &[f32], out: &mut [f32]) {
 /// Four queries and `R` rows: `[R, 4]` products, and zeros.
 #[target_feature(enable = "avx512f")]
 #[inline]
-unsafe fn tile_f32<const R: usize>(queries: &[f32], rows: &[f32], dim: usize) -> [f32; 16] {
-    debug_assert!(queries.len() == 4 * dim && rows.len() == R * dim && R <= 4);
+fn tile_f32<const R: usize>(queries: &[f32], rows: &[f32], dim: usize) -> [[f32; QUERIES]; 4] {
+    assert!(queries.len() == 4 * dim && rows.len() == R * dim && R <= 4);
     let mut sums = [_mm512_setzero_ps(); 16];
     let mut at = 0;
     while at < dim {
@@ -143,19 +74,21 @@ unsafe fn tile_f32<const R: usize>(queries: &[f32], rows: &[f32], dim: usize) ->
         }
         at += 16;
     }
-    lanes_of(reduced_f32(sums))
+    let sums = lanes_of(reduced_f32(sums));
+    std::array::from_fn(|row| std::array::from_fn(|query| sums[row * QUERIES + query]))
 }
 
 fn tail(left: usize) -> u16 {
     if left >= 16 { u16::MAX } else { (1 << left) - 1 }
 }
 
+/// Sixteen rows at once.
 #[target_feature(enable = "avx512f")]
-fn dots_f32(query: &[f32], rows: &[f32], out: &mut [f32]) {
-    let dim = query.len();
-    for (rows, out) in rows.chunks(16 * dim).zip(out.chunks_mut(16)) {
+#[inline]
+fn dots_f32<'a>(query: &[f32], mut rows: impl Iterator<Item = &'a [f32]>, out: &mut [f32]) {
+    for out in out.chunks_mut(16) {
         let mut sums = [_mm512_setzero_ps(); 16];
-        for (row, sum) in rows.chunks_exact(dim).zip(&mut sums) {
+        for (sum, row) in sums[..out.len()].iter_mut().zip(rows.by_ref()) {
             *sum = row_f32(query, row);
         }
         out.copy_from_slice(&lanes_of(reduced_f32(sums))[..out.len()]);
@@ -181,20 +114,19 @@ fn row_f32(query: &[f32], row: &[f32]) -> __m512 {
     sum
 }
 
+/// Sixteen rows at once.
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-fn dots_i8(query: &[i8], sum: i32, rows: &[i8], out: &mut [i32]) {
-    let dim = query.len();
-    let excess = sum.wrapping_mul(128);
-    for (rows, out) in rows.chunks(16 * dim).zip(out.chunks_mut(16)) {
-        if out.len() == 1 {
-            out[0] = _mm512_reduce_add_epi32(row_i8(query, rows)).wrapping_sub(excess);
-            continue;
-        }
+#[inline]
+fn dots_i8<'a>(query: &[i8], sum: i32, mut rows: impl Iterator<Item = &'a [i8]>, out: &mut [i32]) {
+    for out in out.chunks_mut(16) {
         let mut sums = [_mm512_setzero_si512(); 16];
-        for (row, sum) in rows.chunks_exact(dim).zip(&mut sums) {
+        for (sum, row) in sums[..out.len()].iter_mut().zip(rows.by_ref()) {
             *sum = row_i8(query, row);
         }
-        finished_i8(sums, sum, out);
+        match out {
+            [out] => *out = _mm512_reduce_add_epi32(sums[0]).wrapping_sub(sum.wrapping_mul(128)),
+            _ => finished_i8(sums, sum, out),
+        }
     }
 }
 

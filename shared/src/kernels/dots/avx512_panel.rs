@@ -8,10 +8,8 @@
 // A tile is indexed by row and query.
 #![allow(clippy::needless_range_loop)]
 
+use crate::kernels::lanes::LANES;
 use std::arch::x86_64::*;
-
-/// Queries of a register.
-const LANES: usize = 16;
 
 /// Registers of a panel.
 const GROUPS: usize = 4;
@@ -33,7 +31,7 @@ pub fn packed(codes: &[i8], dim: usize, lanes: usize) -> Vec<i8> {
     packed
 }
 
-/// Products of packed queries with rows. Call only on [`super::Kind::Avx512`].
+/// Products of packed queries with rows. Call only where AVX-512 F and VNNI are there.
 ///
 /// # Shapes
 /// sums `[lanes]`, each query's codes added up; rows `[n, dim]`, out `[n up to a multiple of 48, lanes]` at least;
@@ -53,7 +51,7 @@ pub fn tiles_i8(panels: &[i8], sums: &[i32], dim: usize, rows: &[i8], bytes: &mu
         let groups = (lanes - first).min(GROUPS * LANES) / LANES;
         let panel = &panels[first * width..(first + groups * LANES) * width];
         let sums = &sums[first..first + groups * LANES];
-        // SAFETY: the road says that the processor has the instructions. Every tile ends at or before row `padded`, since
+        // SAFETY: called only where the processor has the instructions. Every tile ends at or before row `padded`, since
         // its height divides 48, and so lies within `bytes` and `out`; the panel has `groups` registers a step.
         unsafe {
             let out = out.as_mut_ptr().add(first);

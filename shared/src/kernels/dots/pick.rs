@@ -1,5 +1,7 @@
 //! Which scores of a block are worth a look: nearly none, once each query has its k best so far.
 
+use crate::kernels::lanes::LANES;
+
 /// A score that passed its query's threshold.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hit {
@@ -10,9 +12,6 @@ pub struct Hit {
     /// The score.
     pub score: f32,
 }
-
-/// Lanes that are compared at once.
-const LANES: usize = 16;
 
 /// A score passes unless it is at most the threshold: a threshold that is not a number lets everything through, and a
 /// score that is not a number is left to the caller.
@@ -26,7 +25,6 @@ fn passes(score: f32, threshold: f32) -> bool {
 ///
 /// # Shapes
 /// sums `[rows, lanes]`, scales and thresholds `[lanes]`, row_scales `[rows]`; the first `count` lanes are queries
-#[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub fn across<T: Copy + Number>(
     sums: &[T],

@@ -1,13 +1,13 @@
 //! Queries in the form that the loops want, made once and held against many rows.
 
-use super::gather;
+use super::dispatch::{DotWork, dots_with};
+use super::loops::{Dots, Packed, tiles};
 use super::pick::{self, Hit};
+use super::query::{check, sum};
 #[cfg(target_arch = "x86_64")]
-use super::{Kind, avx2, avx512, avx512_panel};
-use super::{Road, check, one_f32, one_i8, sum};
-
-/// Queries are padded with empty ones to a multiple of it.
-const LANES: usize = 16;
+use super::{avx2, avx512_panel};
+use crate::kernels::isa::Isa;
+use crate::kernels::lanes::LANES;
 
 /// Fewer queries than these are taken one by one.
 const FEW: usize = 4;
@@ -15,51 +15,10 @@ const FEW: usize = 4;
 /// Rows whose sums lie in the level-1 cache beside the queries.
 const ROWS: usize = 48;
 
-/// One quantised query.
-#[derive(Clone, Debug)]
-pub struct QueryI8 {
-    road: Road,
-    codes: Vec<i8>,
-    sum: i32,
-}
-
-impl QueryI8 {
-    /// # Shapes
-    /// codes `[dim]`
-    pub fn new(codes: Vec<i8>) -> Self {
-        Self { road: Road::best(), sum: sum(&codes), codes }
-    }
-
-    /// The codes.
-    pub fn codes(&self) -> &[i8] {
-        &self.codes
-    }
-
-    /// The dot product with one row.
-    ///
-    /// # Panics
-    /// If the sizes disagree.
-    #[inline]
-    pub fn dot(&self, row: &[i8]) -> i32 {
-        self.road.dot_i8(&self.codes, self.sum, row)
-    }
-
-    /// The dot products with the rows of these numbers.
-    ///
-    /// # Shapes
-    /// rows `[n, dim]`, numbers `[m]` below n, out `[m]`
-    ///
-    /// # Panics
-    /// If the sizes disagree or there is no such row.
-    pub fn dots_at(&self, rows: &[i8], numbers: &[u32], out: &mut [i32]) {
-        gather::i8_at(self.road, &self.codes, self.sum, rows, numbers, out);
-    }
-}
-
 /// Several quantised queries.
 #[derive(Clone, Debug)]
 pub struct QueriesI8 {
-    road: Road,
+    isa: Isa,
     dim: usize,
     count: usize,
     /// `[count, dim]`
@@ -69,19 +28,6 @@ pub struct QueriesI8 {
     /// `[lanes]`
     scales: Vec<f32>,
     packed: Packed,
-}
-
-/// What the loops for several queries read.
-#[derive(Clone, Debug)]
-enum Packed {
-    /// Nothing: the queries are taken one by one.
-    None,
-    /// `[lanes, dim]` widened to 16 bits.
-    #[cfg(target_arch = "x86_64")]
-    Wide(Vec<i16>),
-    /// See [`avx512_panel`].
-    #[cfg(target_arch = "x86_64")]
-    Panels(Vec<i8>),
 }
 
 /// Room for sums, kept between calls.
@@ -101,10 +47,10 @@ impl QueriesI8 {
     /// # Panics
     /// If the sizes disagree.
     pub fn new(codes: Vec<i8>, scales: &[f32], dim: usize) -> Self {
-        Self::on(Road::best(), codes, scales, dim)
+        Self::on(Isa::best(), codes, scales, dim)
     }
 
-    pub(super) fn on(road: Road, codes: Vec<i8>, scales: &[f32], dim: usize) -> Self {
+    pub(super) fn on(isa: Isa, codes: Vec<i8>, scales: &[f32], dim: usize) -> Self {
         let count = scales.len();
         check(dim, codes.len(), count);
         let lanes = count.next_multiple_of(LANES);
@@ -112,15 +58,8 @@ impl QueriesI8 {
         sums.resize(lanes, 0);
         let mut padded = scales.to_vec();
         padded.resize(lanes, 0.0);
-        let packed = match road.0 {
-            _ if count < FEW => Packed::None,
-            #[cfg(target_arch = "x86_64")]
-            Kind::Avx2 => Packed::Wide(avx2::widened(&codes, dim, lanes)),
-            #[cfg(target_arch = "x86_64")]
-            Kind::Avx512 => Packed::Panels(avx512_panel::packed(&codes, dim, lanes)),
-            _ => Packed::None,
-        };
-        Self { road, dim, count, codes, sums, scales: padded, packed }
+        let packed = if count < FEW { Packed::None } else { dots_with(isa, Pack { codes: &codes, dim, lanes }) };
+        Self { isa, dim, count, codes, sums, scales: padded, packed }
     }
 
     /// How many queries there are.
@@ -151,35 +90,67 @@ impl QueriesI8 {
     ) {
         check(self.dim, rows.len(), row_scales.len());
         assert_eq!(thresholds.len(), self.count, "one threshold a query");
+        dots_with(self.isa, ByteHits { queries: self, rows, row_scales, thresholds, scratch, hits });
+    }
+}
+
+struct Pack<'a> {
+    codes: &'a [i8],
+    dim: usize,
+    lanes: usize,
+}
+
+impl DotWork for Pack<'_> {
+    type Output = Packed;
+
+    #[inline(always)]
+    fn by<D: Dots>(self) -> Packed {
+        D::pack(self.codes, self.dim, self.lanes)
+    }
+}
+
+struct ByteHits<'a> {
+    queries: &'a QueriesI8,
+    rows: &'a [i8],
+    row_scales: &'a [f32],
+    thresholds: &'a [f32],
+    scratch: &'a mut Scratch,
+    hits: &'a mut Vec<Hit>,
+}
+
+impl DotWork for ByteHits<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn by<D: Dots>(self) {
+        let Self { queries, rows, row_scales, thresholds, scratch, hits } = self;
+        let QueriesI8 { dim, count, codes, sums, scales, packed, .. } = queries;
         let Scratch { ints, thresholds: padded, .. } = scratch;
         padded.clear();
         padded.extend_from_slice(thresholds);
-        padded.resize(self.sums.len(), f32::INFINITY);
-        for (block, (rows, row_scales)) in rows.chunks(ROWS * self.dim).zip(row_scales.chunks(ROWS)).enumerate() {
+        padded.resize(sums.len(), f32::INFINITY);
+        for (block, (rows, row_scales)) in rows.chunks(ROWS * dim).zip(row_scales.chunks(ROWS)).enumerate() {
             let first = hits.len();
-            match &self.packed {
+            ints.resize(ROWS * sums.len(), 0);
+            match packed {
                 Packed::None => {
-                    ints.resize(row_scales.len().max(ints.len()), 0);
                     let out = &mut ints[..row_scales.len()];
-                    for (query, codes) in self.codes.chunks_exact(self.dim).enumerate() {
-                        one_i8(self.road, codes, self.sums[query], rows, out);
-                        let (scale, threshold) = (self.scales[query], thresholds[query]);
-                        pick::along(out, Some(row_scales), scale, threshold, query, hits);
+                    for (query, codes) in codes.chunks_exact(*dim).enumerate() {
+                        D::bytes(codes, sums[query], rows.chunks_exact(*dim), out);
+                        pick::along(out, Some(row_scales), scales[query], thresholds[query], query, hits);
                     }
                 }
                 #[cfg(target_arch = "x86_64")]
                 Packed::Wide(wide) => {
-                    ints.resize(ROWS * self.sums.len(), 0);
-                    let sums = &mut ints[..row_scales.len() * self.sums.len()];
-                    avx2::tiles_i8(wide, self.dim, rows, sums);
-                    avx2::across_i8(sums, row_scales, &self.scales, padded, self.count, hits);
+                    let products = &mut ints[..row_scales.len() * sums.len()];
+                    avx2::tiles_i8(wide, *dim, rows, products);
+                    pick::across(products, Some(row_scales), scales, padded, *count, hits);
                 }
                 #[cfg(target_arch = "x86_64")]
                 Packed::Panels(panels) => {
-                    ints.resize(ROWS * self.sums.len(), 0);
-                    avx512_panel::tiles_i8(panels, &self.sums, self.dim, rows, &mut scratch.bytes, ints);
-                    let sums = &ints[..row_scales.len() * self.sums.len()];
-                    avx512::across_i8(sums, row_scales, &self.scales, padded, self.count, hits);
+                    avx512_panel::tiles_i8(panels, sums, *dim, rows, &mut scratch.bytes, ints);
+                    let products = &ints[..row_scales.len() * sums.len()];
+                    pick::across(products, Some(row_scales), scales, padded, *count, hits);
                 }
             }
             hits[first..].iter_mut().for_each(|hit| hit.row += (block * ROWS) as u32);
@@ -190,7 +161,7 @@ impl QueriesI8 {
 /// Several float queries.
 #[derive(Clone, Debug)]
 pub struct QueriesF32 {
-    road: Road,
+    isa: Isa,
     dim: usize,
     count: usize,
     /// `[count, dim]`, and zeros up to a multiple of 16 queries where the loops want them
@@ -204,17 +175,17 @@ impl QueriesF32 {
     /// # Panics
     /// If the sizes disagree.
     pub fn new(values: &[f32], dim: usize) -> Self {
-        Self::on(Road::best(), values, dim)
+        Self::on(Isa::best(), values, dim)
     }
 
-    pub(super) fn on(road: Road, values: &[f32], dim: usize) -> Self {
+    pub(super) fn on(isa: Isa, values: &[f32], dim: usize) -> Self {
         let count = values.len() / dim.max(1);
         check(dim, values.len(), count);
         let mut values = values.to_vec();
-        if tiled(road, count) {
+        if count >= FEW {
             values.resize(count.next_multiple_of(LANES) * dim, 0.0);
         }
-        Self { road, dim, count, values }
+        Self { isa, dim, count, values }
     }
 
     /// How many queries there are.
@@ -238,46 +209,45 @@ impl QueriesF32 {
     pub fn hits(&self, rows: &[f32], thresholds: &[f32], scratch: &mut Scratch, hits: &mut Vec<Hit>) {
         check(self.dim, rows.len(), rows.len() / self.dim);
         assert_eq!(thresholds.len(), self.count, "one threshold a query");
+        dots_with(self.isa, FloatHits { queries: self, rows, thresholds, scratch, hits });
+    }
+}
+
+struct FloatHits<'a> {
+    queries: &'a QueriesF32,
+    rows: &'a [f32],
+    thresholds: &'a [f32],
+    scratch: &'a mut Scratch,
+    hits: &'a mut Vec<Hit>,
+}
+
+impl DotWork for FloatHits<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn by<D: Dots>(self) {
+        let Self { queries, rows, thresholds, scratch, hits } = self;
+        let QueriesF32 { dim, count, values, .. } = queries;
         let Scratch { floats, thresholds: padded, .. } = scratch;
-        let lanes = self.count.next_multiple_of(LANES);
+        let lanes = count.next_multiple_of(LANES);
         padded.clear();
         padded.extend_from_slice(thresholds);
         padded.resize(lanes, f32::INFINITY);
-        for (block, rows) in rows.chunks(ROWS * self.dim).enumerate() {
-            let (first, count) = (hits.len(), rows.len() / self.dim);
+        for (block, rows) in rows.chunks(ROWS * dim).enumerate() {
+            let first = hits.len();
             floats.resize(ROWS * lanes, 0.0);
-            match self.road.0 {
-                #[cfg(target_arch = "x86_64")]
-                Kind::Avx2 if tiled(self.road, self.count) => {
-                    let sums = &mut floats[..count * lanes];
-                    avx2::tiles_f32(&self.values, self.dim, rows, sums);
-                    avx2::across_f32(sums, padded, self.count, hits);
-                }
-                #[cfg(target_arch = "x86_64")]
-                Kind::Avx512 if tiled(self.road, self.count) => {
-                    let sums = &mut floats[..count * lanes];
-                    avx512::tiles_f32(&self.values, self.dim, rows, sums);
-                    avx512::across_f32(sums, padded, self.count, hits);
-                }
-                _ => {
-                    let out = &mut floats[..count];
-                    for (query, values) in self.values.chunks_exact(self.dim).take(self.count).enumerate() {
-                        one_f32(self.road, values, rows, out);
-                        pick::along(out, None, 1.0, thresholds[query], query, hits);
-                    }
+            if D::ROWS > 0 && *count >= FEW {
+                let sums = &mut floats[..rows.len() / dim * lanes];
+                tiles::<D>(values, *dim, rows, sums);
+                pick::across(sums, None, padded, padded, *count, hits);
+            } else {
+                let out = &mut floats[..rows.len() / dim];
+                for (query, values) in values.chunks_exact(*dim).take(*count).enumerate() {
+                    D::floats(values, rows.chunks_exact(*dim), out);
+                    pick::along(out, None, 1.0, thresholds[query], query, hits);
                 }
             }
             hits[first..].iter_mut().for_each(|hit| hit.row += (block * ROWS) as u32);
         }
-    }
-}
-
-/// Whether there is a loop for several float queries.
-#[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables))]
-fn tiled(road: Road, count: usize) -> bool {
-    match road.0 {
-        #[cfg(target_arch = "x86_64")]
-        Kind::Avx2 | Kind::Avx512 => count >= FEW,
-        _ => false,
     }
 }

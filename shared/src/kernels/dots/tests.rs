@@ -1,31 +1,39 @@
-//! Every road of this processor against the plain one.
+//! Every set of instructions of this processor against the plain loops.
 
+use super::dispatch::SETS;
+use super::query::{bytes, bytes_at, floats as one_floats, floats_at, sum};
 use super::*;
+use crate::kernels::isa::Isa;
+use crate::kernels::tested::here;
 use proptest::prelude::*;
 
-fn i8_on(road: Road, query: &[i8], rows: &[i8]) -> Vec<i32> {
+fn sets() -> Vec<Isa> {
+    here("dot products", SETS)
+}
+
+fn i8_on(isa: Isa, query: &[i8], rows: &[i8]) -> Vec<i32> {
     let mut out = vec![0; rows.len() / query.len()];
-    one_i8(road, query, sum(query), rows, &mut out);
+    bytes(isa, query, sum(query), rows, &mut out);
     out
 }
 
-fn f32_on(road: Road, query: &[f32], rows: &[f32]) -> Vec<f32> {
+fn f32_on(isa: Isa, query: &[f32], rows: &[f32]) -> Vec<f32> {
     let mut out = vec![0.0; rows.len() / query.len()];
-    one_f32(road, query, rows, &mut out);
+    one_floats(isa, query, rows, &mut out);
     out
 }
 
 /// All scores of all queries in order of row and query: nothing is a threshold that everything passes.
-fn all_i8(road: Road, queries: &[i8], rows: &[i8], dim: usize) -> Vec<f32> {
+fn all_i8(isa: Isa, queries: &[i8], rows: &[i8], dim: usize) -> Vec<f32> {
     let (count, row_count) = (queries.len() / dim, rows.len() / dim);
-    let queries = QueriesI8::on(road, queries.to_vec(), &vec![1.0; count], dim);
+    let queries = QueriesI8::on(isa, queries.to_vec(), &vec![1.0; count], dim);
     let mut hits = Vec::new();
     queries.hits(rows, &vec![1.0; row_count], &vec![f32::NAN; count], &mut Scratch::default(), &mut hits);
     in_order(&hits, count)
 }
 
-fn all_f32(road: Road, queries: &[f32], rows: &[f32], dim: usize) -> Vec<f32> {
-    let queries = QueriesF32::on(road, queries, dim);
+fn all_f32(isa: Isa, queries: &[f32], rows: &[f32], dim: usize) -> Vec<f32> {
+    let queries = QueriesF32::on(isa, queries, dim);
     let mut hits = Vec::new();
     queries.hits(rows, &vec![f32::NAN; queries.len()], &mut Scratch::default(), &mut hits);
     in_order(&hits, queries.len())
@@ -40,9 +48,9 @@ fn in_order(hits: &[Hit], count: usize) -> Vec<f32> {
 
 #[test]
 fn a_dot_product_by_hand() {
-    for road in Road::all() {
-        assert_eq!(f32_on(road, &[1.0, 2.0, 3.0], &[4.0, 5.0, 6.0, -1.0, 0.0, 1.0]), [32.0, 2.0], "{road:?}");
-        assert_eq!(i8_on(road, &[1, 2, 3], &[4, 5, 6, -127, 0, 127]), [32, 254], "{road:?}");
+    for isa in sets() {
+        assert_eq!(f32_on(isa, &[1.0, 2.0, 3.0], &[4.0, 5.0, 6.0, -1.0, 0.0, 1.0]), [32.0, 2.0], "{isa:?}");
+        assert_eq!(i8_on(isa, &[1, 2, 3], &[4, 5, 6, -127, 0, 127]), [32, 254], "{isa:?}");
     }
 }
 
@@ -54,14 +62,14 @@ fn a_row_that_is_not_there_is_not_read() {
 
 #[test]
 fn extremes_do_not_overflow() {
-    for road in Road::all() {
+    for isa in sets() {
         for (query, row) in [(-127, 127), (127, 127), (-127, -127), (127, -127), (-128, -128), (-128, 127)] {
             for dim in [4096, 4099] {
                 let expected = i32::from(query as i8) * i32::from(row as i8) * dim as i32;
                 let rows = vec![row as i8; 17 * dim];
-                assert_eq!(i8_on(road, &vec![query as i8; dim], &rows), [expected; 17], "{road:?}");
-                let all = all_i8(road, &vec![query as i8; 5 * dim], &rows, dim);
-                assert_eq!(all, [expected as f32; 85], "{road:?}");
+                assert_eq!(i8_on(isa, &vec![query as i8; dim], &rows), [expected; 17], "{isa:?}");
+                let all = all_i8(isa, &vec![query as i8; 5 * dim], &rows, dim);
+                assert_eq!(all, [expected as f32; 85], "{isa:?}");
             }
         }
     }
@@ -69,38 +77,37 @@ fn extremes_do_not_overflow() {
 
 #[test]
 fn what_is_no_number_comes_through() {
-    for road in Road::all() {
+    for isa in sets() {
         for (bad, dim) in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY].into_iter().zip([37, 64, 3]) {
             let mut row = vec![1.0; dim];
             row[dim - 1] = bad;
             let good = vec![1.0; dim];
-            for out in [f32_on(road, &good, &row), f32_on(road, &row, &good), all_f32(road, &row.repeat(6), &good, dim)]
-            {
-                assert!(out.iter().all(|score| !score.is_finite()), "{road:?}");
+            for out in [f32_on(isa, &good, &row), f32_on(isa, &row, &good), all_f32(isa, &row.repeat(6), &good, dim)] {
+                assert!(out.iter().all(|score| !score.is_finite()), "{isa:?}");
             }
             // Its neighbours stay whole.
             let rows = [good.clone(), row.clone(), good.clone()].concat();
-            let out = all_f32(road, &good.repeat(6), &rows, dim);
-            assert!(out[..6].iter().chain(&out[12..]).all(|score| *score == dim as f32), "{road:?}");
+            let out = all_f32(isa, &good.repeat(6), &rows, dim);
+            assert!(out[..6].iter().chain(&out[12..]).all(|score| *score == dim as f32), "{isa:?}");
         }
     }
 }
 
 #[test]
 fn the_smallest_floats_are_not_lost() {
-    for road in Road::all() {
+    for isa in sets() {
         // 2^-149, the smallest of all, times 1.
         let smallest = f32::from_bits(1);
-        assert_eq!(f32_on(road, &[1.0; 33], &[smallest; 33]), [f32::from_bits(33)], "{road:?}");
-        assert_eq!(all_f32(road, &[1.0; 33 * 5], &[smallest; 33], 33), [f32::from_bits(33); 5], "{road:?}");
+        assert_eq!(f32_on(isa, &[1.0; 33], &[smallest; 33]), [f32::from_bits(33)], "{isa:?}");
+        assert_eq!(all_f32(isa, &[1.0; 33 * 5], &[smallest; 33], 33), [f32::from_bits(33); 5], "{isa:?}");
     }
 }
 
 #[test]
 fn a_threshold_lets_through_what_is_better() {
-    for road in Road::all() {
+    for isa in sets() {
         for count in [1, 5, 16, 17, 70] {
-            let queries = QueriesI8::on(road, vec![1; count], &vec![0.5; count], 1);
+            let queries = QueriesI8::on(isa, vec![1; count], &vec![0.5; count], 1);
             let (mut hits, mut scratch) = (Vec::new(), Scratch::default());
             // Scores 0.5 × 2 × (1, 2, 3, NaN); a threshold of 2.
             let scales = [2.0, 2.0, 2.0, f32::NAN];
@@ -108,13 +115,13 @@ fn a_threshold_lets_through_what_is_better() {
             let of = |hits: &[Hit], query: usize| -> Vec<u32> {
                 hits.iter().filter(|hit| hit.query as usize == query).map(|hit| hit.row).collect()
             };
-            assert!((0..count).all(|query| of(&hits, query) == [2, 3]), "{road:?} {count} {hits:?}");
+            assert!((0..count).all(|query| of(&hits, query) == [2, 3]), "{isa:?} {count} {hits:?}");
             assert_eq!(hits.len(), 2 * count);
 
-            let floats = QueriesF32::on(road, &vec![1.0; count], 1);
+            let floats = QueriesF32::on(isa, &vec![1.0; count], 1);
             hits.clear();
             floats.hits(&[1.0, 2.0, 3.0, f32::NAN], &vec![2.0; count], &mut scratch, &mut hits);
-            assert!((0..count).all(|query| of(&hits, query) == [2, 3]), "{road:?} {count}");
+            assert!((0..count).all(|query| of(&hits, query) == [2, 3]), "{isa:?} {count}");
             assert_eq!(hits.len(), 2 * count);
         }
     }
@@ -131,29 +138,29 @@ fn codes(count: usize, seed: u64) -> Vec<i8> {
 
 proptest! {
     #[test]
-    fn roads_agree(dim in 1usize..300, rows in 1usize..60, queries in 1usize..90, seed in any::<u64>()) {
+    fn sets_agree(dim in 1usize..300, rows in 1usize..60, queries in 1usize..90, seed in any::<u64>()) {
         let (q, r) = (codes(dim * queries, seed), codes(dim * rows, !seed));
-        let plain = Road(Kind::Plain);
+        let plain = Isa::Scalar;
         let exact = all_i8(plain, &q, &r, dim);
-        for road in Road::all() {
-            prop_assert_eq!(&all_i8(road, &q, &r, dim), &exact, "{:?}", road);
-            prop_assert_eq!(i8_on(road, &q[..dim], &r), i8_on(plain, &q[..dim], &r), "{:?}", road);
+        for isa in sets() {
+            prop_assert_eq!(&all_i8(isa, &q, &r, dim), &exact, "{:?}", isa);
+            prop_assert_eq!(i8_on(isa, &q[..dim], &r), i8_on(plain, &q[..dim], &r), "{:?}", isa);
         }
 
         let floats = |codes: &[i8]| codes.iter().map(|c| f32::from(*c) / 97.0).collect::<Vec<f32>>();
         let (q, r) = (floats(&q), floats(&r));
         let slow = all_f32(plain, &q, &r, dim);
-        for road in Road::all() {
-            let fast = all_f32(road, &q, &r, dim);
+        for isa in sets() {
+            let fast = all_f32(isa, &q, &r, dim);
             for (fast, slow) in fast.iter().zip(&slow) {
-                prop_assert!((fast - slow).abs() <= 1e-5 * dim as f32, "{:?}", road);
+                prop_assert!((fast - slow).abs() <= 1e-5 * dim as f32, "{:?}", isa);
             }
             // The order of a sum does not depend on the batch, nor on the number of rows.
             for (query, values) in q.chunks_exact(dim).enumerate() {
-                let alone = f32_on(road, values, &r);
+                let alone = f32_on(isa, values, &r);
                 let of_batch: Vec<f32> = fast.iter().skip(query).step_by(queries).copied().collect();
-                prop_assert_eq!(&alone, &of_batch, "{:?}", road);
-                prop_assert_eq!(f32_on(road, values, &r[..dim])[0], alone[0], "{:?}", road);
+                prop_assert_eq!(&alone, &of_batch, "{:?}", isa);
+                prop_assert_eq!(f32_on(isa, values, &r[..dim])[0], alone[0], "{:?}", isa);
             }
         }
     }
@@ -162,11 +169,11 @@ proptest! {
     fn rows_by_number_are_as_in_order(dim in 1usize..200, numbers in prop::collection::vec(0u32..40, 0..40), seed in any::<u64>()) {
         let codes: Vec<i8> = (0..41 * dim as u64).map(|at| (seed.wrapping_mul(at * 2 + 1) >> 32) as i8).collect();
         let floats: Vec<f32> = codes.iter().map(|code| f32::from(*code) / 100.0).collect();
-        for road in Road::all() {
+        for isa in sets() {
             let (mut ints, mut sums) = (vec![0; numbers.len()], vec![0.0; numbers.len()]);
-            gather::i8_at(road, &codes[..dim], sum(&codes[..dim]), &codes[dim..], &numbers, &mut ints);
-            gather::f32_at(road, &floats[..dim], &floats[dim..], &numbers, &mut sums);
-            let (all_ints, all_sums) = (i8_on(road, &codes[..dim], &codes[dim..]), f32_on(road, &floats[..dim], &floats[dim..]));
+            bytes_at(isa, &codes[..dim], sum(&codes[..dim]), &codes[dim..], &numbers, &mut ints);
+            floats_at(isa, &floats[..dim], &floats[dim..], &numbers, &mut sums);
+            let (all_ints, all_sums) = (i8_on(isa, &codes[..dim], &codes[dim..]), f32_on(isa, &floats[..dim], &floats[dim..]));
             for (at, number) in numbers.iter().enumerate() {
                 prop_assert_eq!(ints[at], all_ints[*number as usize]);
                 prop_assert_eq!(sums[at], all_sums[*number as usize]);

@@ -11,9 +11,21 @@ mod wasm;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-use super::isa::Isa;
+use super::isa::{InstructionSet, Isa, Work, with};
 use super::lanes::{LANES, Lane};
 use super::matrix::{Matrix, MatrixMut};
+#[cfg(target_arch = "aarch64")]
+use neon::Neon as Base;
+#[cfg(not(any(
+    target_arch = "x86_64",
+    target_arch = "aarch64",
+    all(target_arch = "wasm32", target_feature = "simd128")
+)))]
+use tile::Plain as Base;
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+use wasm::Simd128 as Base;
+#[cfg(target_arch = "x86_64")]
+use x86::Sse2 as Base;
 
 /// What the product is added to.
 #[derive(Clone, Copy, Debug)]
@@ -101,23 +113,36 @@ pub fn gemm(isa: Isa, a: Matrix<'_>, panels: &[f32], start: Start<'_>, out: Matr
     if let Start::Bias(bias) = start {
         assert_eq!(bias.len(), n, "a bias for each column");
     }
-    match isa {
+    with(isa, Product { a, panels, start, out });
+}
+
+/// The sets that have a loop of their own.
+pub const SETS: &[Isa] = &[Isa::Scalar, Isa::Base, Isa::Avx2, Isa::Avx512];
+
+struct Product<'a> {
+    a: Matrix<'a>,
+    panels: &'a [f32],
+    start: Start<'a>,
+    out: MatrixMut<'a>,
+}
+
+impl Work for Product<'_> {
+    type Output = ();
+    const SETS: &'static [Isa] = SETS;
+
+    #[inline(always)]
+    fn run<I: InstructionSet>(self) {
+        let Self { a, panels, start, out } = self;
+        if const { I::ISA.is(Isa::Scalar) } {
+            return tile::run::<tile::Plain>(a, panels, start, out);
+        }
         #[cfg(target_arch = "x86_64")]
-        Isa::Avx512 if isa.is_here() => x86::avx512(a, panels, start, out),
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx2 if isa.is_here() => x86::avx2(a, panels, start, out),
-        #[cfg(target_arch = "x86_64")]
-        _ => tile::run::<x86::Sse2>(a, panels, start, out),
-        #[cfg(target_arch = "aarch64")]
-        _ => tile::run::<neon::Neon>(a, panels, start, out),
-        #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
-        _ => tile::run::<wasm::Simd128>(a, panels, start, out),
-        #[cfg(not(any(
-            target_arch = "x86_64",
-            target_arch = "aarch64",
-            all(target_arch = "wasm32", target_feature = "simd128")
-        )))]
-        _ => tile::run::<tile::Plain>(a, panels, start, out),
+        if const { I::ISA.is(Isa::Avx512) } {
+            return tile::run::<x86::Avx512>(a, panels, start, out);
+        } else if const { I::ISA.is(Isa::Avx2) } {
+            return tile::run::<x86::Avx2>(a, panels, start, out);
+        }
+        tile::run::<Base>(a, panels, start, out);
     }
 }
 
@@ -127,27 +152,20 @@ mod tests {
     use crate::kernels::tested::here;
     use proptest::prelude::*;
 
-    /// The plain loops, and every set of instructions of this processor.
-    fn roads() -> Vec<Option<Isa>> {
-        let sets = here("products of floats", &Isa::ALL, Isa::is_here);
-        std::iter::once(None).chain(sets.into_iter().map(Some)).collect()
+    fn sets() -> Vec<Isa> {
+        here("products of floats", SETS)
     }
 
-    /// By one set of instructions, or by the plain loops.
-    fn product(isa: Option<Isa>, a: Matrix<'_>, b: Matrix<'_>, start: Start<'_>, out: &mut [f32]) {
+    fn product(isa: Isa, a: Matrix<'_>, b: Matrix<'_>, start: Start<'_>, out: &mut [f32]) {
         let mut panels = vec![f32::NAN; packed_len(b.rows, b.cols)];
         pack(b, &mut panels);
-        let out = MatrixMut::new(out, a.rows, b.cols);
-        match isa {
-            Some(isa) => gemm(isa, a, &panels, start, out),
-            None => tile::run::<tile::Plain>(a, &panels, start, out),
-        }
+        gemm(isa, a, &panels, start, MatrixMut::new(out, a.rows, b.cols));
     }
 
     #[test]
     fn a_product_by_hand() {
         let (a, b) = ([1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]);
-        for isa in roads() {
+        for isa in sets() {
             let mut out = [100.0; 4];
             product(isa, Matrix::new(&a, 2, 2), Matrix::new(&b, 2, 2), Start::Zero, &mut out);
             assert_eq!(out, [19.0, 22.0, 43.0, 50.0]);
@@ -176,7 +194,7 @@ mod tests {
 
     #[test]
     fn nan_infinity_and_denormals_come_through() {
-        for isa in roads() {
+        for isa in sets() {
             for (value, expected) in [(f32::NAN, f32::NAN), (f32::INFINITY, f32::INFINITY), (1e-40, 1e-40)] {
                 let mut a = [0.0; 17];
                 a[16] = value;
@@ -208,7 +226,7 @@ mod tests {
             let a_view = if across { Matrix::new(&a, k, m).transposed() } else { Matrix::new(&a, m, k) };
             let b_view = if packed_across { Matrix::new(&b, n, k).transposed() } else { Matrix::new(&b, k, n) };
             let start = [Start::Zero, Start::Bias(&bias), Start::Sum][kind];
-            for isa in roads() {
+            for isa in sets() {
                 let mut out = before.clone();
                 product(isa, a_view, b_view, start, &mut out);
                 for r in 0..m {

@@ -25,7 +25,6 @@ pub trait Vector {
 }
 
 /// Plain Rust, for targets whose registers are not known here, and as what the others are tested against.
-#[cfg_attr(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "wasm32"), allow(dead_code))]
 pub struct Plain;
 
 impl Vector for Plain {

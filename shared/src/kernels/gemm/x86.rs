@@ -1,36 +1,16 @@
-//! Registers of SSE2, AVX2 and AVX-512; `unsafe` because the instructions must be there, which [`Isa::is_here`] has found.
+//! Registers of SSE2, AVX2 and AVX-512; `unsafe` because the instructions must be there, which [`with`](super::with) sees to.
 #![allow(unsafe_code)]
 
-use super::tile::{Vector, run};
-use super::{Isa, Lane, Matrix, MatrixMut, Start};
+use super::Lane;
+use super::tile::Vector;
 use std::arch::x86_64::*;
 
-/// See [`super::gemm`].
-pub fn avx2(a: Matrix<'_>, panels: &[f32], start: Start<'_>, out: MatrixMut<'_>) {
-    #[target_feature(enable = "avx2,fma")]
-    fn compiled(a: Matrix<'_>, panels: &[f32], start: Start<'_>, out: MatrixMut<'_>) {
-        run::<Avx2>(a, panels, start, out);
-    }
-    assert!(Isa::Avx2.is_here());
-    // SAFETY: the processor has the instructions.
-    unsafe { compiled(a, panels, start, out) }
-}
-
-/// See [`super::gemm`].
-pub fn avx512(a: Matrix<'_>, panels: &[f32], start: Start<'_>, out: MatrixMut<'_>) {
-    #[target_feature(enable = "avx512f")]
-    fn compiled(a: Matrix<'_>, panels: &[f32], start: Start<'_>, out: MatrixMut<'_>) {
-        run::<Avx512>(a, panels, start, out);
-    }
-    assert!(Isa::Avx512.is_here());
-    // SAFETY: the processor has the instructions.
-    unsafe { compiled(a, panels, start, out) }
-}
-
-/// Every x86-64 processor.
+/// Four registers, which every x86-64 processor has.
 pub struct Sse2;
-struct Avx2;
-struct Avx512;
+/// Two registers.
+pub struct Avx2;
+/// One register.
+pub struct Avx512;
 
 impl Vector for Sse2 {
     type Sixteen = [__m128; 4];

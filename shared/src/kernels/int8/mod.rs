@@ -14,7 +14,7 @@ mod wasm;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-use super::isa::{Flavour, Isa, Work, with};
+use super::isa::{InstructionSet, Isa, Work, with};
 use super::lanes::LANES;
 use super::matrix::MatrixMut;
 
@@ -31,46 +31,12 @@ type Code = i16;
 /// The highest code of an activation.
 const LEVELS: f32 = 127.0;
 
-/// A set of instructions for sums of products of bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dots {
-    /// Plain loops.
-    Plain,
-    /// NEON, or the SIMD of wasm.
-    Base,
-    /// AVX2.
-    Avx2,
-    /// AVX-VNNI.
-    AvxVnni,
-    /// AVX-512 VNNI.
-    Avx512Vnni,
-}
-
-impl Dots {
-    /// All sets, the best last.
-    pub const ALL: [Dots; 5] = [Dots::Plain, Dots::Base, Dots::Avx2, Dots::AvxVnni, Dots::Avx512Vnni];
-
-    /// The best set that this processor has.
-    pub fn best() -> Self {
-        *Self::ALL.iter().rev().find(|dots| dots.is_here()).unwrap_or(&Dots::Plain)
-    }
-
-    /// Whether this processor has the set.
-    pub fn is_here(self) -> bool {
-        match self {
-            Dots::Plain => true,
-            Dots::Base => cfg!(any(target_arch = "aarch64", all(target_arch = "wasm32", target_feature = "simd128"))),
-            #[cfg(target_arch = "x86_64")]
-            Dots::Avx2 => is_x86_feature_detected!("avx2"),
-            #[cfg(target_arch = "x86_64")]
-            Dots::AvxVnni => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("avxvnni"),
-            #[cfg(target_arch = "x86_64")]
-            Dots::Avx512Vnni => is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vnni"),
-            #[cfg(not(target_arch = "x86_64"))]
-            _ => false,
-        }
-    }
-}
+/// The sets that have a loop of their own.
+#[cfg(target_arch = "x86_64")]
+pub const SETS: &[Isa] = &[Isa::Scalar, Isa::Avx2, Isa::AvxVnni, Isa::Avx512Vnni];
+/// The sets that have a loop of their own.
+#[cfg(not(target_arch = "x86_64"))]
+pub const SETS: &[Isa] = &[Isa::Scalar, Isa::Base];
 
 /// Quantised weights with what belongs to each column.
 #[derive(Clone, Copy, Debug)]
@@ -172,7 +138,7 @@ impl Work for Quantise<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<F: Flavour>(self) {
+    fn run<I: InstructionSet>(self) {
         let padded = self.to.groups * GROUP;
         for (row, codes) in self.rows.chunks_exact(self.width).zip(self.to.codes.chunks_exact_mut(padded)) {
             let (low, high, finite) = range(row);
@@ -224,24 +190,44 @@ fn range(row: &[f32]) -> (f32, f32, bool) {
 ///
 /// # Panics
 /// If the sizes disagree.
-pub fn gemm(dots: Dots, a: &Codes, weights: Weights<'_>, out: MatrixMut<'_>) {
+pub fn gemm(isa: Isa, a: &Codes, weights: Weights<'_>, out: MatrixMut<'_>) {
     let (m, n) = (a.rows.len(), weights.bias.len());
     assert!(out.rows() == m && out.cols() == n, "the product is {m} x {n}");
     assert!(weights.scales.len() == n && weights.sums.len() == n, "a scale and a sum for each column");
     assert_eq!(weights.panels.len(), packed_len(a.groups * GROUP, n), "B has {n} columns");
-    let dots = if dots.is_here() { dots } else { Dots::Plain };
-    match dots {
+    with(isa, Product { a, weights, out });
+}
+
+struct Product<'a> {
+    a: &'a Codes,
+    weights: Weights<'a>,
+    out: MatrixMut<'a>,
+}
+
+impl Work for Product<'_> {
+    type Output = ();
+    const SETS: &'static [Isa] = SETS;
+
+    #[inline(always)]
+    fn run<I: InstructionSet>(self) {
+        let Self { a, weights, out } = self;
         #[cfg(target_arch = "x86_64")]
-        Dots::Avx2 => x86::avx2(a, weights, out),
-        #[cfg(target_arch = "x86_64")]
-        Dots::AvxVnni => x86::avx_vnni(a, weights, out),
-        #[cfg(target_arch = "x86_64")]
-        Dots::Avx512Vnni => x86::avx512_vnni(a, weights, out),
+        if const { I::ISA.is(Isa::Avx512Vnni) } {
+            return tile::run::<x86::Avx512Vnni>(a, weights, out);
+        } else if const { I::ISA.is(Isa::AvxVnni) } {
+            return tile::run::<x86::AvxVnni>(a, weights, out);
+        } else if const { I::ISA.is(Isa::Avx2) } {
+            return tile::run::<x86::Avx2>(a, weights, out);
+        }
         #[cfg(target_arch = "aarch64")]
-        Dots::Base => tile::run::<neon::Neon>(a, weights, out),
+        if const { I::ISA.is(Isa::Base) } {
+            return tile::run::<neon::Neon>(a, weights, out);
+        }
         #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
-        Dots::Base => tile::run::<wasm::Simd128>(a, weights, out),
-        _ => tile::run::<tile::Plain>(a, weights, out),
+        if const { I::ISA.is(Isa::Base) } {
+            return tile::run::<wasm::Simd128>(a, weights, out);
+        }
+        tile::run::<tile::Plain>(a, weights, out);
     }
 }
 
@@ -252,7 +238,7 @@ pub fn gemm(dots: Dots, a: &Codes, weights: Weights<'_>, out: MatrixMut<'_>) {
 ///
 /// # Panics
 /// If the sizes disagree or `k` is zero.
-pub fn product(dots: Dots, a: &[f32], columns: &[f32], bias: &[f32], k: usize) -> Vec<f32> {
+pub fn product(isa: Isa, a: &[f32], columns: &[f32], bias: &[f32], k: usize) -> Vec<f32> {
     let (mut codes, mut scales) = (Vec::new(), Vec::new());
     columns.chunks_exact(k).for_each(|column| scales.push(quantise_column(column, &mut codes)));
     let (panels, sums) = pack(&codes, k);
@@ -260,7 +246,7 @@ pub fn product(dots: Dots, a: &[f32], columns: &[f32], bias: &[f32], k: usize) -
     rows.fill(Isa::Base, a, k);
     let mut out = vec![f32::NAN; a.len() / k * bias.len()];
     let weights = Weights { panels: &panels, scales: &scales, sums: &sums, bias };
-    gemm(dots, &rows, weights, MatrixMut::new(&mut out, a.len() / k, bias.len()));
+    gemm(isa, &rows, weights, MatrixMut::new(&mut out, a.len() / k, bias.len()));
     out
 }
 
@@ -273,36 +259,36 @@ mod tests {
     #[test]
     fn a_product_by_hand() {
         // The row (0, 127) has the codes 0 and 127 and the step 1; the column (-1, 1) the codes -127 and 127.
-        for dots in here("products of bytes", &Dots::ALL, Dots::is_here) {
-            let out = product(dots, &[0.0, 127.0], &[-1.0, 1.0], &[0.5], 2);
-            assert!((out[0] - 127.5).abs() < 1e-4, "{dots:?}: {out:?}");
+        for isa in here("products of bytes", SETS) {
+            let out = product(isa, &[0.0, 127.0], &[-1.0, 1.0], &[0.5], 2);
+            assert!((out[0] - 127.5).abs() < 1e-4, "{isa:?}: {out:?}");
         }
     }
 
     #[test]
     fn extremes_do_not_overflow() {
-        for dots in here("products of bytes", &Dots::ALL, Dots::is_here) {
+        for isa in here("products of bytes", SETS) {
             let mut a = vec![1.0; 4096];
             a[0] = 0.0;
             for sign in [1.0, -1.0] {
-                let out = product(dots, &a, &[sign; 4096], &[0.0], 4096);
-                assert!((out[0] - sign * 4095.0).abs() < 0.1, "{dots:?}: {out:?}");
+                let out = product(isa, &a, &[sign; 4096], &[0.0], 4096);
+                assert!((out[0] - sign * 4095.0).abs() < 0.1, "{isa:?}: {out:?}");
             }
         }
     }
 
     #[test]
     fn what_is_not_finite_stays_so_and_denormals_do_no_harm() {
-        for dots in here("products of bytes", &Dots::ALL, Dots::is_here) {
+        for isa in here("products of bytes", SETS) {
             for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
                 for at in [0, 20, 36] {
                     let mut a = vec![1.0; 74];
                     a[at] = bad;
-                    let out = product(dots, &a, &[1.0; 37], &[0.0], 37);
-                    assert!(out[0].is_nan() && (out[1] - 37.0).abs() < 1e-3, "{dots:?}: {out:?}");
+                    let out = product(isa, &a, &[1.0; 37], &[0.0], 37);
+                    assert!(out[0].is_nan() && (out[1] - 37.0).abs() < 1e-3, "{isa:?}: {out:?}");
                 }
             }
-            let out = product(dots, &[1e-42, 2e-42], &[1.0, 1.0], &[1.0], 2);
+            let out = product(isa, &[1e-42, 2e-42], &[1.0, 1.0], &[1.0], 2);
             assert_eq!(out, [1.0]);
         }
     }
@@ -318,11 +304,11 @@ mod tests {
                 }).collect()
             };
             let (a, b, bias) = (values(m * k), values(k * n), values(n));
-            let plain = product(Dots::Plain, &a, &b, &bias, k);
-            for dots in here("products of bytes", &Dots::ALL, Dots::is_here) {
-                let out = product(dots, &a, &b, &bias, k);
+            let plain = product(Isa::Scalar, &a, &b, &bias, k);
+            for isa in here("products of bytes", SETS) {
+                let out = product(isa, &a, &b, &bias, k);
                 for (one, other) in out.iter().zip(&plain) {
-                    prop_assert!((one - other).abs() <= 1e-5 * k as f32, "{dots:?}: {one} {other}");
+                    prop_assert!((one - other).abs() <= 1e-5 * k as f32, "{isa:?}: {one} {other}");
                 }
             }
             // Half a step of each factor, times the other's largest value.

@@ -1,49 +1,18 @@
 //! Sums of products of bytes by AVX2, AVX-VNNI and AVX-512 VNNI; `unsafe` because the instructions must be there, which
-//! [`super::Dots::is_here`] has found.
+//! [`with`](super::with) sees to.
 #![allow(unsafe_code)]
 
-use super::tile::{Dot, run};
-use super::{Code, Codes, Dots, GROUP, Weights};
+use super::tile::Dot;
+use super::{Code, GROUP};
 use crate::kernels::lanes::LANES;
-use crate::kernels::matrix::MatrixMut;
 use std::arch::x86_64::*;
 
-/// See [`super::gemm`].
-pub fn avx2(a: &Codes, weights: Weights<'_>, out: MatrixMut<'_>) {
-    #[target_feature(enable = "avx2")]
-    fn compiled(a: &Codes, weights: Weights<'_>, out: MatrixMut<'_>) {
-        run::<Avx2>(a, weights, out);
-    }
-    assert!(Dots::Avx2.is_here());
-    // SAFETY: the processor has the instructions.
-    unsafe { compiled(a, weights, out) }
-}
-
-/// See [`super::gemm`].
-pub fn avx_vnni(a: &Codes, weights: Weights<'_>, out: MatrixMut<'_>) {
-    #[target_feature(enable = "avx2,avxvnni")]
-    fn compiled(a: &Codes, weights: Weights<'_>, out: MatrixMut<'_>) {
-        run::<AvxVnni>(a, weights, out);
-    }
-    assert!(Dots::AvxVnni.is_here());
-    // SAFETY: the processor has the instructions.
-    unsafe { compiled(a, weights, out) }
-}
-
-/// See [`super::gemm`].
-pub fn avx512_vnni(a: &Codes, weights: Weights<'_>, out: MatrixMut<'_>) {
-    #[target_feature(enable = "avx512f,avx512vnni")]
-    fn compiled(a: &Codes, weights: Weights<'_>, out: MatrixMut<'_>) {
-        run::<Avx512Vnni>(a, weights, out);
-    }
-    assert!(Dots::Avx512Vnni.is_here());
-    // SAFETY: the processor has the instructions.
-    unsafe { compiled(a, weights, out) }
-}
-
-struct Avx2;
-struct AvxVnni;
-struct Avx512Vnni;
+/// Two registers, and products of 16 bits on the way.
+pub struct Avx2;
+/// Two registers.
+pub struct AvxVnni;
+/// One register.
+pub struct Avx512Vnni;
 
 #[inline(always)]
 fn halves(columns: &[i8; LANES * GROUP]) -> [__m256i; 2] {

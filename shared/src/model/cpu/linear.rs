@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::kernels::gemm;
 use crate::kernels::gemm::Start;
 use crate::kernels::int8;
-use crate::kernels::int8::{Codes, Dots};
+use crate::kernels::int8::Codes;
 use crate::kernels::matrix::{Matrix, MatrixMut};
 use crate::kernels::rows::{Activation, activate};
 use crate::kernels::{Isa, LANES, bf16, for_each};
@@ -84,7 +84,7 @@ impl Linear {
                 let inputs = self.inputs.next_multiple_of(int8::GROUP);
                 let panels = &panels.get()[first * inputs..][..int8::packed_len(inputs, range.len())];
                 let (scales, sums) = (&scales[range.clone()], &sums[range]);
-                int8::gemm(Dots::best(), codes, int8::Weights { panels, scales, sums, bias }, out);
+                int8::gemm(isa, codes, int8::Weights { panels, scales, sums, bias }, out);
             }
         }
     }

@@ -27,7 +27,7 @@ pub fn pack_all<const N: usize>(precision: Precision, weights: [Matrix<'_>; N]) 
     let mut panels =
         weights.map(|weight| Panels { inputs: weight.rows, outputs: weight.cols, values: Buffer::new(len(weight)) });
     for_each(weights.into_iter().zip(&mut panels).collect(), |(weight, panels)| match precision {
-        Precision::Bf16 => bf16::pack_columns(bf16::Road::best(), weight, words(&mut panels.values)),
+        Precision::Bf16 => bf16::pack_columns(bf16::best(), weight, words(&mut panels.values)),
         _ => gemm::pack(weight, &mut panels.values),
     });
     panels
@@ -51,7 +51,7 @@ impl<'a> Input<'a> {
     pub fn new(precision: Precision, x: Matrix<'a>) -> Self {
         let packed = (precision == Precision::Bf16).then(|| {
             let mut rows = Buffer::new(bf16::packed_len(x.rows, x.cols));
-            bf16::pack_rows(bf16::Road::best(), x, words(&mut rows));
+            bf16::pack_rows(bf16::best(), x, words(&mut rows));
             rows
         });
         Self { x, packed }
@@ -85,7 +85,7 @@ impl Panels {
             Some(rows) => {
                 let rows = bf16::Packed::new(bytemuck::cast_slice(rows), input.x.rows, input.x.cols);
                 let columns = bf16::Packed::new(bytemuck::cast_slice(&self.values), self.outputs, self.inputs);
-                bf16::gemm(bf16::Road::best(), rows, columns.part(first, out.cols()), start, out);
+                bf16::gemm(bf16::best(), rows, columns.part(first, out.cols()), start, out);
             }
         }
     }
@@ -136,7 +136,7 @@ fn in_floats<const N: usize>(pairs: [Pair<'_>; N]) -> [Vec<f32>; N] {
 }
 
 fn in_bf16<const N: usize>(pairs: [Pair<'_>; N]) -> [Vec<f32>; N] {
-    let road = bf16::Road::best();
+    let isa = bf16::best();
     let buffer = |side: Matrix<'_>| Buffer::new(bf16::packed_len(side.cols, side.rows));
     let mut packed = pairs.map(|(x, grad)| [buffer(x), buffer(grad)]);
     let sides = pairs
@@ -144,8 +144,8 @@ fn in_bf16<const N: usize>(pairs: [Pair<'_>; N]) -> [Vec<f32>; N] {
         .zip(&mut packed)
         .flat_map(|((x, grad), [rows, columns])| [(true, x, &mut rows[..]), (false, grad, &mut columns[..])]);
     for_each(sides.collect(), |(rows, side, values)| match rows {
-        true => bf16::pack_rows(road, side.transposed(), words(values)),
-        false => bf16::pack_columns(road, side, words(values)),
+        true => bf16::pack_rows(isa, side.transposed(), words(values)),
+        false => bf16::pack_columns(isa, side, words(values)),
     });
     let mut weights = pairs.map(|(x, grad)| vec![0.0; x.cols * grad.cols]);
     let mut parts = Vec::new();
@@ -160,6 +160,6 @@ fn in_bf16<const N: usize>(pairs: [Pair<'_>; N]) -> [Vec<f32>; N] {
             parts.push((rows, columns.part(first, mine.cols()), mine));
         }
     }
-    for_each(parts, |(rows, columns, out)| bf16::gemm(road, rows, columns, Start::Zero, out));
+    for_each(parts, |(rows, columns, out)| bf16::gemm(isa, rows, columns, Start::Zero, out));
     weights
 }
