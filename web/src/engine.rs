@@ -16,8 +16,7 @@ use pel_shared::kb::import::obo::{Scope, SynonymChoice};
 use pel_shared::kb::import::report::Report;
 use pel_shared::kb::import::{Input, Longest, delimited, jsonl};
 use pel_shared::linker::{Link, LinkOptions, Linker, Part, Prepared, Queries};
-use pel_shared::model::encode::Encodings;
-use pel_shared::model::encode::{Vectors, floats};
+use pel_shared::model::encode::{BatchSize, Encodings, Vectors, floats};
 use pel_shared::model::tower::Side;
 use pel_shared::nil::Decision;
 use pel_shared::output::{Form, Note, Record};
@@ -359,15 +358,15 @@ impl Engine {
     /// Encodes rows, batch by batch, with one read-back each.
     pub(crate) async fn vectors(&self, side: Side, rows: &[&Encoded]) -> Outcome<Encodings> {
         let (encoder, scorer) = (self.linker.encoder(), self.linker.scorer());
-        let lengths: Vec<usize> = rows.iter().map(|row| row.ids.len()).collect();
-        let mut vectors = Encodings::room(scorer, rows.len(), encoder.dim());
-        for batch in encoder.batches(&lengths) {
-            let some: Vec<&Encoded> = batch.iter().map(|at| rows[*at]).collect();
-            let found = match encoder.start_for(scorer, side, &some)? {
+        let batches = BatchSize::default().batches(rows);
+        let mut vectors = Encodings::zeros(scorer, rows.len(), encoder.dim());
+        for step in encoder.steps(scorer, side, rows, &batches) {
+            let step = step?;
+            let found = match step.vectors {
                 Vectors::Here(found) => found,
                 Vectors::OnDevice(tensor) => floats(tensor.into_data_async().await)?,
             };
-            vectors.put(&batch, encoder.apart(scorer, &some, found));
+            vectors.put(&step.part.places(), step.part.encodings(found));
         }
         Ok(vectors)
     }

@@ -6,6 +6,7 @@
 mod codes;
 mod exact;
 mod hnsw;
+mod queries;
 #[cfg(test)]
 mod tests;
 mod token_store;
@@ -13,7 +14,8 @@ mod top;
 mod vectors;
 
 pub use hnsw::HnswOptions;
-pub use token_store::{FIRST_PASS, TokenCodes, TokenStore, TokenStoreBuilder, TokenStoreInfo};
+pub use queries::Queries;
+pub use token_store::{FIRST_PASS, FIRST_PASS_TRAINING, TokenCodes, TokenStore, TokenStoreBuilder, TokenStoreInfo};
 pub use top::best_per_concept;
 
 use crate::container::{self, Check, Container, Format};

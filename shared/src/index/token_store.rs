@@ -18,8 +18,12 @@ use std::ops::Range;
 
 const FORMAT: Format = Format { magic: b"PELTOKEN", version: 1, name: "token store" };
 
-/// Concepts of a search over whole vectors that Sum-of-Max puts into order, at least.
+/// Concepts of a search over whole vectors that Sum-of-Max puts into order, at least: of a bundle.
 pub const FIRST_PASS: usize = 256;
+
+/// The same while a model is trained or measured before it is a bundle. Training on tokens alone leaves whole vectors behind,
+/// and a few milliseconds a mention count for little there.
+pub const FIRST_PASS_TRAINING: usize = 4096;
 
 /// What a store is; the header of its file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,7 +8,7 @@
 //!
 //! Several texts go together faster: [`Prepared::join`] makes one of them, and [`Linker::finish`] gives their links one after
 //! the other. A page, which wants to show the first links early and must wait for its GPU without blocking, goes by parts:
-//! [`Prepared::split`] by [`Encoder::batches`], and for each [`Encoder::start_for`] and [`Linker::finish`].
+//! [`Prepared::split`] by [`Encoder::batches`], and for each [`Encoder::steps`] and [`Linker::finish`].
 
 mod added;
 mod candidates;
@@ -17,17 +17,17 @@ mod prepared;
 mod queries;
 mod rerank;
 
+pub use crate::index::Queries;
 pub use added::Added;
 pub use explain::{Met, Texts, TokenMet};
 pub use prepared::{Part, Prepared};
-pub use queries::Queries;
 pub use rerank::Pairs;
 
 use crate::bundle::Bundle;
 use crate::error::Result;
 use crate::index::best_per_concept;
 use crate::kb::{Concept, ConceptId};
-use crate::model::encode::Encoder;
+use crate::model::encode::{Encoder, SequenceInterner};
 use crate::nil::{Decision, NilPolicy, NilReason, Signs};
 use crate::score::{Candidate, Score, Scorer};
 use crate::text::abbreviations::Reader;
@@ -37,7 +37,7 @@ use crate::tokens::View;
 use crate::tokens::{Cut, MentionTemplate};
 use burn::tensor::Device;
 use candidates::is_among;
-use prepared::{Numbered, PreparedMention};
+use prepared::PreparedMention;
 use std::borrow::Cow;
 
 /// How far the best score may be before that of a concept which bears the mention's name, and the latter comes first still, as a share of
@@ -219,11 +219,11 @@ impl Linker {
         mentions: Vec<Detected>,
     ) -> Result<Prepared> {
         let view = &self.bundle.manifest.view;
-        let (mut numbered, mut prepared) = (Numbered::default(), Vec::with_capacity(mentions.len()));
+        let (mut interner, mut prepared) = (SequenceInterner::default(), Vec::with_capacity(mentions.len()));
         for detected in mentions {
             let mention = reader.mention_in(text, detected.pieces())?;
             let encoded = view.mention(&self.bundle.tokens, &mention)?;
-            let sequence = encoded.map(|encoded| numbered.number(encoded));
+            let sequence = encoded.map(|encoded| interner.intern(encoded));
             let named = self.named_concepts(&mention.text);
             let rewritten = match &mention.text {
                 Cow::Borrowed(_) => false,
@@ -232,7 +232,7 @@ impl Linker {
             prepared.push(PreparedMention { detected, sequence, named, text: mention.text.into_owned(), rewritten });
         }
         let texts = vec![prepared.len()];
-        Ok(Prepared { mentions: prepared, sequences: numbered.in_order(), texts })
+        Ok(Prepared { mentions: prepared, sequences: interner.into_sequences(), texts })
     }
 
     /// The concepts that have a text as their name, up to spelling.

@@ -1,9 +1,9 @@
 //! Mentions on their way to the encoder.
 
 use crate::kb::ConceptId;
+use crate::model::encode::SequenceInterner;
 use crate::text::detect::Detected;
 use crate::tokens::Encoded;
-use std::collections::HashMap;
 
 /// Mentions on their way to the encoder; equal token sequences are encoded once.
 #[derive(Default)]
@@ -34,36 +34,19 @@ pub struct Part {
     pub prepared: Prepared,
 }
 
-/// Different token sequences, numbered as they come.
-#[derive(Default)]
-pub(super) struct Numbered(HashMap<Encoded, usize>);
-
-impl Numbered {
-    pub fn number(&mut self, encoded: Encoded) -> usize {
-        let next = self.0.len();
-        *self.0.entry(encoded).or_insert(next)
-    }
-
-    pub fn in_order(self) -> Vec<Encoded> {
-        let mut sequences: Vec<(Encoded, usize)> = self.0.into_iter().collect();
-        sequences.sort_unstable_by_key(|(_, at)| *at);
-        sequences.into_iter().map(|(encoded, _)| encoded).collect()
-    }
-}
-
 impl Prepared {
     /// Joins the mentions of several texts; sequences that occur in more than one are encoded once.
     pub fn join(texts: impl IntoIterator<Item = Prepared>) -> Self {
-        let (mut numbered, mut mentions, mut lengths) = (Numbered::default(), Vec::new(), Vec::new());
+        let (mut interner, mut mentions, mut lengths) = (SequenceInterner::default(), Vec::new(), Vec::new());
         for text in texts {
             lengths.extend(text.texts);
-            let numbers: Vec<usize> = text.sequences.into_iter().map(|encoded| numbered.number(encoded)).collect();
+            let numbers: Vec<usize> = text.sequences.into_iter().map(|encoded| interner.intern(encoded)).collect();
             mentions.extend(text.mentions.into_iter().map(|mention| {
                 let sequence = mention.sequence.map(|at| numbers[at]);
                 PreparedMention { sequence, ..mention }
             }));
         }
-        Self { mentions, sequences: numbered.in_order(), texts: lengths }
+        Self { mentions, sequences: interner.into_sequences(), texts: lengths }
     }
 
     /// Takes it apart, a part for each group of sequences, in their order. Mentions without a sequence come with the first. In a part

@@ -4,39 +4,14 @@
 use super::{Added, Linker, Prepared};
 use crate::bundle::names;
 use crate::error::{Error, Result};
-use crate::index::{FIRST_PASS, TokenCodes, TokenStore, best_per_concept};
+use crate::index::{FIRST_PASS, Queries, TokenCodes, TokenStore, best_per_concept};
 use crate::kb::ConceptId;
 use crate::kernels;
-use crate::model::encode::Encodings;
+use crate::model::encode::{BatchSize, Encodings};
 use crate::model::tower::Side;
 use crate::nil::NilPolicy;
 use crate::score::{Candidate, Scorer};
 use crate::tokens::Encoded;
-
-/// Sequences that are encoded at once where their tokens are kept: in floats these are large.
-const AT_ONCE: usize = 256;
-
-/// What mentions are searched with.
-#[derive(Clone, Debug, Default)]
-pub struct Queries {
-    /// `[sequences, dim]`
-    pooled: Vec<f32>,
-    /// For each sequence; empty where whole vectors are compared.
-    tokens: Vec<TokenCodes>,
-}
-
-impl Queries {
-    /// The whole vector of a sequence.
-    pub(super) fn vector(&self, sequence: usize, dim: usize) -> &[f32] {
-        &self.pooled[sequence * dim..(sequence + 1) * dim]
-    }
-
-    /// Adds those of further sequences.
-    pub fn extend(&mut self, further: Self) {
-        self.pooled.extend(further.pooled);
-        self.tokens.extend(further.tokens);
-    }
-}
 
 impl Linker {
     /// How mentions are compared with concepts.
@@ -74,37 +49,31 @@ impl Linker {
     /// Encodes the sequences (steps 3 and 4).
     ///
     /// # Errors
-    /// As [`Encoder::encode`](crate::model::encode::Encoder::encode).
+    /// As [`Encoder::encode_batches`](crate::model::encode::Encoder::encode_batches).
     pub fn encode(&self, prepared: &Prepared) -> Result<Queries> {
-        self.encode_some(&prepared.sequences.iter().collect::<Vec<_>>())
+        self.encode_with(prepared, |_| Ok(()))
     }
 
-    /// As [`Linker::encode`], for some of the sequences.
+    /// As [`Linker::encode`]. After each step `tick` is called with the number of sequences that are done; its error ends the work.
     ///
     /// # Errors
-    /// As [`Encoder::encode`](crate::model::encode::Encoder::encode).
-    pub fn encode_some(&self, sequences: &[&Encoded]) -> Result<Queries> {
-        let at_once = if self.scorer == Scorer::SumOfMax { AT_ONCE } else { usize::MAX };
-        let mut queries = Queries::default();
-        for some in sequences.chunks(at_once) {
-            queries.extend(self.queries(self.encodings(Side::Mention, some)?));
-        }
-        Ok(queries)
+    /// As [`Encoder::encode_batches`](crate::model::encode::Encoder::encode_batches).
+    pub fn encode_with(&self, prepared: &Prepared, tick: impl FnMut(usize) -> Result<()>) -> Result<Queries> {
+        let rows: Vec<&Encoded> = prepared.sequences.iter().collect();
+        Queries::encode(&self.encoder, self.scorer, Side::Mention, &rows, BatchSize::default(), tick)
     }
 
     /// The vectors that the scorer compares, as the encoder gives them.
     ///
     /// # Errors
-    /// As [`Encoder::encode`](crate::model::encode::Encoder::encode).
+    /// As [`Encoder::encode_batches`](crate::model::encode::Encoder::encode_batches).
     pub fn encodings(&self, side: Side, rows: &[&Encoded]) -> Result<Encodings> {
         self.encoder.encode_for(self.scorer, side, rows)
     }
 
     /// What is searched with: whole vectors as they are, tokens rounded to bytes.
     pub fn queries(&self, mentions: Encodings) -> Queries {
-        let Encodings { pooled, tokens } = mentions;
-        let (dim, tokens) = (self.encoder.dim(), tokens.unwrap_or_default());
-        Queries { pooled, tokens: tokens.iter().map(|tokens| TokenCodes::new(dim, tokens)).collect() }
+        Queries::new(self.encoder.dim(), mentions)
     }
 
     /// The best `k` concepts of each sequence, best first, ties in concept order (step 5).

@@ -6,8 +6,8 @@ use super::{Row, TableId};
 use crate::data::resplit::HELD_OUT;
 use crate::experiment::measured::Measured;
 use crate::plots::{Chart, Series};
-use crate::train::FIRST_PASS;
 use pel_shared::error::Result;
+use pel_shared::index::FIRST_PASS_TRAINING;
 use pel_shared::score::Scorer;
 use std::path::Path;
 
@@ -73,7 +73,7 @@ pub fn markdown(table: TableId, baselines: &[Measured], rows: &Rows, splits: [&s
     };
     text.trainings(rows.iter().flat_map(|(_, measured)| measured));
     if rows.iter().any(|(row, _)| row.scorer == Scorer::SumOfMax) {
-        text.note(&format!("SOM orders the {FIRST_PASS} concepts that whole vectors find first."));
+        text.note(&format!("SOM orders the {FIRST_PASS_TRAINING} concepts that whole vectors find first."));
     }
     norms(rows).iter().for_each(|words| text.note(words));
     if table == TableId::T7 {

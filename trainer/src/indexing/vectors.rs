@@ -6,13 +6,12 @@ use crate::io::resume::WorkFolder;
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::index::TokenCodes;
 use pel_shared::kb::{ConceptId, KnowledgeBase};
-use pel_shared::model::encode::Encoder;
+use pel_shared::model::encode::{BatchSize, Encoder, SequenceInterner};
 use pel_shared::model::tower::Side;
 use pel_shared::numbers::check_finite;
 use pel_shared::score::Scorer;
-use pel_shared::tokens::{Encoded, Tokens, by_length};
+use pel_shared::tokens::{Encoded, Tokens};
 use pel_shared::tokens::{View, ViewOptions};
-use std::collections::HashMap;
 
 /// The rows of an index before they are encoded; equal token sequences are encoded once.
 #[derive(Debug)]
@@ -58,7 +57,7 @@ impl Rows {
 /// # Errors
 /// If a concept cannot be written by the template; it is named.
 pub fn rows(kb: &KnowledgeBase, tokens: &Tokens, view: &ViewOptions) -> Result<Rows> {
-    let mut known: HashMap<Encoded, usize> = HashMap::new();
+    let mut interner = SequenceInterner::default();
     let mut rows = Rows {
         concepts: Vec::new(),
         sequence_of: Vec::new(),
@@ -81,16 +80,12 @@ pub fn rows(kb: &KnowledgeBase, tokens: &Tokens, view: &ViewOptions) -> Result<R
             };
             *all += 1;
             *cut += usize::from(row.cut.context || row.cut.mention);
-            let next = rows.sequences.len();
-            let at = *known.entry(row).or_insert_with_key(|row| {
-                rows.sequences.push(row.clone());
-                next
-            });
             rows.concepts.push(id);
-            rows.sequence_of.push(at);
+            rows.sequence_of.push(interner.intern(row));
         }
         progress.advance(1);
     }
+    rows.sequences = interner.into_sequences();
     Ok(rows)
 }
 
@@ -122,7 +117,8 @@ pub struct Vectors {
 pub fn vectors(encoding: &Encoding<'_>, sequences: &[Encoded], work: &WorkFolder, key: &str) -> Result<Vectors> {
     let (dim, with_tokens) = (encoding.encoder.dim(), encoding.scorer == Scorer::SumOfMax);
     let lengths: Vec<usize> = sequences.iter().map(|sequence| sequence.ids.len()).collect();
-    let batches = by_length(&lengths, 256, encoding.batch_tokens);
+    let rows: Vec<&Encoded> = sequences.iter().collect();
+    let batches = BatchSize::of_tokens(encoding.batch_tokens).batches(&rows);
     // A sequence's record is its vector, and with tokens their scales and codes.
     let record = |at: &usize| (dim * 4 + if with_tokens { lengths[*at] * (4 + dim) } else { 0 }) as u64;
     let sizes: Vec<u64> = batches.iter().map(|batch| batch.iter().map(record).sum()).collect();
@@ -139,11 +135,9 @@ pub fn vectors(encoding: &Encoding<'_>, sequences: &[Encoded], work: &WorkFolder
     let done = begun.done();
     let mut progress = Progress::new("encoding", sequences.len() as u64, "texts");
     progress.resume_at(batches[..done].iter().map(|batch| batch.len() as u64).sum());
-    // A few batches for each thread at a time: what is lost by an interruption is small, and the threads end together.
-    for group in batches[done..].chunks(2 * rayon::current_num_threads()) {
-        interrupt::check()?;
-        let rows: Vec<&Encoded> = group.iter().flatten().map(|at| &sequences[*at]).collect();
-        let found = encoding.encoder.encode_for(encoding.scorer, Side::Entity, &rows)?;
+    // What is lost by an interruption is a step.
+    interrupt::check()?;
+    encoding.encoder.encode_batches(encoding.scorer, Side::Entity, &rows, &batches[done..], |part, found| {
         check_finite("the vectors that the encoder gives", &found.pooled)?;
         found
             .tokens
@@ -151,14 +145,15 @@ pub fn vectors(encoding: &Encoding<'_>, sequences: &[Encoded], work: &WorkFolder
             .flatten()
             .try_for_each(|own| check_finite("the token vectors that the encoder gives", own))?;
         let mut first = 0;
-        for batch in group {
+        for batch in part.batches() {
             let places = first..first + batch.len();
             let tokens = found.tokens.as_ref().map(|tokens| &tokens[places.clone()]);
             begun.add(&records(&found.pooled[places.start * dim..places.end * dim], tokens, dim))?;
             first = places.end;
         }
-        progress.advance(rows.len() as u64);
-    }
+        progress.advance(first as u64);
+        interrupt::check()
+    })?;
     let mut all = Vectors {
         pooled: vec![0.0f32; sequences.len() * dim],
         tokens: with_tokens.then(|| vec![TokenCodes::default(); sequences.len()]),

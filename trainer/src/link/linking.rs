@@ -10,15 +10,12 @@ use crate::link::notes::{Note, windows};
 use crate::link::second_stage::SecondStage;
 use pel_shared::error::{Context, Error, Kind, Result};
 use pel_shared::kb::import::report::Report;
-use pel_shared::linker::{Link, LinkOptions, Linker, Prepared, Queries};
+use pel_shared::linker::{Link, LinkOptions, Linker, Prepared};
 use pel_shared::output::Record;
 use pel_shared::text::detect::{Detected, join};
 use rayon::prelude::*;
 use std::io::Write;
 use std::path::Path;
-
-/// Sequences that are encoded between two looks for Ctrl-C.
-const SEQUENCES: usize = 4096;
 
 /// Mentions that are linked together: they bound the memory. In a note with more, companions come from the same part of it.
 const MENTIONS: usize = 1 << 14;
@@ -170,7 +167,7 @@ impl Linking {
         }
         let counts: Vec<usize> = prepared.iter().map(Prepared::mentions).collect();
         let joined = Prepared::join(prepared);
-        let queries = encode(&self.linker, &joined).context(|| match &notes[..] {
+        let queries = self.linker.encode_with(&joined, |_| interrupt::check()).context(|| match &notes[..] {
             [note] => note.path.display().to_string(),
             notes => format!("{} and {} more", notes[0].path.display(), notes.len() - 1),
         })?;
@@ -229,7 +226,7 @@ impl Linking {
             let prepare = |some: &[Detected]| self.linker.prepare_with(&mut reader.clone(), text, some.to_vec());
             let prepared = some.par_chunks(PREPARED).map(prepare).collect::<Result<Vec<_>>>()?;
             let prepared = Prepared::join(prepared).of_one_text();
-            let queries = encode(&self.linker, &prepared)?;
+            let queries = self.linker.encode_with(&prepared, |_| interrupt::check())?;
             let mut links = self.linker.finish(&prepared, &queries, &self.options);
             self.rerank(text, &mut links)?;
             for links in links.chunks(RECORDS) {
@@ -275,14 +272,4 @@ impl Linking {
 /// Why the links of a note cannot be written.
 fn written_error(note: &Note, cause: std::io::Error) -> Error {
     io_error("writing", note.out.as_deref().unwrap_or(Path::new("standard output")), cause)
-}
-
-/// As [`Linker::encode`], with a look for Ctrl-C now and then.
-fn encode(linker: &Linker, prepared: &Prepared) -> Result<Queries> {
-    let mut queries = Queries::default();
-    for some in prepared.sequences().chunks(SEQUENCES) {
-        interrupt::check()?;
-        queries.extend(linker.encode_some(&some.iter().collect::<Vec<_>>())?);
-    }
-    Ok(queries)
 }

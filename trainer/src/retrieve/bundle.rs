@@ -11,11 +11,12 @@ use pel_shared::error::{Context, Result};
 use pel_shared::index::FIRST_PASS;
 use pel_shared::lexical::Ranked;
 use pel_shared::linker::{Link, LinkOptions, Linker, Prepared};
+use pel_shared::model::encode::{BatchSize, SequenceInterner};
+use pel_shared::model::tower::Side;
 use pel_shared::nil::NilPolicy;
 use pel_shared::score::{Candidate, Scorer};
 use pel_shared::text::detect::{Detected, Origin};
-use pel_shared::tokens::{Encoded, by_length};
-use std::collections::HashMap;
+use pel_shared::tokens::Encoded;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -183,42 +184,33 @@ impl Retriever for Search {
     ) -> Result<Vec<Ranked>> {
         let bundle = self.0.linker.bundle();
         let view = &bundle.manifest.view;
-        let mut known: HashMap<Encoded, usize> = HashMap::new();
-        let mut sequences: Vec<Encoded> = Vec::new();
-        // The mentions of each sequence; a mention of which nothing is left has no candidate.
-        let mut mentions: Vec<Vec<usize>> = Vec::new();
-        let (mut reader, mut empty) = (view.reader(), 0);
-        for (query_at, query) in queries.iter().enumerate() {
+        let mut interner = SequenceInterner::default();
+        // The sequence of each mention; one of which nothing is left has no candidate.
+        let mut sequence_of: Vec<Option<usize>> = Vec::with_capacity(queries.len());
+        let mut reader = view.reader();
+        for query in queries {
             let mention = reader.mention(query.text, query.span)?;
-            let Some(encoded) = view.mention(&bundle.tokens, &mention)? else {
-                empty += 1;
-                continue;
-            };
-            let next = sequences.len();
-            let at = *known.entry(encoded).or_insert_with_key(|encoded| {
-                sequences.push(encoded.clone());
-                mentions.push(Vec::new());
-                next
-            });
-            mentions[at].push(query_at);
+            sequence_of.push(view.mention(&bundle.tokens, &mention)?.map(|encoded| interner.intern(encoded)));
         }
-        done(empty)?;
-        let lengths: Vec<usize> = sequences.iter().map(|sequence| sequence.ids.len()).collect();
-        let batches = by_length(&lengths, 256, BATCH_TOKENS);
-        let mut found: Vec<Ranked> = vec![Vec::new(); queries.len()];
-        for group in batches.chunks(2 * rayon::current_num_threads()) {
+        let sequences = interner.into_sequences();
+        let mut mentions = vec![0; sequences.len()];
+        sequence_of.iter().flatten().for_each(|at| mentions[*at] += 1);
+        done(sequence_of.iter().filter(|at| at.is_none()).count())?;
+        let linker = &self.0.linker;
+        let rows: Vec<&Encoded> = sequences.iter().collect();
+        let batches = BatchSize::of_tokens(BATCH_TOKENS).batches(&rows);
+        let mut found: Vec<Ranked> = vec![Vec::new(); sequences.len()];
+        linker.encoder().encode_batches(linker.scorer(), Side::Mention, &rows, &batches, |part, vectors| {
             interrupt::check()?;
-            let places: Vec<usize> = group.concat();
-            let rows: Vec<&Encoded> = places.iter().map(|at| &sequences[*at]).collect();
-            let vectors = self.0.linker.encode_some(&rows)?;
-            for (at, candidates) in places.iter().zip(self.0.linker.search(rows.len(), &vectors, k)) {
-                for mention in &mentions[*at] {
-                    found[*mention] = scored(&candidates);
-                }
-                done(mentions[*at].len())?;
+            let places = part.places();
+            let candidates = linker.search(places.len(), &linker.queries(vectors), k);
+            for (at, candidates) in places.into_iter().zip(candidates) {
+                found[at] = scored(&candidates);
+                done(mentions[at])?;
             }
-        }
-        Ok(found)
+            Ok(())
+        })?;
+        Ok(sequence_of.into_iter().map(|at| at.map_or_else(Vec::new, |at| found[at].clone())).collect())
     }
 }
 
@@ -276,7 +268,7 @@ impl Road {
         for some in batches(queries) {
             interrupt::check()?;
             let prepared = prepare(linker, some)?;
-            let vectors = linker.encode(&prepared)?;
+            let vectors = linker.encode_with(&prepared, |_| interrupt::check())?;
             found.extend(linker.finish(&prepared, &vectors, &options).iter().map(of));
             done(some.len())?;
         }

@@ -13,20 +13,20 @@ use burn::tensor::Device;
 use bytes::Bytes;
 use pel_shared::container::Check;
 use pel_shared::error::Result;
-use pel_shared::index::{Index, IndexInfo, Precision, TokenStore, TokenStoreBuilder};
+use pel_shared::index::{FIRST_PASS_TRAINING, Index, IndexInfo, Precision, Queries, TokenStore, TokenStoreBuilder};
 use pel_shared::kb::ConceptId;
-use pel_shared::model::encode::Encoder;
+use pel_shared::model::encode::{BatchSize, Encoder};
 use pel_shared::model::tower::Side;
 use pel_shared::score::{Candidate, Scorer};
-use pel_shared::tokens::{Encoded, by_length};
+use pel_shared::tokens::Encoded;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, HashSet};
 
 /// Tokens of one encoder batch, padding included.
 const BATCH_TOKENS: usize = 2048;
-/// Concepts that a first pass leaves to Sum-of-Max. More than a bundle takes: training on tokens alone leaves whole vectors behind,
-/// and here a few milliseconds a mention are nothing.
-pub const FIRST_PASS: usize = 4096;
+/// Mentions that are encoded and searched together: it bounds the memory that their tokens take.
+const AT_ONCE: usize = 1024;
+
 /// The vectors of all sequences.
 pub struct Survey {
     encoder: Encoder,
@@ -38,35 +38,19 @@ pub struct Survey {
 }
 
 /// Encodes sequences in batches of similar length.
-pub(super) fn encode(encoder: &Encoder, side: Side, rows: &[&Encoded], doing: &'static str) -> Result<Vec<f32>> {
-    let dim = encoder.dim();
-    let lengths: Vec<usize> = rows.iter().map(|row| row.ids.len()).collect();
-    let mut vectors = vec![0.0; rows.len() * dim];
+pub(super) fn encode(
+    encoder: &Encoder,
+    scorer: Scorer,
+    side: Side,
+    rows: &[&Encoded],
+    doing: &'static str,
+) -> Result<Queries> {
     let mut progress = Progress::new(doing, rows.len() as u64, "texts");
-    for group in by_length(&lengths, 256, BATCH_TOKENS).chunks(2 * rayon::current_num_threads()) {
-        interrupt::check()?;
-        let places = group.concat();
-        let found = encoder.encode(side, &places.iter().map(|at| rows[*at]).collect::<Vec<_>>())?;
-        for (at, vector) in places.iter().zip(found.chunks_exact(dim)) {
-            vectors[at * dim..][..dim].copy_from_slice(vector);
-        }
-        progress.advance(places.len() as u64);
-    }
-    Ok(vectors)
-}
-
-/// The tokens of all sequences.
-fn tokens_of(encoder: &Encoder, rows: &[&Encoded]) -> Result<TokenStore> {
-    let mut store = TokenStoreBuilder::new(encoder.dim());
-    let mut progress = Progress::new("encoding tokens", rows.len() as u64, "texts");
-    for (at, some) in rows.chunks(256).enumerate() {
-        interrupt::check()?;
-        for (within, tokens) in encoder.encode_tokens(Side::Entity, some)?.iter().enumerate() {
-            store.push(ConceptId((256 * at + within) as u32), tokens);
-        }
-        progress.advance(some.len() as u64);
-    }
-    TokenStore::from_bytes(&Bytes::from(store.finish()?), Check::Trusted)
+    interrupt::check()?;
+    Queries::encode(encoder, scorer, side, rows, BatchSize::of_tokens(BATCH_TOKENS), |done| {
+        progress.advance(done as u64);
+        interrupt::check()
+    })
 }
 
 impl Survey {
@@ -77,20 +61,22 @@ impl Survey {
     pub fn new(model: &Model, catalogue: &Catalogue, device: &Device) -> Result<Self> {
         let encoder = model.encoder(&device.clone().inner())?;
         let rows: Vec<&Encoded> = catalogue.rows().sequences.iter().collect();
-        let vectors = encode(&encoder, Side::Entity, &rows, "encoding the knowledge base")?;
+        let Queries { pooled, tokens } =
+            encode(&encoder, model.scorer, Side::Entity, &rows, "encoding the knowledge base")?;
         let dim = encoder.dim();
         let tokens = match model.scorer {
             Scorer::Dual => None,
-            Scorer::SumOfMax => Some(tokens_of(&encoder, &rows)?),
+            Scorer::SumOfMax => {
+                let mut store = TokenStoreBuilder::new(dim);
+                tokens.iter().enumerate().for_each(|(at, own)| store.push_codes(ConceptId(at as u32), own));
+                Some(TokenStore::from_bytes(&Bytes::from(store.finish()?), Check::Trusted)?)
+            }
         };
-        Ok(Self { encoder, vectors, dim, tokens })
+        Ok(Self { encoder, vectors: pooled, dim, tokens })
     }
 
     /// The best candidates of mentions in an index of this survey: by their vectors, or by Sum-of-Max among the best of these. `sequences`
     /// gives the sequences of what the index finds.
-    ///
-    /// # Shapes
-    /// vectors `[mentions, dim]`
     ///
     /// # Errors
     /// If the device fails, or the user stops the work.
@@ -98,21 +84,23 @@ impl Survey {
         &self,
         index: &Index,
         mentions: &[&Encoded],
-        vectors: &[f32],
         k: usize,
         sequences: impl Fn(ConceptId) -> I + Sync,
     ) -> Result<Vec<Vec<Candidate>>> {
-        let Some(store) = &self.tokens else { return Ok(index.search(vectors, k)) };
+        let scorer = if self.tokens.is_some() { Scorer::SumOfMax } else { Scorer::Dual };
         let mut found = Vec::with_capacity(mentions.len());
-        for (mentions, vectors) in mentions.chunks(256).zip(vectors.chunks(256 * self.dim)) {
-            interrupt::check()?;
-            let tokens = self.encoder.encode_tokens(Side::Mention, mentions)?;
-            let first = index.search(vectors, k.max(FIRST_PASS));
-            let ranked = tokens.par_iter().zip(first).map(|(tokens, first)| {
-                let query = store.query(tokens);
+        for mentions in mentions.chunks(AT_ONCE) {
+            let Queries { pooled, tokens } =
+                encode(&self.encoder, scorer, Side::Mention, mentions, "encoding mentions")?;
+            let Some(store) = &self.tokens else {
+                found.extend(index.search(&pooled, k));
+                continue;
+            };
+            let first = index.search(&pooled, k.max(FIRST_PASS_TRAINING));
+            let ranked = tokens.par_iter().zip(first).map(|(query, first)| {
                 let score = |candidate: Candidate| {
                     let own = sequences(candidate.concept).into_iter().map(|sequence| ConceptId(sequence.0));
-                    let best = store.rank(&query, own).first().map(|best| best.score)?;
+                    let best = store.rank(query, own).first().map(|best| best.score)?;
                     Some(Candidate { concept: candidate.concept, score: best })
                 };
                 let mut ranked: Vec<Candidate> = first.into_iter().filter_map(score).collect();
@@ -151,7 +139,7 @@ impl Survey {
         (&self.vectors, self.dim)
     }
 
-    /// Encodes mentions.
+    /// The whole vectors of mentions.
     ///
     /// # Shapes
     /// -> `[mentions, dim]`
@@ -159,7 +147,7 @@ impl Survey {
     /// # Errors
     /// If the device fails, or the user stops the work.
     pub fn mentions(&self, mentions: &[&Encoded]) -> Result<Vec<f32>> {
-        encode(&self.encoder, Side::Mention, mentions, "encoding mentions")
+        Ok(encode(&self.encoder, Scorer::Dual, Side::Mention, mentions, "encoding mentions")?.pooled)
     }
 
     fn index(&self, vectors: &[f32], concepts: &[ConceptId], model: &Model) -> Result<Index> {
@@ -180,7 +168,6 @@ impl Survey {
         examples: &[(usize, &Example)],
     ) -> Result<HardNegatives> {
         let mentions: Vec<&Encoded> = examples.iter().map(|(_, example)| &example.mention).collect();
-        let vectors = self.mentions(&mentions)?;
         let top = config.negatives.mine_top;
         let mut found = HardNegatives::with_capacity(examples.len());
         let mut progress = Progress::new("mining hard negatives", examples.len() as u64, "mentions");
@@ -191,14 +178,11 @@ impl Survey {
                 (None, _) => None,
             };
             let index = self.sequences(members, model, catalogue)?;
-            for places in places.chunks(1024) {
-                interrupt::check()?;
-                let queries: Vec<f32> =
-                    places.iter().flat_map(|at| &vectors[at * self.dim..][..self.dim]).copied().collect();
+            for places in places.chunks(AT_ONCE) {
                 // Some of the nearest are the right concept's own names.
                 let own: Vec<&Encoded> = places.iter().map(|at| mentions[*at]).collect();
                 let itself = |sequence: ConceptId| [SequenceId(sequence.0)];
-                let found_here = self.search(&index, &own, &queries, 2 * top + 16, itself)?;
+                let found_here = self.search(&index, &own, 2 * top + 16, itself)?;
                 for (at, candidates) in places.iter().zip(found_here) {
                     let (number, example) = examples[*at];
                     let own: Vec<SequenceId> = catalogue.sequences_of(example.concept).collect();
@@ -232,9 +216,8 @@ impl Survey {
     /// If the device fails, or the user stops the work.
     pub fn validate(&self, model: &Model, catalogue: &Catalogue, held_out: &HeldOut) -> Result<Validated> {
         let (mentions, index) = (held_out.encoded(), self.by_concept(model, catalogue)?);
-        let vectors = self.mentions(&mentions)?;
         let of_concept = |concept| catalogue.sequences_of(concept);
-        Ok(held_out.judge(&self.search(&index, &mentions, &vectors, CANDIDATES, of_concept)?))
+        Ok(held_out.judge(&self.search(&index, &mentions, CANDIDATES, of_concept)?))
     }
 }
 

@@ -38,7 +38,6 @@ pub use log::METRICS;
 pub use snapshot::Snapshot;
 
 use crate::io::device::OpenDevice;
-pub use crate::train::encoded_kb::FIRST_PASS;
 use crate::train::entity_inputs::Catalogue;
 use crate::train::loss_scale::Scale;
 use batch::{HardNegatives, few_negatives};

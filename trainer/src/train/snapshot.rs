@@ -7,11 +7,11 @@ use crate::data::split::Query;
 use crate::io::device::OpenDevice;
 use crate::retrieve::lexical::short_forms;
 use crate::retrieve::{Compared, Retriever};
-use crate::train::encoded_kb::{FIRST_PASS, Survey};
+use crate::train::encoded_kb::Survey;
 use crate::train::entity_inputs::Catalogue;
 use crate::train::validation::HeldOut;
 use pel_shared::error::{Error, Result};
-use pel_shared::index::Index;
+use pel_shared::index::{FIRST_PASS_TRAINING, Index};
 use pel_shared::kb::{ConceptId, KnowledgeBase};
 use pel_shared::lexical::Ranked;
 use pel_shared::score::Scorer;
@@ -116,7 +116,7 @@ impl Retriever for Snapshot {
     fn compared(&self) -> Compared {
         match self.model.scorer {
             Scorer::Dual => Compared::All,
-            Scorer::SumOfMax => Compared::Best(FIRST_PASS),
+            Scorer::SumOfMax => Compared::Best(FIRST_PASS_TRAINING),
         }
     }
 
@@ -159,9 +159,8 @@ impl Snapshot {
             // A mention of which nothing is left has no candidate.
             let places: Vec<usize> = (0..chunk.len()).filter(|at| encoded[*at].is_some()).collect();
             let rows: Vec<&Encoded> = encoded.iter().flatten().collect();
-            let (vectors, catalogue) = (self.survey.mentions(&rows)?, &self.catalogue);
-            let of_concept = |concept| catalogue.sequences_of(concept);
-            let candidates = self.survey.search(index, &rows, &vectors, k, of_concept)?;
+            let of_concept = |concept| self.catalogue.sequences_of(concept);
+            let candidates = self.survey.search(index, &rows, k, of_concept)?;
             for (at, candidates) in places.into_iter().zip(candidates) {
                 found[at] = candidates.iter().map(|candidate| (candidate.concept, candidate.score)).collect();
             }

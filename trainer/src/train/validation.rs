@@ -12,7 +12,7 @@ use pel_shared::kb::ConceptId;
 use pel_shared::metrics::{Top, average_precision, nil_curve, recall_at, thinned};
 use pel_shared::model::cross_encoder::reorder;
 use pel_shared::model::tower::Side;
-use pel_shared::score::Candidate;
+use pel_shared::score::{Candidate, Scorer};
 use pel_shared::tokens::Encoded;
 use serde::{Deserialize, Serialize};
 
@@ -126,7 +126,8 @@ impl HeldOut {
             entities.map(move |entity| Encoded::pair(mention, entity))
         });
         let pairs: Vec<Encoded> = pairs.collect();
-        let scores = encode(&encoder, Side::Mention, &pairs.iter().collect::<Vec<_>>(), "ranking candidates")?;
+        let pairs: Vec<&Encoded> = pairs.iter().collect();
+        let scores = encode(&encoder, Scorer::Dual, Side::Mention, &pairs, "ranking candidates")?.pooled;
         let mut rest = &scores[..];
         let found = self.lists.iter().map(|list| {
             let (own, others) = rest.split_at(list.len());

@@ -1,12 +1,10 @@
 //! What Sum-of-Max compares (T-Biencoder, eq. 5): beside the vector of each sequence those of its tokens, from one pass.
 
-use super::{Encoder, Road, Vectors, sequences};
+use super::{BatchSize, Encoder};
 use crate::error::Result;
-use crate::model::burn::bert::BertInput;
 use crate::model::tower::{Pooling, Side};
 use crate::score::Scorer;
-use crate::tokens::{Encoded, TokenBatch};
-use burn::tensor::Tensor;
+use crate::tokens::Encoded;
 use std::ops::Range;
 
 /// The vectors of sequences, as a scorer compares them.
@@ -19,13 +17,13 @@ pub struct Encodings {
 }
 
 impl Encodings {
-    /// Room for so many sequences.
-    pub fn room(scorer: Scorer, sequences: usize, dim: usize) -> Self {
+    /// Zeros in the places of so many sequences.
+    pub fn zeros(scorer: Scorer, sequences: usize, dim: usize) -> Self {
         let tokens = (scorer == Scorer::SumOfMax).then(|| vec![Vec::new(); sequences]);
         Self { pooled: vec![0.0; sequences * dim], tokens }
     }
 
-    /// Puts the vectors of some sequences into their places.
+    /// Puts the vectors of some sequences at their positions.
     ///
     /// # Panics
     /// If there is no such place.
@@ -41,41 +39,14 @@ impl Encodings {
 }
 
 impl Encoder {
-    /// As [`Encoder::start`], for a scorer. [`Encoder::apart`] takes apart what comes back.
-    ///
-    /// # Errors
-    /// As [`Encoder::start`].
-    pub fn start_for(&self, scorer: Scorer, side: Side, rows: &[&Encoded]) -> Result<Vectors> {
-        if scorer == Scorer::Dual {
-            return self.start(side, rows);
-        }
-        self.check(side, rows)?;
-        Ok(match &self.road {
-            Road::Cpu { mention, entity } => {
-                let tower = if side == Side::Entity { entity.as_ref().unwrap_or(mention) } else { mention };
-                let segments: Vec<Vec<u32>> = rows.iter().map(|row| row.segments().collect()).collect();
-                Vectors::Here(tower.forward_all(&sequences(rows, &segments), self.reduction).concat())
-            }
-            Road::Burn { towers, device, pad, pass } => {
-                let (tower, input) = (towers.tower(side), BertInput::new(&TokenBatch::padded(rows, *pad), device));
-                let hidden = tower.bert().forward(&input, pass);
-                let pooled = tower.reduce(hidden.clone(), &input, self.reduction);
-                let tokens = tower.token_vectors(hidden, &input, self.reduction).values;
-                let [batch, seq, dim] = tokens.dims();
-                let all = Tensor::cat(vec![pooled, tokens.reshape([batch, seq * dim])], 1); // [batch, (1 + seq) dim]
-                Vectors::OnDevice(Box::new(all))
-            }
-        })
-    }
-
-    /// The vectors in what a device gave back for [`Encoder::start_for`], which may be padded.
+    /// The vectors in what a device gave back for [`Encoder::start`], which may be padded.
     ///
     /// # Shapes
     /// values: for dual `[rows, dim]`, for Sum-of-Max `[1 + tokens, dim]` of each row, its own vector first
     ///
     /// # Panics
     /// If the values are not those of the rows.
-    pub fn apart(&self, scorer: Scorer, rows: &[&Encoded], values: Vec<f32>) -> Encodings {
+    pub(super) fn unpack(&self, scorer: Scorer, rows: &[&Encoded], values: Vec<f32>) -> Encodings {
         if scorer == Scorer::Dual {
             return Encodings { pooled: values, tokens: None };
         }
@@ -105,25 +76,23 @@ impl Encoder {
         }
     }
 
-    /// As [`Encoder::encode`], for a scorer.
+    /// [`Encoder::encode_all`] in batches of the default size.
     ///
     /// # Errors
-    /// As [`Encoder::encode`].
+    /// As [`Encoder::encode_batches`].
     pub fn encode_for(&self, scorer: Scorer, side: Side, rows: &[&Encoded]) -> Result<Encodings> {
-        if scorer == Scorer::Dual {
-            return Ok(Encodings { pooled: self.encode(side, rows)?, tokens: None });
-        }
-        let lengths: Vec<usize> = rows.iter().map(|row| row.ids.len()).collect();
-        let batches = match self.road {
-            Road::Cpu { .. } => vec![(0..rows.len()).collect()],
-            Road::Burn { .. } => self.batches(&lengths),
-        };
-        let mut all = Encodings::room(scorer, rows.len(), self.dim);
-        for batch in batches {
-            let some: Vec<&Encoded> = batch.iter().map(|at| rows[*at]).collect();
-            all.put(&batch, self.apart(scorer, &some, self.start_for(scorer, side, &some)?.read()?));
-        }
-        Ok(all)
+        self.encode_all(scorer, side, rows, BatchSize::default(), |_| Ok(()))
+    }
+
+    /// The vectors of whole sequences.
+    ///
+    /// # Shapes
+    /// -> `[rows, dim]`
+    ///
+    /// # Errors
+    /// As [`Encoder::encode_batches`].
+    pub fn encode(&self, side: Side, rows: &[&Encoded]) -> Result<Vec<f32>> {
+        Ok(self.encode_for(Scorer::Dual, side, rows)?.pooled)
     }
 
     /// The vectors of the tokens of sequences that are [compared](Encoder::compared), in the order given.
@@ -132,7 +101,7 @@ impl Encoder {
     /// -> `[tokens, dim]` for each
     ///
     /// # Errors
-    /// As [`Encoder::encode`].
+    /// As [`Encoder::encode_batches`].
     pub fn encode_tokens(&self, side: Side, rows: &[&Encoded]) -> Result<Vec<Vec<f32>>> {
         Ok(self.encode_for(Scorer::SumOfMax, side, rows)?.tokens.unwrap_or_default())
     }

@@ -1,8 +1,12 @@
 //! The encoder of a bundle on any device: [`crate::model::cpu`] on the processor, Burn's tensors on a GPU.
 
+mod batches;
 mod encodings;
+mod interner;
 
+pub use batches::{BatchSize, Step, StepPart, Steps};
 pub use encodings::Encodings;
+pub use interner::SequenceInterner;
 
 use crate::error::{Context, Error, Result};
 use crate::model::burn::bert::{BertInput, Pass, multiplies_in};
@@ -12,11 +16,9 @@ use crate::model::cpu;
 use crate::model::cpu::Sequence;
 use crate::model::layer::Precision;
 use crate::model::tower::{Reduction, Side, TowerBytes, same_dim};
+use crate::score::Scorer;
 use crate::tokens::{Encoded, TokenBatch, Tokens, by_length};
 use burn::tensor::{Device, Tensor, TensorData};
-
-/// Rows and tokens of one batch on a GPU, padding included.
-const BATCH: (usize, usize) = (64, 4096);
 
 /// Tokens of one batch on the processor, where batches are awaited one by one: enough to use each weight often, few enough
 /// for a page to show its first links early.
@@ -24,14 +26,14 @@ const TOKENS: usize = 256;
 
 /// Two towers, or one that reads both sides.
 pub struct Encoder {
-    road: Road,
+    engine: Engine,
     reduction: Reduction,
     dim: usize,
     limits: [Limits; 2],
 }
 
 /// What computes.
-enum Road {
+enum Engine {
     Cpu { mention: Box<cpu::Tower>, entity: Option<Box<cpu::Tower>> },
     Burn { towers: Box<BiEncoder>, device: Device, pad: u32, pass: Pass },
 }
@@ -72,31 +74,31 @@ impl Encoder {
     ) -> Result<Self> {
         let of_entity = || "the entity tower".to_owned();
         let limits = [Limits::of(mention)?, entity.map_or(Ok(mention), Ok).and_then(Limits::of).context(of_entity)?];
-        let (road, dim) = if *device == Device::flex() {
+        let (engine, dim) = if *device == Device::flex() {
             let read = |tower| cpu::Tower::from_bytes(tower, tokens);
             let (mention, entity) = (read(mention)?, entity.map(read).transpose().context(of_entity)?);
             let dim = mention.dim();
             same_dim(dim, entity.as_ref().map_or(dim, cpu::Tower::dim))?;
-            (Road::Cpu { mention: Box::new(mention), entity: entity.map(Box::new) }, dim)
+            (Engine::Cpu { mention: Box::new(mention), entity: entity.map(Box::new) }, dim)
         } else {
             let read = |tower| Tower::from_bytes(tower, tokens, device);
             let (mention, entity) = (read(mention)?, entity.map(read).transpose().context(of_entity)?);
             let dim = mention.dim();
             let towers = Box::new(BiEncoder::new(mention, entity)?);
-            (Road::Burn { towers, device: device.clone(), pad: tokens.pad(), pass: Pass::default() }, dim)
+            (Engine::Burn { towers, device: device.clone(), pad: tokens.pad(), pass: Pass::default() }, dim)
         };
-        Ok(Self { road, reduction, dim, limits })
+        Ok(Self { engine, reduction, dim, limits })
     }
 
     /// The same towers with linear layers that multiply in these numbers, where the device has them ([`multiplies_in`]):
     /// several times faster. Values differ in the third digit.
     #[must_use]
     pub fn in_precision(mut self, precision: Precision) -> Self {
-        match &mut self.road {
-            Road::Cpu { mention, entity } if precision == Precision::Bf16 && precision.is_here() => {
+        match &mut self.engine {
+            Engine::Cpu { mention, entity } if precision == Precision::Bf16 && precision.is_here() => {
                 std::iter::once(mention).chain(entity).for_each(|tower| tower.round());
             }
-            Road::Burn { device, pass, .. } if multiplies_in(precision, device) => pass.precision = precision,
+            Engine::Burn { device, pass, .. } if multiplies_in(precision, device) => pass.precision = precision,
             _ => {}
         }
         self
@@ -112,11 +114,11 @@ impl Encoder {
         self.limits[0].positions.min(self.limits[1].positions)
     }
 
-    /// Groups rows, given by their lengths in tokens, into batches for [`Encoder::start`]: of nearly equal lengths on a GPU,
+    /// Groups rows, given by their lengths in tokens, into batches that are awaited one by one: of nearly equal lengths on a GPU,
     /// which computes on padding too, in the order given on the processor, which does not.
     pub fn batches(&self, lengths: &[usize]) -> Vec<Vec<usize>> {
-        if let Road::Burn { .. } = self.road {
-            return by_length(lengths, BATCH.0, BATCH.1);
+        if let Engine::Burn { .. } = self.engine {
+            return by_length(lengths, BatchSize::default().rows, BatchSize::default().tokens);
         }
         let (mut batches, mut tokens): (Vec<Vec<usize>>, usize) = (Vec::new(), 0);
         for (at, length) in lengths.iter().enumerate() {
@@ -152,51 +154,39 @@ impl Encoder {
         Ok(())
     }
 
-    /// Encodes one batch; a GPU only begins to.
-    ///
-    /// # Shapes
-    /// -> `[rows, dim]`
+    /// Encodes one batch; a GPU only begins to. [`Encoder::unpack`] reads what comes back.
     ///
     /// # Errors
     /// If a token has no row in the encoder's table, or a sequence is longer than [`Encoder::max_positions`].
-    pub fn start(&self, side: Side, rows: &[&Encoded]) -> Result<Vectors> {
+    fn start(&self, scorer: Scorer, side: Side, rows: &[&Encoded]) -> Result<Vectors> {
         self.check(side, rows)?;
-        Ok(match &self.road {
-            Road::Cpu { mention, entity } => {
+        Ok(match &self.engine {
+            Engine::Cpu { mention, entity } => {
                 let tower = match side {
                     Side::Mention => mention,
                     Side::Entity => entity.as_ref().unwrap_or(mention),
                 };
                 let segments: Vec<Vec<u32>> = rows.iter().map(|row| row.segments().collect()).collect();
-                Vectors::Here(tower.forward(&sequences(rows, &segments), self.reduction))
+                let sequences = sequences(rows, &segments);
+                Vectors::Here(match scorer {
+                    Scorer::Dual => tower.forward(&sequences, self.reduction),
+                    Scorer::SumOfMax => tower.forward_all(&sequences, self.reduction).concat(),
+                })
             }
-            Road::Burn { towers, device, pad, pass } => {
-                let input = BertInput::new(&TokenBatch::padded(rows, *pad), device);
-                Vectors::OnDevice(Box::new(towers.tower(side).forward_pass(&input, self.reduction, pass)))
+            Engine::Burn { towers, device, pad, pass } => {
+                let (tower, input) = (towers.tower(side), BertInput::new(&TokenBatch::padded(rows, *pad), device));
+                Vectors::OnDevice(Box::new(match scorer {
+                    Scorer::Dual => tower.forward_pass(&input, self.reduction, pass),
+                    Scorer::SumOfMax => {
+                        let hidden = tower.bert().forward(&input, pass);
+                        let pooled = tower.reduce(hidden.clone(), &input, self.reduction);
+                        let tokens = tower.token_vectors(hidden, &input, self.reduction).values;
+                        let [batch, seq, dim] = tokens.dims();
+                        Tensor::cat(vec![pooled, tokens.reshape([batch, seq * dim])], 1) // [batch, (1 + seq) dim]
+                    }
+                }))
             }
         })
-    }
-
-    /// Encodes sequences, each by itself, in the order given; on the processor on all its threads.
-    ///
-    /// # Shapes
-    /// -> `[rows, dim]`
-    ///
-    /// # Errors
-    /// As [`Encoder::start`], or if the device fails.
-    pub fn encode(&self, side: Side, rows: &[&Encoded]) -> Result<Vec<f32>> {
-        if let Road::Cpu { .. } = self.road {
-            return self.start(side, rows)?.read();
-        }
-        let lengths: Vec<usize> = rows.iter().map(|row| row.ids.len()).collect();
-        let mut vectors = vec![0.0; rows.len() * self.dim];
-        for batch in self.batches(&lengths) {
-            let found = self.start(side, &batch.iter().map(|at| rows[*at]).collect::<Vec<_>>())?.read()?;
-            for (at, vector) in batch.iter().zip(found.chunks_exact(self.dim)) {
-                vectors[at * self.dim..][..self.dim].copy_from_slice(vector);
-            }
-        }
-        Ok(vectors)
     }
 }
 
