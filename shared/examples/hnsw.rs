@@ -79,6 +79,9 @@ impl Data {
     }
 }
 
+/// Searches for one query; returns the rows found, best first.
+type SearchFn = Box<dyn FnMut(&[f32]) -> Vec<u32>>;
+
 /// A way to search, and what is measured of it.
 struct Contender {
     name: String,
@@ -86,7 +89,7 @@ struct Contender {
     megabytes: f64,
     load_ms: f64,
     build_s: f64,
-    search: Box<dyn FnMut(&[f32]) -> Vec<u32>>,
+    search: SearchFn,
     found: Vec<Vec<u32>>,
     ms: Vec<f64>,
 }

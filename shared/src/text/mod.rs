@@ -145,15 +145,13 @@ impl<'a> Offsets<'a> {
     /// Computes the checkpoints of a text.
     pub fn new(text: &'a str) -> Self {
         let mut checkpoints = vec![(0, 0, 0)];
-        let mut code_points = 0;
         let mut utf16 = 0;
         let mut next = Self::STRIDE;
-        for (byte, c) in text.char_indices() {
+        for (code_points, (byte, c)) in text.char_indices().enumerate() {
             if byte >= next {
                 checkpoints.push((byte, code_points, utf16));
                 next = byte + Self::STRIDE;
             }
-            code_points += 1;
             utf16 += c.len_utf16();
         }
         Self { text, checkpoints }
