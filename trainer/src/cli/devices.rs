@@ -1,6 +1,6 @@
 //! `pel devices`: where an encoder can run on this machine.
 
-use crate::io::device::adapters;
+use crate::io::device::{HOW_TO_GET_GPUS, adapters};
 use crate::io::text_tables::table;
 use clap::Args;
 use pel_shared::error::{Error, Result};
@@ -17,7 +17,7 @@ pub fn run(_: &DevicesArgs, json: bool) -> Result<()> {
     let adapters = adapters();
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     if json {
-        let said = serde_json::json!({"cpu_threads": threads, "cuda": cfg!(feature = "cuda"), "adapters": adapters});
+        let said = serde_json::json!({"cpu_threads": threads, "gpu": cfg!(feature = "gpu"), "cuda": cfg!(feature = "cuda"), "adapters": adapters});
         let said = serde_json::to_string_pretty(&said).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
         println!("{said}");
         return Ok(());
@@ -31,6 +31,10 @@ pub fn run(_: &DevicesArgs, json: bool) -> Result<()> {
             "not in this build (cargo feature `cuda`)"
         }
     );
+    if !cfg!(feature = "gpu") {
+        println!("--device vulkan   not in this build: {HOW_TO_GET_GPUS}");
+        return Ok(());
+    }
     if adapters.is_empty() {
         println!("--device vulkan   no adapter was found");
         return Ok(());

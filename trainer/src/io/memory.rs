@@ -1,8 +1,7 @@
 //! How much memory this process has used, and a device.
 
-use burn::backend::DispatchDevice;
+use crate::io::device::held_bytes;
 use burn::tensor::Device;
-use cubecl::MemoryScope;
 
 /// The most physical memory that this process has held, in bytes, where the system says so (Linux); elsewhere what it
 /// holds now.
@@ -18,8 +17,5 @@ pub fn peak() -> Option<u64> {
 /// What a GPU holds for this process now, in bytes: tensors, and what is kept for the next ones. Nothing for a processor, whose
 /// tensors lie in the memory of the process.
 pub fn of_device(device: &Device) -> Option<u64> {
-    match device.clone().without_autodiff().as_dispatch() {
-        DispatchDevice::Cube(device) => Some(device.client().memory_report(MemoryScope::Device).usage().bytes_reserved),
-        _ => None,
-    }
+    held_bytes(device)
 }
