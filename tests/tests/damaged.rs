@@ -467,9 +467,9 @@ fn manifest_numbers_out_of_range_are_errors() {
         assert!(found.contains("expected 1 to 1048576 tokens"), "{found}");
     }
     let found = message(&whole, &|json| json["nil"]["threshold"] = 1e39.into());
-    assert!(found.contains("`nil.threshold`: expected finite numbers, found inf"), "{found}");
+    assert!(found.contains("manifest.json: number out of range at line 1 column"), "{found}");
     let found = message(&full, &|json| json["nil"]["lift"]["direction"][7] = (-1e39).into());
-    assert!(found.contains("`nil.lift.direction`: expected finite numbers, found -inf at position 7"), "{found}");
+    assert!(found.contains("manifest.json: number out of range at line 1 column"), "{found}");
     let found = message(&whole, &|json| json["kb"]["concepts"] = 1.into());
     assert!(found.contains("the manifest says 1"), "{found}");
     for name in ["../x", "a/b", ".unfinished", "manifest.json", ""] {
