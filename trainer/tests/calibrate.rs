@@ -62,9 +62,9 @@ fn the_threshold_goes_into_the_bundle_with_what_it_was_chosen_on() {
 fn the_mix_of_views_is_chosen_and_kept() {
     let bench = Bench::new();
     let done = bench.pel("calibrate @bundle --corpus @ --mix --device cpu");
-    assert!(done.code == Some(3) && done.err.contains("both views"), "{}", done.err);
+    assert!(done.code == Some(3) && done.err.contains("names and templates"), "{}", done.err);
     let tiny = tiny().display().to_string();
-    for (more, code, expected) in [("--mix 1.5", 3, "share from 0 to 1, above 0 only where"), ("--mix 0.25", 0, "")] {
+    for (more, code, expected) in [("--mix 1.5", 3, "expected a weight from 0 to 1"), ("--mix 0.25", 0, "")] {
         let done =
             bench.pel(&format!("index --encoder {tiny} --kb @kb.jsonl --view both --device cpu --out @both {more}"));
         assert_eq!(done.code, Some(code), "{}", done.err);
@@ -125,19 +125,19 @@ fn the_share_of_spelling_is_chosen_kept_and_inherited() {
         (
             "index --encoder @bundle --kb @kb.jsonl --device cpu --out @no --spelling 1.5",
             3,
-            "share from 0 to 1, above 0 only where",
+            "expected a weight from 0 to 1",
         ),
         (
             "index --encoder @bundle --kb @kb.jsonl --device cpu --out @no --score dot",
             3,
-            "only where scores are cosines, found 0.3",
+            "0 unless the similarity is cosine, found 0.3",
         ),
         ("calibrate @plain --from @bundle --spelling", 2, "cannot be used with"),
         ("calibrate @plain --from @bundle --split dev", 2, "cannot be used with"),
     ]);
     let made = bench.pel("index --encoder @bundle --kb @kb.jsonl --spelling 0 --score dot --device cpu --out @dots");
     assert_eq!(made.code, Some(0), "{}", made.err);
-    bench.refuses(&[("calibrate @dots --corpus @ --spelling --device cpu", 3, "only where scores are cosines")]);
+    bench.refuses(&[("calibrate @dots --corpus @ --spelling --device cpu", 3, "0 unless the similarity is cosine")]);
 }
 
 #[test]

@@ -67,7 +67,11 @@ fn inputs_and_foreign_folders_are_refused_and_stay() {
         ("pack @bundle @thesis", 3, new),
         ("pack @bundle @encoder", 3, new),
         ("index --device cpu --kb @kb.jsonl --encoder @encoder --out @encoder", 2, input),
-        ("index --device cpu --kb @kb.jsonl --encoder @encoder --mention-tokens 2 --out @b", 3, "a window of 2 tokens"),
+        (
+            "index --device cpu --kb @kb.jsonl --encoder @encoder --mention-tokens 2 --out @b",
+            3,
+            "expected a window of more than the template's 2 special tokens, found 2 tokens",
+        ),
         ("index --device cpu --kb @kb.jsonl --encoder @encoder --nil-threshold inf --out @b", 2, "expected a number"),
     ]);
     assert!(contents(&bench.path("")) == before);

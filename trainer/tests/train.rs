@@ -162,9 +162,5 @@ fn the_best_weights_are_kept_unless_the_last_are_asked_for() {
     // Nothing to choose by.
     let (none, said) = kept("none", " --keep best --set validation.mentions=0");
     assert!(none["step"] == 6 && said.contains("warning: --keep changes nothing: nothing is validated"), "{said}");
-    bench.refuses(&[(
-        &line("best", &format!("{rate} --keep last")),
-        3,
-        "`keep = \"best\"`, this one has `keep = \"last\"`",
-    )]);
+    bench.refuses(&[(&line("best", &format!("{rate} --keep last")), 3, "`keep = \"best\"`, found `keep = \"last\"`")]);
 }

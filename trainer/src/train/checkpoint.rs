@@ -475,7 +475,7 @@ mod tests {
             said("a.first", &[0.0, f32::NAN]).contains("`a.first`: expected finite numbers, found NaN at position 1")
         );
         assert!(
-            said("a.second", &[0.0, -0.5]).contains("`a.second`: expected no number below 0, found -0.5 at position 1")
+            said("a.second", &[0.0, -0.5]).contains("`a.second`: expected numbers from 0, found -0.5 at position 1")
         );
     }
 

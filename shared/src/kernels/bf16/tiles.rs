@@ -2,6 +2,7 @@
 
 use crate::kernels::gemm::Start;
 use crate::kernels::lanes::LANES;
+#[cfg(target_arch = "x86_64")]
 use crate::kernels::matrix::MatrixMut;
 
 /// Pairs of neighbours in a row of a tile.

@@ -124,7 +124,7 @@ impl DotWork for ByteHits<'_> {
     #[inline(always)]
     fn by<D: Dots>(self) {
         let Self { queries, rows, row_scales, thresholds, scratch, hits } = self;
-        let QueriesI8 { dim, count, codes, sums, scales, packed, .. } = queries;
+        let QueriesI8 { dim, codes, sums, scales, packed, .. } = queries;
         let Scratch { ints, thresholds: padded, .. } = scratch;
         padded.clear();
         padded.extend_from_slice(thresholds);
@@ -144,13 +144,13 @@ impl DotWork for ByteHits<'_> {
                 Packed::Wide(wide) => {
                     let products = &mut ints[..row_scales.len() * sums.len()];
                     avx2::tiles_i8(wide, *dim, rows, products);
-                    pick::across(products, Some(row_scales), scales, padded, *count, hits);
+                    pick::across(products, Some(row_scales), scales, padded, queries.count, hits);
                 }
                 #[cfg(target_arch = "x86_64")]
                 Packed::Panels(panels) => {
                     avx512_panel::tiles_i8(panels, sums, *dim, rows, &mut scratch.bytes, ints);
                     let products = &ints[..row_scales.len() * sums.len()];
-                    pick::across(products, Some(row_scales), scales, padded, *count, hits);
+                    pick::across(products, Some(row_scales), scales, padded, queries.count, hits);
                 }
             }
             hits[first..].iter_mut().for_each(|hit| hit.row += (block * ROWS) as u32);
@@ -239,7 +239,7 @@ impl DotWork for FloatHits<'_> {
             if D::ROWS > 0 && *count >= FEW {
                 let sums = &mut floats[..rows.len() / dim * lanes];
                 tiles::<D>(values, *dim, rows, sums);
-                pick::across(sums, None, padded, padded, *count, hits);
+                pick::across(sums, None, padded, padded, queries.count, hits);
             } else {
                 let out = &mut floats[..rows.len() / dim];
                 for (query, values) in values.chunks_exact(*dim).take(*count).enumerate() {

@@ -169,5 +169,5 @@ fn a_run_of_an_earlier_version_kept_the_last_weights() {
     assert_eq!(run(&config, &out).expect("it goes on").kept.step, 6);
     config.validation.keep = Keep::Best;
     let error = run(&config, &out).expect_err("another configuration").to_string();
-    assert!(error.contains("`keep = \"last\"`, this one has `keep = \"best\"`"), "{error}");
+    assert!(error.contains("`keep = \"last\"`, found `keep = \"best\"`"), "{error}");
 }

@@ -100,7 +100,7 @@ fn stopped_and_begun_again(
     let mut found = Found { split, ranked, missing: 0 };
     let teacher = Teacher::open(model, Precision::F32, &cpu()).expect("a ranker");
     let whole = teacher.write(&found, kb, 4, &root.join("whole.jsonl")).expect("written");
-    let (out, done) = (root.join("taught.jsonl"), root.join(".teacher.jsonl.work/done.f32"));
+    let (out, done) = (root.join("taught.jsonl"), root.join(".taught.jsonl.work/done.f32"));
     // Stopped at later and later checks; each piece has four scores of four bytes a mention, and a checksum of 32.
     let ends = [0, 128, 256, 384, 400].map(|mentions: u64| 16 * mentions + 32 * mentions.div_ceil(128));
     let (mut kept, mut first_kept) = (vec![0], 0);
@@ -239,7 +239,7 @@ fn what_cannot_be_ranked_or_taught_is_said() {
         config.data.candidates = lists(root.path(), "train", "");
         config.distillation.own_share = 0.5;
     };
-    refused(&student, &["line 1", "expected the teacher's scores"]);
+    refused(&student, &["line 1", "expected teacher scores"]);
     let deep = |config: &mut Config| {
         *config = world(root.path());
         (config.transformation.weight, config.transformation.layer) = (1.0, 9);
