@@ -46,7 +46,7 @@ fn what_cannot_train_is_said() {
     std::fs::write(&last, &whole[..100]).expect("cut");
     let error = run(&config, &out).expect_err("it is cut").to_string();
     assert!(
-        ["step-0000005: this", "the one before it: optimiser.safetensors"].iter().all(|said| error.contains(said)),
+        ["step-0000005: this", "the checkpoint before it: optimiser.safetensors"].iter().all(|said| error.contains(said)),
         "{error}"
     );
     std::fs::write(&last, whole).expect("written");
@@ -54,11 +54,11 @@ fn what_cannot_train_is_said() {
     let kb = std::fs::read_to_string(root.path().join("kb.jsonl")).expect("read");
     std::fs::write(root.path().join("kb.jsonl"), kb.replace("nausea", "vertigo")).expect("written");
     let error = run(&config, &out).expect_err("another knowledge base").to_string();
-    assert!(error.contains("not those that the run began with"), "{error}");
+    assert!(error.contains("that the run began with, found others"), "{error}");
     std::fs::write(root.path().join("kb.jsonl"), kb).expect("written");
     let train = root.path().join("mentions.train.jsonl");
     let mentions = std::fs::read_to_string(&train).expect("read");
     std::fs::write(&train, mentions.replacen("\"D1\"", "\"D2\"", 1)).expect("written");
     let error = run(&config, &out).expect_err("another corpus").to_string();
-    assert!(error.contains("not those that the run began with"), "{error}");
+    assert!(error.contains("that the run began with, found others"), "{error}");
 }
