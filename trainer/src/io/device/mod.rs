@@ -8,7 +8,7 @@ pub(crate) use gpu::held_bytes;
 
 use burn::tensor::Device;
 use clap::{Args, ValueEnum};
-use pel_shared::error::{Error, Result};
+use pel_shared::error::Result;
 use serde::Serialize;
 
 /// What to do where GPU support was left out of the build.
