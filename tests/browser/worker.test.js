@@ -52,7 +52,7 @@ test("each step of linking is a measure of the browser's performance tools", { t
 
 test("a panic is on the console in words", { timeout: 60_000 }, async (t) => {
   const server = await serve(
-    { "/pkg/": process.env.PEL_WASM_PACKAGE, "/tiny/": new URL("../fixtures/tiny", import.meta.url).pathname },
+    { "/pkg/": process.env.PEL_WASM_PACKAGE, "/tiny/": new URL("../../shared/tests/fixtures/tiny", import.meta.url).pathname },
     { "/empty.html": EMPTY },
   );
   t.after(server.close);
