@@ -46,7 +46,9 @@ fn what_cannot_train_is_said() {
     std::fs::write(&last, &whole[..100]).expect("cut");
     let error = run(&config, &out).expect_err("it is cut").to_string();
     assert!(
-        ["step-0000005: this", "the checkpoint before it: optimiser.safetensors"].iter().all(|said| error.contains(said)),
+        ["step-0000005: this", "the checkpoint before it: optimiser.safetensors"]
+            .iter()
+            .all(|said| error.contains(said)),
         "{error}"
     );
     std::fs::write(&last, whole).expect("written");
