@@ -136,7 +136,7 @@ impl ImportArgs {
 /// Runs `pel import` and prints its report: a table, or JSON if `json`.
 ///
 /// # Errors
-/// As [`import`].
+/// As [`import()`].
 pub fn run(args: &ImportArgs, json: bool) -> Result<()> {
     conversion::print(&import(args)?, args.out(), json)
 }

@@ -58,7 +58,7 @@ impl EncodingArgs {
 /// Reading it fails beyond the bound.
 ///
 /// # Errors
-/// As [`open_within`]; if the file is no text, looks like UTF-16 without its mark, or is valid in none of several encodings. Reading fails
+/// As `open_within`; if the file is no text, looks like UTF-16 without its mark, or is valid in none of several encodings. Reading fails
 /// where the text is not in the encoding that was named.
 pub fn open_text(path: &Path, encoding: &TextEncoding, bound: Bound) -> Result<Box<dyn BufRead>> {
     let raw = open_within(path, bound)?;

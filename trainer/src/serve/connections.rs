@@ -26,7 +26,7 @@ pub struct Limits {
     pub all: usize,
     /// From one address.
     pub of_address: usize,
-    /// How long a client may take to read [`LEAST`] bytes of an answer.
+    /// How long a client may take to read `LEAST` bytes of an answer.
     pub write_timeout: Duration,
 }
 

@@ -10,10 +10,10 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
-/// Opens a file to be imported, or standard input for `-`, as [`open_within`].
+/// Opens a file to be imported, or standard input for `-`, as `open_within`.
 ///
 /// # Errors
-/// As [`open_within`].
+/// As `open_within`.
 pub fn open(path: &Path) -> Result<Box<dyn BufRead>> {
     open_within(path, Bound::Stream)
 }

@@ -25,7 +25,7 @@ pub struct Inputs {
 pub enum Writes<'a> {
     /// One file; `-` is standard output.
     File(&'a Path),
-    /// Files in a folder, beside others that stay; each of them is asked for too, or checked when it is written ([`check_file`]).
+    /// Files in a folder, beside others that stay; each of them is asked for too, or checked when it is written (`check_file`).
     Into(&'a Path),
     /// A folder that is this command's alone: what else lies there may be replaced or removed.
     Folder(&'a Path),

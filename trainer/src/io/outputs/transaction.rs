@@ -190,11 +190,11 @@ pub fn recover(target: &Path) -> Result<()> {
     })
 }
 
-/// As [`recover`], but takes away again what was moved by a killed process that was to write the file `record`: a command that begins
+/// As `recover`, but takes away again what was moved by a killed process that was to write the file `record`: a command that begins
 /// with a new or empty folder leaves it so, and can be run again.
 ///
 /// # Errors
-/// As [`recover`].
+/// As `recover`.
 pub fn withdraw(target: &Path, record: &str) -> Result<()> {
     settle(target, |folder| {
         let steps = steps(folder)?;
