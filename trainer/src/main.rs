@@ -1,4 +1,4 @@
-//! `pel`: reads the command line, runs one command, prints what went wrong.
+//! `pel`: parses the command line, runs one command and prints errors.
 
 use clap::{Parser, Subcommand};
 use pel_shared::clean::{escaped, is_control};
@@ -9,8 +9,8 @@ use pel_trainer::io::{environment, interrupt, limits, signals};
 use std::io::Write;
 use std::process::ExitCode;
 
-/// PEL links the mentions of diseases, signs, anatomy, drugs and procedures in clinical notes and abstracts to the
-/// concepts of a knowledge base, or says NIL. It works offline: no text leaves this machine.
+/// PEL links mentions of diseases, signs, anatomy, drugs and procedures in clinical notes and abstracts to concepts of a
+/// knowledge base, or to NIL. It works offline: no text leaves this machine.
 #[derive(Parser)]
 #[command(name = "pel", version, after_help = EXIT_CODES)]
 struct Cli {
@@ -18,15 +18,15 @@ struct Cli {
     command: Command,
     #[command(flatten)]
     device: DeviceArgs,
-    /// Print results as JSON, for programs
+    /// Print results as JSON
     #[arg(long, global = true, help_heading = "For every command")]
     json: bool,
     #[arg(long, global = true, help_heading = "For every command", value_name = "SIZE", help = limits::HELP, hide_short_help = true)]
     max_input: Option<limits::Size>,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 done; 2 wrong options, such as an output that is also an input; 3 something in your input; 4 a bundle, model or index is \
-    damaged or does not fit; 5 a device failed; 6 a file cannot be read or written; 70 a fault in pel; 130 stopped by you.";
+const EXIT_CODES: &str = "Exit codes: 0 success; 2 invalid options, such as an output that is also an input; 3 invalid input; 4 damaged or \
+    unsuitable bundle, model or index; 5 device failure; 6 a file cannot be read or written; 70 internal error; 130 interrupted.";
 
 #[derive(Subcommand)]
 enum Command {
@@ -53,30 +53,31 @@ enum Command {
 
 fn main() -> ExitCode {
     environment::prepare();
-    let cli = Cli::try_parse().unwrap_or_else(|error| refuse(&error));
+    let cli = Cli::try_parse().unwrap_or_else(|error| exit_with(&error));
     std::panic::set_hook(Box::new(|_| ()));
     let outcome = std::panic::catch_unwind(|| run(&cli));
     match outcome {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(error)) => {
-            // Our errors print their causes themselves.
-            say(&format!("{error}"));
+            // `Error` prints its causes.
+            print_error(&format!("{error}"));
             ExitCode::from(error.downcast_ref::<Error>().map_or(1, |error| exit_code(error.kind())))
         }
         Err(panic) => {
-            let said = panic.downcast_ref::<String>().cloned();
-            let said = said.or_else(|| panic.downcast_ref::<&str>().map(|said| (*said).to_owned())).unwrap_or_default();
-            match said.strip_prefix("failed printing to ") {
-                // Whoever read our output (`head`, a pager) has seen enough.
+            let message = panic.downcast_ref::<String>().cloned();
+            let message =
+                message.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default();
+            match message.strip_prefix("failed printing to ") {
+                // The reader of the output (`head`, a pager) has closed it.
                 Some(why) if ["Broken pipe", "os error 109", "os error 232"].iter().any(|pipe| why.contains(pipe)) => {
                     ExitCode::SUCCESS
                 }
                 Some(why) => {
-                    say(&format!("writing to {why}"));
+                    print_error(&format!("writing to {why}"));
                     ExitCode::from(exit_code(Kind::Io))
                 }
                 None => {
-                    say(&format!("a fault in pel itself, please report it: {said}"));
+                    print_error(&format!("internal error, please report it: {message}"));
                     ExitCode::from(70)
                 }
             }
@@ -84,16 +85,15 @@ fn main() -> ExitCode {
     }
 }
 
-/// Says what went wrong; if nobody listens, the exit code says it.
-fn say(what: &str) {
-    let _ = writeln!(std::io::stderr(), "pel: {}", escaped(what));
+/// Prints an error to standard error, if that is open.
+fn print_error(message: &str) {
+    let _ = writeln!(std::io::stderr(), "pel: {}", escaped(message));
 }
 
-/// Ends as the options say: with help, or with what is wrong with them. What the error repeats of them may be the name of a
-/// file, which is no command for the terminal.
-fn refuse(error: &clap::Error) -> ! {
+/// Prints help or the error of the options and exits. Control characters in given options are escaped.
+fn exit_with(error: &clap::Error) -> ! {
     if error.use_stderr() && std::env::args_os().any(|arg| arg.to_string_lossy().contains(is_control)) {
-        // Without colours of its own.
+        // Escaping also removes clap's colours.
         let _ = write!(std::io::stderr(), "{}", escaped(&error.render().to_string()));
         std::process::exit(error.exit_code());
     }
@@ -102,7 +102,7 @@ fn refuse(error: &clap::Error) -> ! {
 
 fn run(cli: &Cli) -> anyhow::Result<()> {
     interrupt::listen()?;
-    signals::turn_into_errors()?;
+    signals::ignore_file_size_signal()?;
     if let Some(size) = cli.max_input {
         limits::raise(size);
     }

@@ -1,8 +1,8 @@
-//! Artifacts that were damaged, edited by hand or left half-made: what is said, and what goes on.
+//! Damaged, edited and incomplete artifacts: error messages and recovery.
 
 mod common;
 
-use common::{Bench, KB, bundle, copy, index, pel, said, sealed, tiny};
+use common::{KB, Workspace, bundle, copy, index, output_of, pel, sealed, tiny};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Stdio;
@@ -11,7 +11,7 @@ fn manifest(folder: &Path) -> Value {
     serde_json::from_slice(&std::fs::read(folder.join("manifest.json")).expect("read")).expect("JSON")
 }
 
-/// The tiny model's weights with one number set to another, and the tensor that it is of.
+/// The tiny model's weights with one number replaced, and the name of its tensor.
 fn weights_with(value: f32) -> (Vec<u8>, String) {
     use safetensors::tensor::SafeTensors;
     let mut whole = std::fs::read(tiny().join("model.safetensors")).expect("read");
@@ -27,24 +27,24 @@ fn weights_with(value: f32) -> (Vec<u8>, String) {
 }
 
 #[test]
-fn weights_that_are_not_finite_are_refused_wherever_they_are_loaded() {
+fn non_finite_weights_are_refused_on_every_load() {
     for value in [f32::NAN, f32::INFINITY] {
-        let bench = Bench::new();
+        let workspace = Workspace::new();
         let (weights, name) = weights_with(value);
-        copy(&tiny().display().to_string(), &bench.path("encoder"));
-        std::fs::write(bench.path("encoder/model.safetensors"), &weights).expect("written");
+        copy(&tiny().display().to_string(), &workspace.path("encoder"));
+        std::fs::write(workspace.path("encoder/model.safetensors"), &weights).expect("written");
         let words = format!("the tensor `{name}`: expected finite numbers, found {value} at position 7, 1 of");
-        bench.refuses(&[("index --kb @kb.jsonl --encoder @encoder --device cpu --out @new", 4, &words)]);
-        assert!(!bench.path("new").exists());
-        // In a bundle whose checksums are right.
-        std::fs::write(bench.path("bundle/model.safetensors"), &weights).expect("written");
-        let mut json = manifest(&bench.path("bundle"));
+        workspace.refuses(&[("index --kb @kb.jsonl --encoder @encoder --device cpu --out @new", 4, &words)]);
+        assert!(!workspace.path("new").exists());
+        // In a bundle with matching checksums.
+        std::fs::write(workspace.path("bundle/model.safetensors"), &weights).expect("written");
+        let mut json = manifest(&workspace.path("bundle"));
         json["files"]["model.safetensors"]["blake3"] = blake3::hash(&weights).to_hex().as_str().into();
-        std::fs::write(bench.path("bundle/manifest.json"), sealed(&json)).expect("written");
-        std::fs::write(bench.path("note.txt"), "fever").expect("written");
+        std::fs::write(workspace.path("bundle/manifest.json"), sealed(&json)).expect("written");
+        std::fs::write(workspace.path("note.txt"), "fever").expect("written");
         let settings = serde_json::json!({"view": json["view"], "reduction": json["encoder"]["reduction"]});
-        std::fs::write(bench.path("encoder/pel.json"), settings.to_string()).expect("written");
-        bench.refuses(&[
+        std::fs::write(workspace.path("encoder/pel.json"), settings.to_string()).expect("written");
+        workspace.refuses(&[
             ("inspect @bundle", 4, &words),
             ("compact @encoder --kb @kb.jsonl --device cpu --out @small", 4, &words),
             ("link --bundle @bundle --device cpu @note.txt", 4, &words),
@@ -61,13 +61,13 @@ fn weights_that_are_not_finite_are_refused_wherever_they_are_loaded() {
 }
 
 #[test]
-fn a_manifest_that_was_altered_is_refused_and_one_that_was_edited_can_be_sealed() {
-    let bench = Bench::new();
-    let done = bench.pel("calibrate @bundle --corpus @ --device cpu");
+fn altered_manifest_is_refused_and_edited_one_can_be_sealed() {
+    let workspace = Workspace::new();
+    let done = workspace.pel("calibrate @bundle --corpus @ --device cpu");
     assert_eq!(done.code, Some(0), "{}", done.err);
-    let path = bench.path("bundle/manifest.json");
+    let path = workspace.path("bundle/manifest.json");
     let text = std::fs::read_to_string(&path).expect("read");
-    let threshold = manifest(&bench.path("bundle"))["nil"]["threshold"].to_string();
+    let threshold = manifest(&workspace.path("bundle"))["nil"]["threshold"].to_string();
     // One digit of the threshold.
     let last = threshold.len() - 1;
     let digit = if threshold.ends_with('1') { '2' } else { '1' };
@@ -76,69 +76,69 @@ fn a_manifest_that_was_altered_is_refused_and_one_that_was_edited_can_be_sealed(
     assert_ne!(altered, text);
     std::fs::write(&path, &altered).expect("written");
     let words = "manifest.json has been altered: its digest differs";
-    bench.refuses(&[
+    workspace.refuses(&[
         ("inspect @bundle", 4, words),
         ("link --bundle @bundle --device cpu @kb.jsonl", 4, "pel pack --edited"),
         ("pack @bundle @new", 4, words),
         ("calibrate @bundle --corpus @ --device cpu", 4, words),
     ]);
-    assert_eq!(bench.pel("pack --edited @bundle @new.pel").code, Some(0));
-    let said = bench.pel("inspect @new.pel --json");
-    assert_eq!(said.code, Some(0), "{}", said.err);
-    let json: Value = serde_json::from_str(&said.out).expect("JSON");
+    assert_eq!(workspace.pel("pack --edited @bundle @new.pel").code, Some(0));
+    let output = workspace.pel("inspect @new.pel --json");
+    assert_eq!(output.code, Some(0), "{}", output.err);
+    let json: Value = serde_json::from_str(&output.out).expect("JSON");
     let printed = json["nil"]["threshold"].to_string();
     assert_eq!(printed.parse::<f32>().ok(), other.parse::<f32>().ok());
-    // The same in a bundle of one file: its bytes are covered too.
-    let mut bytes = std::fs::read(bench.path("new.pel")).expect("read");
+    // The checksum of a single file covers the manifest too.
+    let mut bytes = std::fs::read(workspace.path("new.pel")).expect("read");
     let place = bytes.windows(printed.len()).position(|bytes| bytes == printed.as_bytes()).expect("there");
     let at = place + printed.len() - 1;
     bytes[at] ^= 1;
-    std::fs::write(bench.path("new.pel"), bytes).expect("written");
-    bench.refuses(&[("inspect @new.pel", 4, "the checksum of `manifest.json` differs")]);
+    std::fs::write(workspace.path("new.pel"), bytes).expect("written");
+    workspace.refuses(&[("inspect @new.pel", 4, "the checksum of `manifest.json` differs")]);
     // Only the manifest may be edited.
-    std::fs::write(bench.path("bundle/tokenizer.json"), "{}").expect("written");
-    bench.refuses(&[("pack --edited @bundle @again", 4, "`tokenizer.json` has been cut")]);
+    std::fs::write(workspace.path("bundle/tokenizer.json"), "{}").expect("written");
+    workspace.refuses(&[("pack --edited @bundle @again", 4, "`tokenizer.json` has been cut")]);
 }
 
 #[test]
-fn a_bundle_without_a_digest_opens_and_says_so() {
-    let bench = Bench::new();
-    assert!(bench.pel("inspect @bundle").out.contains("(checked)"));
-    let mut json = manifest(&bench.path("bundle"));
+fn bundle_without_digest_opens_with_a_note() {
+    let workspace = Workspace::new();
+    assert!(workspace.pel("inspect @bundle").out.contains("(checked)"));
+    let mut json = manifest(&workspace.path("bundle"));
     json["format"] = 1.into();
     json.as_object_mut().expect("an object").remove("digest");
-    std::fs::write(bench.path("bundle/manifest.json"), json.to_string()).expect("written");
-    let said = bench.pel("inspect @bundle");
-    assert!(said.code == Some(0) && said.out.contains("has no digest"), "{}{}", said.out, said.err);
-    assert_eq!(bench.pel("pack @bundle @new").code, Some(0));
-    assert_eq!(manifest(&bench.path("new"))["format"], 4);
-    assert!(!bench.pel("inspect @new").out.contains("has no digest"));
+    std::fs::write(workspace.path("bundle/manifest.json"), json.to_string()).expect("written");
+    let output = workspace.pel("inspect @bundle");
+    assert!(output.code == Some(0) && output.out.contains("no digest"), "{}{}", output.out, output.err);
+    assert_eq!(workspace.pel("pack @bundle @new").code, Some(0));
+    assert_eq!(manifest(&workspace.path("new"))["format"], 4);
+    assert!(!workspace.pel("inspect @new").out.contains("no digest"));
 }
 
 #[test]
-fn windows_and_sizes_that_no_encoder_has_are_errors() {
-    let bench = Bench::new();
-    let mut json = manifest(&bench.path("bundle"));
+fn impossible_windows_and_sizes_are_refused() {
+    let workspace = Workspace::new();
+    let mut json = manifest(&workspace.path("bundle"));
     json["view"]["mention_tokens"] = 43_200.into();
-    std::fs::write(bench.path("bundle/manifest.json"), sealed(&json)).expect("written");
+    std::fs::write(workspace.path("bundle/manifest.json"), sealed(&json)).expect("written");
     let words = "`view.mention_tokens`: expected at most the 128 tokens that the encoder reads, found 43200";
-    bench.refuses(&[("inspect @bundle", 4, words), ("link --bundle @bundle --device cpu @kb.jsonl", 4, words)]);
-    copy(&tiny().display().to_string(), &bench.path("encoder"));
-    let config = bench.path("encoder/config.json");
+    workspace.refuses(&[("inspect @bundle", 4, words), ("link --bundle @bundle --device cpu @kb.jsonl", 4, words)]);
+    copy(&tiny().display().to_string(), &workspace.path("encoder"));
+    let config = workspace.path("encoder/config.json");
     let mut json: Value = serde_json::from_slice(&std::fs::read(&config).expect("read")).expect("JSON");
     json["num_hidden_layers"] = (1u64 << 53).into();
     std::fs::write(&config, json.to_string()).expect("written");
-    bench.refuses(&[(
+    workspace.refuses(&[(
         "index --kb @kb.jsonl --encoder @encoder --device cpu --out @new",
         4,
         "`num_hidden_layers`: expected a number from 1 to 1024, found 9007199254740992",
     )]);
 }
 
-/// Kills an index on its way, damages what it has done, and gives the folder's bytes after the next run.
+/// Kills an index, damages its work, and compares the result of the next run with an uninterrupted one.
 #[cfg(unix)]
 #[test]
-fn an_index_that_was_killed_and_whose_work_was_damaged_ends_the_same() {
+fn killed_index_with_damaged_work_equals_uninterrupted_index() {
     let folder = tempfile::tempdir().expect("a folder");
     let kb = folder.path().join("kb.jsonl");
     let lines =
@@ -159,7 +159,7 @@ fn an_index_that_was_killed_and_whose_work_was_damaged_ends_the_same() {
     child.wait().expect("it ends");
     assert!(!killed.exists());
     let mut bytes = std::fs::read(&work).expect("read");
-    // A weight in the middle, and zeros that a file system left at the end.
+    // Flips a bit in the middle and appends zeros, as a file system may.
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     bytes.extend([0; 4096]);
@@ -168,13 +168,13 @@ fn an_index_that_was_killed_and_whose_work_was_damaged_ends_the_same() {
     let more = ["--batch-tokens", "256"];
     let done = index(&kb, &killed, &more);
     assert_eq!(done.code, Some(0), "{}", done.err);
-    assert!(done.err.contains("are damaged and are computed again"), "{}", done.err);
+    assert!(done.err.contains("are damaged and will be computed again"), "{}", done.err);
     assert_eq!(index(&kb, &whole, &more).code, Some(0));
     let read = |folder: &Path| std::fs::read(folder.join("index.bin")).expect("read");
     assert!(read(&whole) == read(&killed), "another index");
 }
 
-/// What is in a folder, without hidden files.
+/// The names in a folder without hidden files.
 fn shown(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).expect("listed").map(|entry| entry.expect("listed").file_name());
     let mut names: Vec<String> = entries.map(|name| name.to_string_lossy().into_owned()).collect();
@@ -185,12 +185,12 @@ fn shown(folder: &Path) -> Vec<String> {
 
 #[cfg(unix)]
 #[test]
-fn an_import_that_was_killed_while_it_wrote_can_be_run_again() {
+fn killed_import_can_be_repeated() {
     use std::io::Write;
-    let bench = Bench::new();
-    let done = bench.pel("import jsonl @kb.jsonl --out @out");
+    let workspace = Workspace::new();
+    let done = workspace.pel("import jsonl @kb.jsonl --out @out");
     assert_eq!(done.code, Some(0), "{}", done.err);
-    let before = std::fs::read(bench.path("out/kb.jsonl")).expect("read");
+    let before = std::fs::read(workspace.path("out/kb.jsonl")).expect("read");
     let hidden = |folder: &Path| {
         std::fs::read_dir(folder).is_ok_and(|mut entries| {
             entries
@@ -198,70 +198,70 @@ fn an_import_that_was_killed_while_it_wrote_can_be_run_again() {
         })
     };
     for out in ["out", "new"] {
-        let place = bench.path(out).display().to_string();
+        let place = workspace.path(out).display().to_string();
         let mut command = pel(&["import", "jsonl", "-", "--out", &place]);
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
         let mut input = child.stdin.take().expect("a pipe");
         input.write_all(KB.as_bytes()).expect("written");
-        while !hidden(&bench.path(out)) {
+        while !hidden(&workspace.path(out)) {
             assert_eq!(child.try_wait().expect("it can be asked"), None, "it has ended early");
             std::thread::sleep(std::time::Duration::from_millis(2));
         }
         child.kill().expect("it lives");
         child.wait().expect("it ends");
         if out == "out" {
-            assert_eq!(shown(&bench.path(out)), ["import.json", "kb.jsonl"]);
-            assert!(std::fs::read(bench.path("out/kb.jsonl")).expect("read") == before);
+            assert_eq!(shown(&workspace.path(out)), ["import.json", "kb.jsonl"]);
+            assert!(std::fs::read(workspace.path("out/kb.jsonl")).expect("read") == before);
         }
-        let done = bench.pel(&format!("import jsonl @kb.jsonl --out @{out}"));
+        let done = workspace.pel(&format!("import jsonl @kb.jsonl --out @{out}"));
         assert_eq!(done.code, Some(0), "{}", done.err);
-        assert_eq!(shown(&bench.path(out)), ["import.json", "kb.jsonl"]);
-        assert!(!hidden(&bench.path(out)));
+        assert_eq!(shown(&workspace.path(out)), ["import.json", "kb.jsonl"]);
+        assert!(!hidden(&workspace.path(out)));
     }
 }
 
 #[test]
-fn a_folder_between_two_runs_is_not_read_and_the_next_run_finishes_it() {
-    let bench = Bench::new();
+fn folder_with_files_of_two_runs_is_refused_until_completed() {
+    let workspace = Workspace::new();
     let kb = KB.replacen("chest pain\", \"types\": [\"Sign\"]", "chest pain\", \"types\": [\"Pain\"]", 1);
-    std::fs::write(bench.path("kb.jsonl"), kb).expect("written");
-    std::fs::remove_file(bench.path("mentions.known.jsonl")).expect("removed");
+    std::fs::write(workspace.path("kb.jsonl"), kb).expect("written");
+    std::fs::remove_file(workspace.path("mentions.known.jsonl")).expect("removed");
     let split = "split okb --corpus @ --kb @kb.jsonl --train-split dev --types Sign --out @okb";
-    let done = bench.pel(split);
+    let done = workspace.pel(split);
     assert_eq!(done.code, Some(0), "{}", done.err);
-    let names = shown(&bench.path("okb"));
+    let names = shown(&workspace.path("okb"));
     let whole: Vec<Vec<u8>> =
-        names.iter().map(|name| std::fs::read(bench.path("okb").join(name)).expect("read")).collect();
-    // As if a second run had been killed after its first file: the others still wait.
-    let hidden = bench.path("okb/.pel-output-abc");
+        names.iter().map(|name| std::fs::read(workspace.path("okb").join(name)).expect("read")).collect();
+    // As if a second run had been killed after moving its first file.
+    let hidden = workspace.path("okb/.pel-output-abc");
     std::fs::create_dir_all(hidden.join("files")).expect("made");
     std::fs::write(hidden.join("lock"), "").expect("written");
-    std::fs::rename(bench.path("okb/mentions.dev.jsonl"), hidden.join("files/mentions.dev.jsonl")).expect("moved");
-    std::fs::write(bench.path("okb/mentions.dev.jsonl"), "{}\n").expect("written");
+    std::fs::rename(workspace.path("okb/mentions.dev.jsonl"), hidden.join("files/mentions.dev.jsonl")).expect("moved");
+    std::fs::write(workspace.path("okb/mentions.dev.jsonl"), "{}\n").expect("written");
     let plan = serde_json::json!({"files": names, "stale": []});
     std::fs::write(hidden.join("plan.json"), plan.to_string()).expect("written");
-    let words = "an old and a new one mixed";
-    bench.refuses(&[
+    let words = "found files of two";
+    workspace.refuses(&[
         ("evaluate --corpus @okb --kb @okb/kb.jsonl --split dev --train-split none --systems exact", 3, words),
         ("index --kb @okb/kb.jsonl --encoder @bundle --device cpu --out @new", 3, words),
     ]);
-    let again = bench.pel(split);
+    let again = workspace.pel(split);
     assert_eq!(again.code, Some(0), "{}", again.err);
-    assert!(again.err.contains("that is finished now"), "{}", again.err);
-    assert_eq!(shown(&bench.path("okb")), names);
+    assert!(again.err.contains("completed the output of an earlier command"), "{}", again.err);
+    assert_eq!(shown(&workspace.path("okb")), names);
     for (name, before) in names.iter().zip(whole).filter(|(name, _)| name.ends_with(".jsonl")) {
-        assert!(std::fs::read(bench.path("okb").join(name)).expect("read") == before, "{name}");
+        assert!(std::fs::read(workspace.path("okb").join(name)).expect("read") == before, "{name}");
     }
     assert!(!hidden.exists());
 }
 
 #[test]
-fn a_bundle_cannot_be_unpacked_outside_of_its_folder() {
+fn bundle_cannot_be_unpacked_outside_its_folder() {
     let folder = tempfile::tempdir().expect("a folder");
     let one = folder.path().join("b.pel").display().to_string();
-    assert_eq!(said(pel(&["pack", bundle(), &one])).code, Some(0));
-    // The names stand in the header twice, which has its own checksum.
+    assert_eq!(output_of(pel(&["pack", bundle(), &one])).code, Some(0));
+    // The header, which has its own checksum, contains the names twice.
     let mut bytes = std::fs::read(&one).expect("read");
     let length = u32::from_le_bytes(bytes[12..16].try_into().expect("four")) as usize;
     let header = String::from_utf8(bytes[48..48 + length].to_vec()).expect("JSON");
@@ -271,7 +271,7 @@ fn a_bundle_cannot_be_unpacked_outside_of_its_folder() {
     bytes[48..48 + length].copy_from_slice(planted.as_bytes());
     std::fs::write(&one, &bytes).expect("written");
     let out = folder.path().join("sub/out").display().to_string();
-    let done = said(pel(&["pack", &one, &out]));
+    let done = output_of(pel(&["pack", &one, &out]));
     assert!(done.code == Some(4) && done.err.contains("which is no plain name"), "{:?} {}", done.code, done.err);
     assert!(!folder.path().join("sub").exists());
 }

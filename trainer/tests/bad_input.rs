@@ -1,12 +1,12 @@
-//! What is damaged, missing or stopped: a clear error, its own exit code, and never half a file.
+//! Damaged or missing input and interrupted commands: clear errors, exit codes, no partial files.
 
 mod common;
 
-use common::{KB, bundle, copy, index, pel, said, sealed, tiny};
+use common::{KB, bundle, copy, index, output_of, pel, sealed, tiny};
 use std::path::Path;
 
 /// Damages one file of a copied bundle and links with it.
-fn link_with(file: &str, damage: impl FnOnce(Vec<u8>) -> Option<Vec<u8>>) -> common::Said {
+fn link_with(file: &str, damage: impl FnOnce(Vec<u8>) -> Option<Vec<u8>>) -> common::CommandOutput {
     let folder = tempfile::tempdir().expect("a folder");
     copy(bundle(), folder.path());
     let path = folder.path().join(file);
@@ -15,11 +15,11 @@ fn link_with(file: &str, damage: impl FnOnce(Vec<u8>) -> Option<Vec<u8>>) -> com
         None => std::fs::remove_file(&path).expect("removed"),
     }
     let bundle = folder.path().display().to_string();
-    said(pel(&["explain", "--bundle", &bundle, "--text", "fever", "--mention", "fever"]))
+    output_of(pel(&["explain", "--bundle", &bundle, "--text", "fever", "--mention", "fever"]))
 }
 
 #[test]
-fn a_damaged_bundle_is_refused_by_file() {
+fn error_names_the_damaged_file_of_a_bundle() {
     let flip = |at: usize| {
         move |mut bytes: Vec<u8>| {
             let last = bytes.len() - 1;
@@ -41,11 +41,11 @@ fn a_damaged_bundle_is_refused_by_file() {
 }
 
 #[test]
-fn a_manifest_of_another_version_or_form_is_refused() {
+fn invalid_manifest_is_refused() {
     let replace = |from: &'static str, to: &'static str| {
         move |bytes: Vec<u8>| Some(String::from_utf8(bytes).expect("JSON").replacen(from, to, 1).into_bytes())
     };
-    for (from, to, said) in [
+    for (from, to, message) in [
         ("\"format\": 4", "\"format\": 99", "format version 99, this build reads 1 to 4"),
         ("\"format\"", "\"colour\"", "format"),
         ("\"kb\"", "\"kbs\"", "kbs"),
@@ -54,19 +54,19 @@ fn a_manifest_of_another_version_or_form_is_refused() {
     ] {
         let done = link_with("manifest.json", replace(from, to));
         assert_eq!(done.code, Some(4), "{}", done.err);
-        assert!(done.err.contains(said), "{}", done.err);
+        assert!(done.err.contains(message), "{}", done.err);
     }
     let spare = tempfile::tempdir().expect("a folder");
     copy(bundle(), spare.path());
     std::fs::write(spare.path().join("notes.txt"), "x").expect("written");
-    // What else lies in the folder is not of the bundle.
-    let done = said(pel(&["inspect", &spare.path().display().to_string()]));
+    // The folder may hold other files.
+    let done = output_of(pel(&["inspect", &spare.path().display().to_string()]));
     assert!(done.code == Some(0) && !done.out.contains("notes.txt"), "{}", done.err);
 }
 
 #[test]
-fn a_file_of_another_version_inside_is_refused() {
-    // The manifest is made to agree, so that the file's own check is what speaks.
+fn bundle_file_of_another_version_is_refused() {
+    // The manifest is adapted, so that only the file's own check fails.
     let folder = tempfile::tempdir().expect("a folder");
     copy(bundle(), folder.path());
     let path = folder.path().join("index.bin");
@@ -78,13 +78,13 @@ fn a_file_of_another_version_inside_is_refused() {
     let text = std::fs::read_to_string(&manifest).expect("read");
     let text = text.replace(&old, blake3::hash(&bytes).to_hex().as_str());
     std::fs::write(&manifest, sealed(&serde_json::from_str(&text).expect("JSON"))).expect("written");
-    let done = said(pel(&["inspect", &folder.path().display().to_string()]));
+    let done = output_of(pel(&["inspect", &folder.path().display().to_string()]));
     assert_eq!(done.code, Some(4));
     assert!(done.err.contains("the index has format version 77, this build reads 4"), "{}", done.err);
 }
 
 #[test]
-fn an_encoder_that_does_not_fit_is_refused_by_tensor() {
+fn error_names_the_tensor_that_does_not_fit() {
     use safetensors::tensor::SafeTensors;
     let (folder, place) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
     copy(&tiny().display().to_string(), folder.path());
@@ -105,7 +105,7 @@ fn an_encoder_that_does_not_fit_is_refused_by_tensor() {
             place.path().join("b").display().to_string(),
             folder.path().display().to_string(),
         );
-        let done = said(pel(&["index", "--device", "cpu", "--kb", &kb, "--encoder", &encoder, "--out", &out]));
+        let done = output_of(pel(&["index", "--device", "cpu", "--kb", &kb, "--encoder", &encoder, "--out", &out]));
         assert_eq!(done.code, Some(4));
         assert!(done.err.contains(expected), "{}", done.err);
         assert!(!Path::new(&out).exists());
@@ -113,7 +113,7 @@ fn an_encoder_that_does_not_fit_is_refused_by_tensor() {
 }
 
 #[test]
-fn a_knowledge_base_with_a_fault_is_named_by_line() {
+fn error_names_the_invalid_line_of_a_knowledge_base() {
     let folder = tempfile::tempdir().expect("a folder");
     let (kb, out) = (folder.path().join("kb.jsonl"), folder.path().join("bundle"));
     for (line, expected) in [
@@ -135,7 +135,7 @@ fn a_knowledge_base_with_a_fault_is_named_by_line() {
 }
 
 #[test]
-fn what_is_not_there_is_named() {
+fn missing_input_is_named() {
     let folder = tempfile::tempdir().expect("a folder");
     let nothing = folder.path().join("nothing");
     let nothing = nothing.display().to_string();
@@ -145,20 +145,20 @@ fn what_is_not_there_is_named() {
         (vec!["link", "--bundle", bundle(), empty.as_str()], 3, "expected a folder with .txt files, found none"),
         (vec!["link", "--bundle", nothing.as_str()], 4, "expected a bundle"),
         (vec!["inspect", empty.as_str()], 4, "the folder has no manifest.json"),
-        (vec!["inspect", bundle(), "--concept", "D77"], 3, "no concept D77"),
-        (vec!["link", "--bundle", bundle(), "--gpu", "99"], 5, "no GPU number 99"),
+        (vec!["inspect", bundle(), "--concept", "D77"], 3, "found the id D77"),
+        (vec!["link", "--bundle", bundle(), "--gpu", "99"], 5, "no GPU 99"),
         (vec!["link"], 2, "--bundle"),
     ] {
-        let done = said(pel(&args));
+        let done = output_of(pel(&args));
         assert_eq!(done.code, Some(code), "{args:?}: {}", done.err);
         assert!(done.err.contains(expected), "{args:?}: {}", done.err);
     }
 }
 
-/// A limit on the size of files makes every longer write fail, as a full disk does.
+/// A limit on file sizes fails every longer write, as a full disk does.
 #[cfg(unix)]
 #[test]
-fn a_full_disk_leaves_nothing_half_written() {
+fn full_disk_leaves_no_partial_file() {
     let folder = tempfile::tempdir().expect("a folder");
     let (note, out) = (folder.path().join("note.txt"), folder.path().join("links.jsonl"));
     std::fs::write(&note, "fever ".repeat(2000)).expect("written");
@@ -170,7 +170,7 @@ fn a_full_disk_leaves_nothing_half_written() {
     );
     let mut shell = std::process::Command::new("bash");
     shell.args(["-c", &command]);
-    let done = said(shell);
+    let done = output_of(shell);
     assert_eq!(done.code, Some(6), "{}", done.err);
     assert!(done.err.contains("writing") && done.err.contains("links.jsonl"), "{}", done.err);
     assert_eq!(std::fs::read_to_string(&out).expect("read"), "from before");
@@ -179,7 +179,7 @@ fn a_full_disk_leaves_nothing_half_written() {
 
 #[cfg(unix)]
 #[test]
-fn an_index_that_was_stopped_goes_on_and_ends_the_same() {
+fn resumed_index_equals_uninterrupted_index() {
     use std::process::{Command, Stdio};
     let folder = tempfile::tempdir().expect("a folder");
     let kb = folder.path().join("kb.jsonl");
@@ -220,13 +220,13 @@ fn an_index_that_was_stopped_goes_on_and_ends_the_same() {
 }
 
 #[test]
-fn one_file_and_a_folder_hold_the_same_bundle() {
+fn packed_bundle_equals_folder() {
     let folder = tempfile::tempdir().expect("a folder");
     let (one, back) = (folder.path().join("b.pel"), folder.path().join("back"));
     let (one, back) = (one.display().to_string(), back.display().to_string());
-    assert_eq!(said(pel(&["pack", bundle(), &one])).code, Some(0));
-    assert_eq!(said(pel(&["pack", &one, &back])).code, Some(0));
-    let manifest = |path: &str| said(pel(&["inspect", path, "--json"])).out;
+    assert_eq!(output_of(pel(&["pack", bundle(), &one])).code, Some(0));
+    assert_eq!(output_of(pel(&["pack", &one, &back])).code, Some(0));
+    let manifest = |path: &str| output_of(pel(&["inspect", path, "--json"])).out;
     assert!(manifest(&one).contains("\"format\": 4"));
     assert_eq!(manifest(&one), manifest(bundle()));
     assert_eq!(manifest(&back), manifest(bundle()));
@@ -234,14 +234,14 @@ fn one_file_and_a_folder_hold_the_same_bundle() {
     let last = bytes.len() - 100;
     bytes[last] ^= 1;
     std::fs::write(&one, &bytes).expect("written");
-    assert_eq!(said(pel(&["inspect", &one])).code, Some(4));
+    assert_eq!(output_of(pel(&["inspect", &one])).code, Some(4));
     std::fs::write(&one, &bytes[..bytes.len() / 3]).expect("written");
-    let cut = said(pel(&["inspect", &one]));
+    let cut = output_of(pel(&["inspect", &one]));
     assert!(cut.code == Some(4) && cut.err.contains("cut short"), "{}", cut.err);
 }
 
 #[test]
-fn notes_in_other_encodings_are_read_or_named_and_the_others_linked() {
+fn undecodable_notes_are_reported_and_others_linked() {
     let folder = tempfile::tempdir().expect("a folder");
     let notes = folder.path().join("notes");
     std::fs::create_dir(&notes).expect("a folder");
@@ -258,7 +258,7 @@ fn notes_in_other_encodings_are_read_or_named_and_the_others_linked() {
         let out = out.display().to_string();
         let mut args = vec!["link", "--bundle", bundle(), &input, "--names-only", "--format", "brat", "--out", &out];
         args.extend(more);
-        said(pel(&args))
+        output_of(pel(&args))
     };
     let linked = |name: &str| std::fs::read_to_string(out.join(format!("{name}.ann"))).unwrap_or_default();
     let done = link(&[]);
@@ -271,7 +271,7 @@ fn notes_in_other_encodings_are_read_or_named_and_the_others_linked() {
     ] {
         assert!(done.err.lines().any(|line| line.contains(name) && line.contains(why)), "{name}: {}", done.err);
     }
-    // Offsets count the characters of the text, whatever its bytes.
+    // Offsets count characters, independent of the encoding.
     for name in ["utf8", "utf16"] {
         assert!(linked(name).contains(" 9 14\tfever"), "{name}: {}", linked(name));
     }
@@ -285,7 +285,7 @@ fn notes_in_other_encodings_are_read_or_named_and_the_others_linked() {
 }
 
 #[test]
-fn a_table_of_another_form_is_named_by_the_index() {
+fn index_names_the_command_for_another_format() {
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("bundle");
     for (name, text, expected) in [

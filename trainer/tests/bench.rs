@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Bench, tiny};
+use common::{Workspace as Bench, tiny};
 use serde_json::Value;
 
 const WINDOWS: &str = "--set view.mention_tokens=24 --set view.entity_tokens=24";
@@ -72,8 +72,8 @@ fn a_ranker_is_timed_on_pairs_of_one_mention() {
     std::fs::write(bench.path("strange.u32"), [255u8; 4 * 128]).expect("written");
     let with = |more: &str| format!("{LINE} {more}");
     bench.refuses(&[
-        (&with("--ranker @run/model"), 3, "expected the model of `pel train --stage rank`"),
-        (&with("--ranker @nothing"), 3, "expected the model of `pel train --stage rank`"),
+        (&with("--ranker @run/model"), 3, "expected a cross-encoder of `pel train --stage rank`"),
+        (&with("--ranker @nothing"), 3, "expected a cross-encoder of `pel train --stage rank`"),
         (&with("--pairs-from @pairs.u32"), 2, "--ranker"),
         (&with("--ranker @rank/model --pairs-from @cut.u32"), 3, "expected rows of 128 u32 token ids"),
         (&with("--ranker @rank/model --pairs-from @strange.u32"), 3, "expected token ids below 401"),

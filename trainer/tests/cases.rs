@@ -1,66 +1,66 @@
-//! The table of whole cases in `tests/fixtures/cases`: small inputs of the kinds that hospitals, corpora and ontologies have, and
-//! what `pel` must make of them. Each folder has a `case.toml`, which says what is right, and the files that its steps read.
+//! The test cases in `tests/fixtures/cases`: small inputs like those of hospitals, corpora and ontologies, with the expected
+//! results. Each folder has a `case.toml` and the files that its steps read.
 
 mod common;
 
-use common::{Said, index, pel, said, tiny};
+use common::{CommandOutput, index, output_of, pel, tiny};
 use serde::Deserialize;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use tempfile::TempDir;
 
-/// One case.
+/// A test case.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Case {
-    /// What is right, in a sentence.
+    /// The expected result in one sentence.
     right: String,
     step: Vec<Step>,
 }
 
-/// What is done, or asked for, in a copy of the case's folder.
+/// A step in a copy of the case's folder: a command or a check.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Step {
-    /// A command line of `pel`; `BUNDLE` stands for the bundle of `kb.jsonl` beside the cases, `ENCODER` for the tiny model.
+    /// A command line of `pel`; `BUNDLE` is the bundle of `kb.jsonl` beside the cases, `ENCODER` the tiny model.
     pel: Option<String>,
     /// Its exit code.
     code: i32,
-    /// It says each of these, on either stream, and none of the others.
+    /// Texts that its output or errors must and must not contain.
     says: Vec<String>,
     never: Vec<String>,
-    /// `pel link --format jsonl`: the mentions in order with their concepts, `NIL` for none.
+    /// `pel link --format jsonl`: all mentions in order with their concepts, or `NIL`.
     links: Option<Vec<(String, String)>>,
-    /// As `links`, but there may be others between and around.
+    /// As `links`, but further mentions are allowed.
     finds: Vec<(String, String)>,
-    /// Nothing of these is a mention, or part of one.
+    /// Texts that no mention may contain.
     misses: Vec<String>,
-    /// In `file`, a concept table: concepts by their ids. Fields that are left out may be anything.
+    /// Concepts by id in `file`, a concept table. Omitted fields are not checked.
     concepts: Vec<Concept>,
-    /// How many lines `file` has.
+    /// Number of lines in `file`.
     lines: Option<usize>,
     contains: Vec<String>,
     lacks: Vec<String>,
     file: Option<String>,
-    /// Writes `file`: this text, `times` over; `{n}` is the number of each time.
+    /// Writes this text `times` times to `file`; `{n}` is the number of the repetition.
     write: Option<String>,
     times: Option<usize>,
-    /// Writes `file`: these bytes.
+    /// Writes these bytes to `file`.
     bytes: Option<Vec<u8>>,
-    /// Replaces the first text in `file` by the second, which is as long in a file that is no text.
+    /// Replaces the first text in `file` by the second, which must have the same length in a binary file.
     replace: Option<(String, String)>,
-    /// Replaces the last bytes of `file` by these.
+    /// Replaces the last bytes of `file`.
     end: Option<Vec<u8>>,
-    /// Permissions of `file`, in octal digits: sets them, asks for them.
+    /// Permissions of `file` in octal digits, to set or to check.
     set_mode: Option<String>,
     mode: Option<String>,
-    /// Makes `file` a link to this.
+    /// Makes `file` a symbolic link to this.
     link_to: Option<String>,
-    /// Keeps `file` as it is now under this name; it still has the same bytes as what was kept so.
+    /// Copies `file` to this name, or compares it with such a copy.
     keep: Option<String>,
     same_as: Option<String>,
-    /// None of these is there.
+    /// Files that must not exist.
     absent: Vec<String>,
 }
 
@@ -77,7 +77,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/cases")
 }
 
-/// The bundle of the table beside the cases.
+/// The bundle of the concept table beside the cases.
 fn bundle() -> &'static Path {
     static BUNDLE: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
     let (_, path) = BUNDLE.get_or_init(|| {
@@ -103,7 +103,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A case while its steps are taken.
+/// A case being run.
 struct Place {
     folder: TempDir,
     name: &'static str,
@@ -123,12 +123,12 @@ impl Place {
         String::from_utf8(self.read(name)).expect("a file of text")
     }
 
-    /// What is said where the case fails.
-    fn wrong(&self, what: &str) -> String {
+    /// The message of a failed check.
+    fn failure(&self, what: &str) -> String {
         format!("{}: {what}\n  right: {}", self.name, self.right)
     }
 
-    fn run(&self, line: &str) -> Said {
+    fn run(&self, line: &str) -> CommandOutput {
         let word = |word: &str| match word {
             "BUNDLE" => bundle().display().to_string(),
             "ENCODER" => tiny().display().to_string(),
@@ -137,24 +137,24 @@ impl Place {
         let words: Vec<String> = line.split_whitespace().map(word).collect();
         let mut command = pel(&words.iter().map(String::as_str).collect::<Vec<_>>());
         command.current_dir(self.folder.path());
-        said(command)
+        output_of(command)
     }
 
     fn take(&self, step: &Step) {
         if let Some(line) = &step.pel {
             let done = self.run(line);
             let all = format!("{}{}", done.out, done.err);
-            assert_eq!(done.code, Some(step.code), "{}", self.wrong(&format!("{line}: {all}")));
+            assert_eq!(done.code, Some(step.code), "{}", self.failure(&format!("{line}: {all}")));
             for text in &step.says {
-                assert!(all.contains(text), "{}", self.wrong(&format!("{line}: expected {text:?} in {all}")));
+                assert!(all.contains(text), "{}", self.failure(&format!("{line}: expected {text:?} in {all}")));
             }
             for text in &step.never {
-                assert!(!all.contains(text), "{}", self.wrong(&format!("{line}: did not expect {text:?} in {all}")));
+                assert!(!all.contains(text), "{}", self.failure(&format!("{line}: did not expect {text:?} in {all}")));
             }
             self.check_links(step, &done.out);
         }
         for name in &step.absent {
-            assert!(!self.path(name).exists(), "{}", self.wrong(&format!("{name} is there")));
+            assert!(!self.path(name).exists(), "{}", self.failure(&format!("{name} is there")));
         }
         if let Some(name) = &step.file {
             self.prepare(step, name);
@@ -175,18 +175,18 @@ impl Place {
             })
             .collect();
         if let Some(expected) = &step.links {
-            assert_eq!(&found, expected, "{}", self.wrong("other links"));
+            assert_eq!(&found, expected, "{}", self.failure("other links"));
         }
         for expected in &step.finds {
-            assert!(found.contains(expected), "{}", self.wrong(&format!("expected {expected:?} in {found:?}")));
+            assert!(found.contains(expected), "{}", self.failure(&format!("expected {expected:?} in {found:?}")));
         }
         for text in &step.misses {
             let within = found.iter().find(|(found, _)| found.contains(text.as_str()));
-            assert!(within.is_none(), "{}", self.wrong(&format!("{within:?} is no mention")));
+            assert!(within.is_none(), "{}", self.failure(&format!("{within:?} is no mention")));
         }
     }
 
-    /// What a step does to a file.
+    /// Applies a step to a file.
     fn prepare(&self, step: &Step, name: &str) {
         let path = self.path(name);
         if let Some(text) = &step.write {
@@ -200,7 +200,7 @@ impl Place {
         if let Some((from, to)) = &step.replace {
             let mut bytes = self.read(name);
             let at = bytes.windows(from.len()).position(|window| window == from.as_bytes());
-            let at = at.unwrap_or_else(|| panic!("{}", self.wrong(&format!("{name} has no {from:?}"))));
+            let at = at.unwrap_or_else(|| panic!("{}", self.failure(&format!("{name} has no {from:?}"))));
             bytes.splice(at..at + from.len(), to.bytes());
             std::fs::write(&path, bytes).expect("written");
         }
@@ -226,27 +226,27 @@ impl Place {
         }
     }
 
-    /// What a step asks of a file.
+    /// Checks a file.
     fn check_file(&self, step: &Step, name: &str) {
         for text in &step.contains {
             let all = self.text(name);
-            assert!(all.contains(text), "{}", self.wrong(&format!("{name}: expected {text:?} in {all}")));
+            assert!(all.contains(text), "{}", self.failure(&format!("{name}: expected {text:?} in {all}")));
         }
         for text in &step.lacks {
             let all = self.text(name);
-            assert!(!all.contains(text), "{}", self.wrong(&format!("{name}: did not expect {text:?} in {all}")));
+            assert!(!all.contains(text), "{}", self.failure(&format!("{name}: did not expect {text:?} in {all}")));
         }
         if let Some(lines) = step.lines {
-            assert_eq!(self.text(name).lines().count(), lines, "{}", self.wrong(&self.text(name)));
+            assert_eq!(self.text(name).lines().count(), lines, "{}", self.failure(&self.text(name)));
         }
         if let Some(kept) = &step.same_as {
-            assert!(self.read(name) == self.read(kept), "{}", self.wrong(&format!("{name} is no longer what it was")));
+            assert!(self.read(name) == self.read(kept), "{}", self.failure(&format!("{name} has changed")));
         }
         #[cfg(unix)]
         if let Some(digits) = &step.mode {
             use std::os::unix::fs::PermissionsExt;
             let found = std::fs::metadata(self.path(name)).expect("it is there").permissions().mode() & 0o777;
-            assert_eq!(&format!("{found:03o}"), digits, "{}", self.wrong(&format!("permissions of {name}")));
+            assert_eq!(&format!("{found:03o}"), digits, "{}", self.failure(&format!("permissions of {name}")));
         }
         for expected in &step.concepts {
             self.check_concept(name, expected);
@@ -257,17 +257,17 @@ impl Place {
         let text = self.text(file);
         let all: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("lines of JSON")).collect();
         let found: Vec<&Value> = all.iter().filter(|concept| concept["id"] == expected.id).collect();
-        let [found] = found[..] else { panic!("{}", self.wrong(&format!("{} once in {text}", expected.id))) };
+        let [found] = found[..] else { panic!("{}", self.failure(&format!("{} once in {text}", expected.id))) };
         let list = |field: &str| -> Vec<String> {
             let values = found[field].as_array().into_iter().flatten();
             values.filter_map(|value| value.as_str().map(str::to_owned)).collect()
         };
         if let Some(name) = &expected.name {
-            assert_eq!(found["name"], *name, "{}", self.wrong(&found.to_string()));
+            assert_eq!(found["name"], *name, "{}", self.failure(&found.to_string()));
         }
         for (field, expected) in [("synonyms", &expected.synonyms), ("types", &expected.types)] {
             if let Some(expected) = expected {
-                assert_eq!(&list(field), expected, "{}", self.wrong(&found.to_string()));
+                assert_eq!(&list(field), expected, "{}", self.failure(&found.to_string()));
             }
         }
     }
@@ -282,7 +282,7 @@ fn case(name: &'static str) {
     step.iter().for_each(|step| place.take(step));
 }
 
-/// A test for each case, so that they run side by side.
+/// Declares a test per case, so that they run in parallel.
 macro_rules! cases {
     ($($test:ident: $folder:literal;)*) => {
         $(#[test]

@@ -1,12 +1,12 @@
-//! The bundle that comes with a clone: what it finds and links in raw text, and how well on a few annotated notes.
+//! The default bundle: detection and links in raw text, and accuracy on annotated notes.
 //!
-//! What is expected of `examples/note.txt` stands in `tests/goldens/note.tsv`. A change that is meant to change it writes it anew with
-//! `PEL_WRITE_EXPECTED=1 cargo test -p pel-trainer --test default_bundle -- --nocapture`; the difference is then to be read before it is
-//! committed. That command prints the figures that the floors below are held against, too.
+//! `tests/goldens/note.tsv` holds the expected links of `examples/note.txt`. To update it after an intended change, run
+//! `PEL_WRITE_EXPECTED=1 cargo test -p pel-trainer --test default_bundle -- --nocapture` and review the difference. The
+//! command also prints the metrics that are compared with the floors below.
 
 mod common;
 
-use common::{Said, pel, said};
+use common::{CommandOutput, output_of, pel};
 use serde::Deserialize;
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -18,7 +18,7 @@ fn file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name)
 }
 
-/// The default bundle as `./run` unpacks it, made once.
+/// The default bundle, decompressed as by `./run`.
 fn bundle() -> &'static str {
     static BUNDLE: OnceLock<(tempfile::TempDir, String)> = OnceLock::new();
     let (_, path) = BUNDLE.get_or_init(|| {
@@ -60,18 +60,18 @@ struct Named {
 fn link(notes: &Path, more: &[&str]) -> Vec<Linked> {
     let notes = notes.display().to_string();
     let line = ["link", "--bundle", bundle(), "--device", "cpu", "--format", "jsonl", &notes];
-    let Said { code, out, err } = said(pel(&[&line[..], more].concat()));
+    let CommandOutput { code, out, err } = output_of(pel(&[&line[..], more].concat()));
     assert_eq!(code, Some(0), "{err}");
     out.lines().map(|line| serde_json::from_str(line).expect("a mention")).collect()
 }
 
-fn writes() -> bool {
+fn is_update() -> bool {
     std::env::var_os("PEL_WRITE_EXPECTED").is_some()
 }
 
 #[test]
-fn the_example_note_is_linked_from_raw_text_as_expected() {
-    // Spans beside the note would be taken for mentions, and flatter.
+fn example_note_is_linked_as_expected() {
+    // A file of spans beside the note would be used instead of detection.
     assert!(!file("examples/note.ann").exists());
     let mut found = "start\tend\tmention\tconcept\tname\n".to_owned();
     for mention in link(&file("examples/note.txt"), &[]) {
@@ -81,7 +81,7 @@ fn the_example_note_is_linked_from_raw_text_as_expected() {
         writeln!(found, "{start_code_point}\t{end_code_point}\t{text}\t{id}\t{name}").expect("a string");
     }
     let path = file("tests/goldens/note.tsv");
-    if writes() {
+    if is_update() {
         std::fs::write(&path, &found).expect("written");
     }
     let expected = std::fs::read_to_string(&path).expect("committed");
@@ -94,7 +94,7 @@ fn the_example_note_is_linked_from_raw_text_as_expected() {
         .collect();
     assert!(
         difference.is_empty() && expected == found,
-        "the example note is linked in another way; if that is meant: PEL_WRITE_EXPECTED=1 cargo test -p pel-trainer --test default_bundle\n{}",
+        "the links of the example note have changed; if intended, run PEL_WRITE_EXPECTED=1 cargo test -p pel-trainer --test default_bundle\n{}",
         difference.join("\n")
     );
 }
@@ -111,7 +111,7 @@ struct Gold {
     start: usize,
     end: usize,
     text: String,
-    /// The right concepts of the default knowledge base; none where it has none.
+    /// The gold concepts in the default knowledge base; none if it has none.
     concepts: Vec<String>,
 }
 
@@ -141,7 +141,7 @@ fn annotated() -> (Vec<Annotated>, tempfile::TempDir) {
     (notes, folder)
 }
 
-/// What was linked, by note and span.
+/// The links by note and span.
 fn by_span(all: Vec<Linked>) -> HashMap<(usize, usize, usize), Option<Named>> {
     let number = |doc: &str| -> usize {
         let stem = Path::new(doc).file_stem().expect("a name").to_string_lossy().into_owned();
@@ -152,17 +152,17 @@ fn by_span(all: Vec<Linked>) -> HashMap<(usize, usize, usize), Option<Named>> {
         .collect()
 }
 
-/// Holds a share, of which `PEL_WRITE_EXPECTED` prints what was found.
+/// Checks a share against its floor; with `PEL_WRITE_EXPECTED` also prints it.
 fn floor(what: &str, hits: usize, of: usize, least: f64) {
     let share = hits as f64 / of as f64;
-    if writes() {
-        eprintln!("{what}: {hits} of {of}, {:.1} %; at least {:.1} % is held", 100.0 * share, 100.0 * least);
+    if is_update() {
+        eprintln!("{what}: {hits} of {of}, {:.1} %; floor {:.1} %", 100.0 * share, 100.0 * least);
     }
     assert!(share >= least, "{what}: {hits} of {of}, {:.1} %, expected at least {:.1} %", 100.0 * share, 100.0 * least);
 }
 
 #[test]
-fn annotated_notes_are_linked_as_well_as_before() {
+fn accuracy_on_annotated_notes_is_above_the_floors() {
     let (notes, folder) = annotated();
     let golds = || {
         notes
@@ -172,26 +172,26 @@ fn annotated_notes_are_linked_as_well_as_before() {
     };
     let known = golds().filter(|(_, gold)| !gold.concepts.is_empty()).count();
 
-    // From raw text: a mention counts where its very span is linked to one of its concepts.
+    // Raw text: a mention is correct if its exact span is linked to one of its concepts.
     let raw = by_span(link(&folder.path().join("texts"), &[]));
     let right = golds().filter(|(span, gold)| matches!(raw.get(span), Some(Some(found)) if gold.has(found))).count();
-    floor("raw text: mentions with a concept that are found and linked rightly", right, known, 0.58);
+    floor("raw text: recall of linkable mentions", right, known, 0.58);
     let linked =
         golds().filter(|(span, gold)| !gold.concepts.is_empty() && matches!(raw.get(span), Some(Some(_)))).count();
-    floor("raw text: of those that are found and linked, linked rightly", right, linked, 0.94);
+    floor("raw text: accuracy of detected and linked mentions", right, linked, 0.94);
     let all = raw.values().filter(|found| found.is_some()).count();
-    floor("raw text: of all links, those that are right", right, all, 0.55);
+    floor("raw text: precision of links", right, all, 0.55);
 
-    // With spans given, so that finding is no part of it.
+    // Given spans exclude detection.
     let spans = folder.path().join("spans").display().to_string();
     let given = by_span(link(&folder.path().join("texts"), &["--spans", &spans, "--spans-only"]));
     let of = |wanted: &dyn Fn(&Gold, &Option<Named>) -> bool| {
         golds().filter(|(span, gold)| wanted(gold, given.get(span).expect("every span is answered"))).count()
     };
     let right = of(&|gold, found| found.as_ref().is_some_and(|found| gold.has(found)));
-    floor("given spans: mentions with a concept that are linked rightly", right, known, 0.60);
+    floor("given spans: recall of linkable mentions", right, known, 0.60);
     let linked = of(&|gold, found| found.is_some() && !gold.concepts.is_empty());
-    floor("given spans: of those that are linked, linked rightly", right, linked, 0.94);
+    floor("given spans: accuracy of linked mentions", right, linked, 0.94);
     let nil = of(&|gold, found| found.is_none() && gold.concepts.is_empty());
-    floor("given spans: mentions without a concept that are NIL", nil, golds().count() - known, 0.93);
+    floor("given spans: NIL recall", nil, golds().count() - known, 0.93);
 }

@@ -1,13 +1,13 @@
-//! Bundles that earlier versions wrote still open, and link to the same concepts.
+//! Bundles of earlier formats open and link to the same concepts.
 
 mod common;
 
-use common::{pel, said};
+use common::{output_of, pel};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Scores may differ by the rounding of other vector instructions.
+/// Scores may differ by rounding between instruction sets.
 const TOLERANCE: f64 = 5e-3;
 
 fn fixture(name: &str) -> PathBuf {
@@ -44,9 +44,9 @@ fn expected(name: &str) -> Vec<Linked> {
 fn linked(bundle: &str) -> Vec<Linked> {
     let mut command = pel(&["link", "--device", "cpu", "--format", "jsonl", "--bundle"]);
     command.arg(fixture(bundle)).arg("--spans").args([fixture("note.ann"), fixture("note.txt")]);
-    let said = said(command);
-    assert_eq!(said.code, Some(0), "{bundle}: {}", said.err);
-    let records = said.out.lines().map(|line| {
+    let output = output_of(command);
+    assert_eq!(output.code, Some(0), "{bundle}: {}", output.err);
+    let records = output.out.lines().map(|line| {
         let record: Value = serde_json::from_str(line).expect("JSON");
         let id = |concept: &Value| concept["id"].as_str().expect("an id").to_owned();
         let candidates = record["candidates"].as_array().expect("candidates");

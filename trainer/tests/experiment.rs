@@ -4,7 +4,7 @@
 mod blink;
 mod common;
 
-use common::{Bench, KB, tiny};
+use common::{KB, Workspace as Bench, tiny};
 
 /// What makes a training take a moment; the mentions of dev are those of all splits.
 const SMALL: &str = "--split dev --set data.split=train --set optimiser.batch=2 --set optimiser.steps=2 \
@@ -85,7 +85,7 @@ fn a_table_has_every_row_that_was_measured_with_all_its_seeds() {
     std::fs::write(bench.path("mine/pel-3.md"), "mine").expect("written");
     for (out, code, said) in [
         ("@mine", 3, "expected a new or empty folder, or one of this command"),
-        ("@", 2, "this is an input; choose another place to write to"),
+        ("@", 2, "this is an input; choose another output"),
     ] {
         let line = line("--only ce-1-random").replace("--out @tables", &format!("--out {out}"));
         bench.refuses(&[(&line, code, said)]);
@@ -250,7 +250,7 @@ fn the_bound_of_table_3_is_chosen_on_the_validation_split() {
 fn documents_that_do_not_say_where_they_belong_cannot_be_searched_there() {
     let bench = bench();
     let within = line(&format!("--table t-5 --only b-dual-random-id {T_SETTINGS} --within-domain"));
-    bench.refuses(&[(&within, 3, "says its domain")]);
+    bench.refuses(&[(&within, 3, "with the field `domain`")]);
     let documents = std::fs::read_to_string(bench.path("documents.jsonl")).expect("read");
     let documents = documents.replace("\"text\"", "\"domain\":\"TEST\",\"text\"");
     std::fs::write(bench.path("documents.jsonl"), documents).expect("written");

@@ -1,10 +1,10 @@
-//! `pel export`: what it writes gives the vectors that sentence-transformers reads out of it (`tests/python/exported.py`).
+//! `pel export`: exported folders give the vectors of sentence-transformers (`tests/python/exported.py`).
 
 mod common;
 
 use burn::tensor::Device;
 use bytes::Bytes;
-use common::{Bench, tiny};
+use common::{Workspace, tiny};
 use pel_shared::model::encode::Encoder;
 use pel_shared::model::tower::{Pooling, Reduction, Side, TowerBytes};
 use pel_shared::score::Score;
@@ -26,7 +26,7 @@ struct Way {
     vectors: Vec<Vec<Vec<f32>>>,
 }
 
-/// The tiny model with a linear layer over its vectors, of this size.
+/// The tiny model with a projection of this magnitude.
 fn encoder(folder: &Path, size: f32) {
     common::copy(&tiny().display().to_string(), folder);
     if size > 0.0 {
@@ -61,25 +61,28 @@ fn vectors(folder: &Path, way: &Way, texts: &[String]) -> Vec<Vec<f32>> {
 }
 
 #[test]
-fn exported_towers_give_the_vectors_of_sentence_transformers() {
+fn exported_towers_equal_sentence_transformers() {
     let golden: Golden =
         serde_json::from_str(include_str!("../../tests/goldens/exported.json")).expect("the golden is whole");
     for (number, way) in golden.ways.iter().enumerate() {
-        let bench = Bench::new();
+        let workspace = Workspace::new();
         let towers = way.layers.iter().enumerate();
-        towers.for_each(|(at, size)| encoder(&bench.path(&format!("encoder{at}")), *size));
+        towers.for_each(|(at, size)| encoder(&workspace.path(&format!("encoder{at}")), *size));
         let second = if way.layers.len() > 1 { " --entity-encoder @encoder1" } else { "" };
         let options = way.options.join(" ");
         let index = format!("index --device cpu --kb @kb.jsonl --encoder @encoder0{second} --out @made {options}");
         for line in [index.as_str(), "export @made --out @out"] {
-            let done = bench.pel(line);
+            let done = workspace.pel(line);
             assert_eq!(done.code, Some(0), "{line}: {}", done.err);
-            // Mentions in their context are read otherwise.
-            assert_eq!(done.err.contains("own tokens"), line.starts_with("export") && options.contains("mention"));
+            // Pooling over the mention's tokens cannot be exported.
+            assert_eq!(
+                done.err.contains("mention's tokens"),
+                line.starts_with("export") && options.contains("mention")
+            );
         }
         let folders: &[&str] = if way.layers.len() > 1 { &["out/mention", "out/entity"] } else { &["out"] };
         for (folder, expected) in folders.iter().zip(&way.vectors) {
-            for (found, expected) in vectors(&bench.path(folder), way, &golden.texts).iter().zip(expected) {
+            for (found, expected) in vectors(&workspace.path(folder), way, &golden.texts).iter().zip(expected) {
                 assert_eq!(found.len(), expected.len());
                 for (found, expected) in found.iter().zip(expected) {
                     let close = (found - expected).abs() <= 1e-5 * expected.abs().max(1.0);

@@ -1,13 +1,13 @@
-//! Every command that writes, killed and out of room at one change of files after the other.
+//! Kills every writing command, and fills its disk, at single file changes.
 //!
-//! A library between `pel` and the C library (`faults/faults.c`) counts what changes files, and kills the program or pretends a full
-//! disk at the call that it is told. Whatever happens, no output is torn and no input changes; and the same command, run again, does
-//! what it would have done undisturbed, byte for byte. A few calls of each command are tried; `scripts/kill-sweep` tries them all.
+//! A preloaded library (`faults/faults.c`) counts calls that change files, and kills the program or simulates a full disk at
+//! a given call. No output may be partial and no input may change. The same command, repeated, must give the same files
+//! as an undisturbed run. A few calls of each command are tried; `scripts/kill-sweep` tries all.
 #![cfg(target_os = "linux")]
 
 mod common;
 
-use common::{KB, Said, bundle, copy, from, tiny};
+use common::{CommandOutput, KB, bundle, copy, from, tiny};
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -15,19 +15,19 @@ use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 use tempfile::TempDir;
 
-/// Calls of each command at which it is killed, unless all are tried, and at which there is no room.
+/// Number of calls per command at which to kill it, and at which to simulate a full disk.
 const KILLS: usize = 3;
 const FULL: usize = 2;
 
-/// A command line with the files and folders that it writes; `TINY` stands for the folder of the tiny model.
+/// A command line with its outputs; `TINY` is the folder of the tiny model.
 struct Task {
     line: &'static str,
     outputs: &'static [&'static str],
-    /// What may stay of an unfinished run for the next one: names that begin so.
+    /// Prefixes of names that an unfinished run may leave for the next.
     keeps: &'static [&'static str],
 }
 
-/// Files by their paths below a folder.
+/// Files by path below a folder.
 type Files = BTreeMap<PathBuf, Vec<u8>>;
 
 fn files(folder: &Path) -> Files {
@@ -47,7 +47,7 @@ fn files(folder: &Path) -> Files {
     all
 }
 
-/// The library of faults, built once.
+/// The fault library, built once.
 fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
@@ -56,7 +56,7 @@ fn library() -> &'static Path {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
         let built = folder.join(format!("faults-{}.so", &blake3::hash(&text).to_hex()[..16]));
         if !built.is_file() {
-            // Tests in other processes do the same.
+            // Other test processes may build it at the same time.
             let own = folder.join(format!("faults-{}.part", std::process::id()));
             let done =
                 Command::new("cc").args(["-O1", "-shared", "-fPIC", "-o"]).arg(&own).arg(&source).arg("-ldl").status();
@@ -67,7 +67,7 @@ fn library() -> &'static Path {
     })
 }
 
-/// A folder with everything that commands read; its name is always the same, for some outputs name the corpus after it.
+/// A folder with all inputs. Its name is fixed, because some outputs contain it.
 struct Place(TempDir);
 
 impl Place {
@@ -114,7 +114,7 @@ impl Place {
         self.0.path().join("work")
     }
 
-    /// A folder with the same files.
+    /// A copy of the folder.
     fn again(&self) -> Self {
         let place = Self::empty();
         files(&self.path()).iter().for_each(|(name, bytes)| place.put(name, bytes));
@@ -127,11 +127,11 @@ impl Place {
         std::fs::write(path, bytes).expect("written");
     }
 
-    /// Runs a command line in the folder, with a fault or without.
+    /// Runs a command line in the folder, optionally with a fault.
     fn run(&self, line: &str, fault: Option<&str>) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_pel"));
         command.args(line.split_whitespace()).current_dir(self.path()).stdin(Stdio::null());
-        // One thread, so that the calls come in the same order each time.
+        // A single thread makes the order of calls deterministic.
         command.env("RAYON_NUM_THREADS", "1");
         if let Some(fault) = fault {
             command.env("LD_PRELOAD", library()).env("PEL_FAULT", fault).env("PEL_FAULT_UNDER", self.path());
@@ -139,23 +139,23 @@ impl Place {
         command.output().expect("it can be started")
     }
 
-    fn done(&self, line: &str) -> Said {
-        let said = from(self.run(line, None));
-        assert_eq!(said.code, Some(0), "{line}: {}", said.err);
-        said
+    fn done(&self, line: &str) -> CommandOutput {
+        let output = from(self.run(line, None));
+        assert_eq!(output.code, Some(0), "{line}: {}", output.err);
+        output
     }
 
-    /// How many calls of a command change files.
+    /// Number of calls of a command that change files.
     fn calls(&self, line: &str) -> usize {
         let report = tempfile::NamedTempFile::new().expect("a file");
-        let said = from(self.run(line, Some(&format!("count:{}", report.path().display()))));
-        assert_eq!(said.code, Some(0), "{line}: {}", said.err);
+        let output = from(self.run(line, Some(&format!("count:{}", report.path().display()))));
+        assert_eq!(output.code, Some(0), "{line}: {}", output.err);
         let text = std::fs::read_to_string(report.path()).expect("written at the end");
         text.trim().parse().expect("a number")
     }
 }
 
-/// Lets what a killed run has left look two minutes old: what is younger might be another run's, which has not locked it yet.
+/// Makes partial files look 2 minutes old, since younger ones might belong to a running process.
 fn age(folder: &Path) {
     let then = std::time::SystemTime::now() - std::time::Duration::from_secs(120);
     for entry in std::fs::read_dir(folder).expect("listed") {
@@ -169,7 +169,7 @@ fn age(folder: &Path) {
     }
 }
 
-/// Which of the calls are tried: some from the first to the last, or all.
+/// The calls to try: a few, evenly spaced, or all.
 fn tried(calls: usize, some: usize) -> Vec<usize> {
     match std::env::var("PEL_SWEEP").as_deref() {
         Ok("all") => (1..=calls).collect(),
@@ -181,14 +181,14 @@ fn is_output(task: &Task, name: &Path) -> bool {
     task.outputs.iter().any(|output| name.starts_with(output))
 }
 
-/// Whether some part of a name is that of something unfinished, which nobody takes for a result.
+/// Whether a path belongs to something unfinished.
 fn is_unfinished(task: &Task, name: &Path) -> bool {
     let begins = |part: &str| part.starts_with('.') || task.keeps.iter().any(|kept| part.starts_with(kept));
     name.iter().any(|part| part.to_str().is_some_and(begins))
 }
 
-/// Nothing is torn: what is there is what was there before, or what an undisturbed run leaves.
-fn is_whole(task: &Task, now: &Files, before: &Files, after: &Files, when: &str) {
+/// Checks that every file equals its state before the command or after an undisturbed run.
+fn check_complete(task: &Task, now: &Files, before: &Files, after: &Files, when: &str) {
     for (name, bytes) in now.iter().filter(|(name, _)| !is_unfinished(task, name)) {
         let same = |files: &Files| files.get(name) == Some(bytes);
         assert!(same(before) || is_output(task, name) && same(after), "{when}: {} is torn", name.display());
@@ -198,14 +198,14 @@ fn is_whole(task: &Task, now: &Files, before: &Files, after: &Files, when: &str)
     }
 }
 
-/// Runs the command again, which then leaves what an undisturbed run leaves, and nothing else.
-fn goes_on(task: &Task, place: &Place, after: &Files, when: &str) {
+/// Repeats the command and compares the result with that of an undisturbed run.
+fn repeat(task: &Task, place: &Place, after: &Files, when: &str) {
     let before = compared(files(&place.path()));
     let is_complete = after.iter().all(|(name, bytes)| before.get(name) == Some(bytes));
-    let said = from(place.run(task.line, None));
-    // What was complete already is refused as a finished output is, by commands that replace none.
-    let is_refused = is_complete && said.code == Some(3) && said.err.contains("expected a new or empty folder");
-    assert!(said.code == Some(0) || is_refused, "{when}, then run again: {}", said.err);
+    let output = from(place.run(task.line, None));
+    // Commands that replace nothing refuse a complete output.
+    let is_refused = is_complete && output.code == Some(3) && output.err.contains("expected a new or empty folder");
+    assert!(output.code == Some(0) || is_refused, "{when}, then run again: {}", output.err);
     let now = compared(files(&place.path()));
     for (name, bytes) in after {
         assert!(now.get(name) == Some(bytes), "{when}, then run again: {} differs", name.display());
@@ -214,7 +214,7 @@ fn goes_on(task: &Task, place: &Place, after: &Files, when: &str) {
     assert!(strangers.is_empty(), "{when}, then run again: {strangers:?} is left over");
 }
 
-/// What is the same in every run: not the times in a log of training, nor the time at which a data set was made.
+/// Removes what differs between runs: times in training logs and data set records.
 fn compared(mut files: Files) -> Files {
     files.retain(|name, _| !name.ends_with("metrics.jsonl"));
     for (_, bytes) in files.iter_mut().filter(|(name, _)| name.ends_with("okb.json")) {
@@ -238,21 +238,21 @@ fn check(task: &Task) {
         let output = place.run(task.line, Some(&format!("kill:{at}")));
         assert_eq!(output.status.signal(), Some(9), "{when}: {}", from(output).err);
         age(&place.path());
-        is_whole(task, &compared(files(&place.path())), &before, &after, &when);
-        goes_on(task, &place, &after, &when);
+        check_complete(task, &compared(files(&place.path())), &before, &after, &when);
+        repeat(task, &place, &after, &when);
     }
     for at in tried(calls, FULL) {
         let (place, when) = (place.again(), format!("{}: no room from call {at} of {calls} on", task.line));
-        let said = from(place.run(task.line, Some(&format!("full:{at}"))));
+        let output = from(place.run(task.line, Some(&format!("full:{at}"))));
         let now = compared(files(&place.path()));
-        is_whole(task, &now, &before, &after, &when);
-        if said.code != Some(0) {
-            assert_eq!(said.code, Some(6), "{when}: {}", said.err);
-            assert!(said.err.contains("No space left"), "{when}: {}", said.err);
+        check_complete(task, &now, &before, &after, &when);
+        if output.code != Some(0) {
+            assert_eq!(output.code, Some(6), "{when}: {}", output.err);
+            assert!(output.err.contains("No space left"), "{when}: {}", output.err);
             let parts: Vec<_> = now.keys().filter(|name| name.display().to_string().contains(".part")).collect();
             assert!(parts.is_empty(), "{when}: {parts:?} is left over");
         }
-        goes_on(task, &place, &after, &when);
+        repeat(task, &place, &after, &when);
     }
 }
 
@@ -289,7 +289,7 @@ tasks! {
         --set view.entity_tokens=16 --set validation.mentions=0 --set checkpoints.every=2", ["run"], keeps ["run"];
 }
 
-/// A file system of half a megabyte, where this process may mount one.
+/// A file system of 512 KiB, if this process may mount one.
 struct SmallDisk(TempDir);
 
 impl SmallDisk {
@@ -308,7 +308,7 @@ impl Drop for SmallDisk {
 }
 
 #[test]
-fn a_disk_that_is_really_full_is_said_and_keeps_what_was_there() {
+fn full_disk_is_reported_and_existing_files_are_kept() {
     let Some(disk) = SmallDisk::new() else {
         eprintln!("skipped: no small file system can be mounted here, which takes root");
         return;
@@ -323,12 +323,12 @@ fn a_disk_that_is_really_full_is_said_and_keeps_what_was_there() {
         format!("pack one.pel {out}/bundle"),
         format!("export bundle --out {out}/model"),
     ] {
-        // What an earlier line has begun takes room, too.
+        // Files of earlier commands also take space.
         let filler = disk.0.path().join("filler");
         std::fs::write(&filler, vec![0; 400 << 10]).expect("it fits");
-        let said = from(place.run(&line, None));
-        assert_eq!(said.code, Some(6), "{line}: {}", said.err);
-        assert!(said.err.contains("No space left"), "{line}: {}", said.err);
+        let output = from(place.run(&line, None));
+        assert_eq!(output.code, Some(6), "{line}: {}", output.err);
+        assert!(output.err.contains("No space left"), "{line}: {}", output.err);
         std::fs::remove_file(&filler).expect("removed");
         let now = files(disk.0.path());
         assert!(before.iter().all(|(name, bytes)| now.get(name) == Some(bytes)), "{line}: what was there has changed");
@@ -342,7 +342,7 @@ fn a_disk_that_is_really_full_is_said_and_keeps_what_was_there() {
 }
 
 #[test]
-fn a_limit_of_file_sizes_is_an_error_and_no_signal() {
+fn file_size_limit_is_an_error() {
     let place = Place::new();
     std::fs::write(place.path().join("long.txt"), "fever and chest pain ".repeat(400)).expect("written");
     std::fs::write(place.path().join("a.jsonl"), "from before").expect("written");
@@ -352,14 +352,14 @@ fn a_limit_of_file_sizes_is_an_error_and_no_signal() {
     );
     let done =
         Command::new("bash").args(["-c", &command]).current_dir(place.path()).output().expect("it can be started");
-    let (status, said) = (done.status, from(done));
-    assert_eq!(said.code, Some(6), "{status}: {}", said.err);
-    assert!(said.err.contains("a.jsonl") && said.err.contains("File too large"), "{}", said.err);
+    let (status, output) = (done.status, from(done));
+    assert_eq!(output.code, Some(6), "{status}: {}", output.err);
+    assert!(output.err.contains("a.jsonl") && output.err.contains("File too large"), "{}", output.err);
     assert_eq!(std::fs::read(place.path().join("a.jsonl")).expect("read"), b"from before");
 }
 
 #[test]
-fn a_split_inside_its_corpus_is_made_again() {
+fn split_inside_its_corpus_can_be_repeated() {
     let place = Place::new();
     let line = "split okb --corpus . --kb kb.jsonl --types Sign --train-split dev --out okb";
     place.done(line);

@@ -1,14 +1,14 @@
-//! No command writes over what it reads: every command with its output in the place of each of its inputs.
+//! No command overwrites its input: every command with each of its inputs as output.
 
 mod common;
 
-use common::{Bench, contents, copy, from, pel, tiny};
+use common::{Workspace, contents, copy, from, pel, tiny};
 use std::path::Path;
 use std::process::Stdio;
 
-/// A folder with one of everything that a command reads: corpus `c`, concept tables, bundles, models, notes, sources of imports.
-fn everything() -> Bench {
-    let bench = Bench::new();
+/// A folder with every kind of input: corpus `c`, concept tables, bundles, models, notes, sources of imports.
+fn everything() -> Workspace {
+    let workspace = Workspace::new();
     for (name, text) in [
         ("c/documents.jsonl", "{\"doc_id\":\"1\",\"text\":\"fever\"}"),
         ("c/mentions.dev.jsonl", "{\"doc_id\":\"1\",\"start\":0,\"end\":5,\"text\":\"fever\",\"id\":\"D1\"}"),
@@ -40,30 +40,30 @@ fn everything() -> Bench {
         ("answers.tab", ""),
         ("found/exact-f32.u32", "12345678"),
     ] {
-        let path = bench.path(name);
+        let path = workspace.path(name);
         std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
         std::fs::write(path, text).expect("written");
     }
     for name in ["encoder", "entities_encoder", "rk", "model"] {
-        copy(&tiny().display().to_string(), &bench.path(name));
+        copy(&tiny().display().to_string(), &workspace.path(name));
     }
     for name in ["other_bundle", "lb"] {
-        copy(&bench.path("bundle").display().to_string(), &bench.path(name));
+        copy(&workspace.path("bundle").display().to_string(), &workspace.path(name));
     }
-    std::fs::write(bench.path("lb/kb.jsonl"), common::KB).expect("written");
-    std::fs::write(bench.path("lb/LICENSES.md"), "| Source | Licence |\n| --- | --- |\n| TEST | CC0 |\n")
+    std::fs::write(workspace.path("lb/kb.jsonl"), common::KB).expect("written");
+    std::fs::write(workspace.path("lb/LICENSES.md"), "| Source | Licence |\n| --- | --- |\n| TEST | CC0 |\n")
         .expect("written");
-    let packed = bench.pel("pack @bundle @b.pel");
+    let packed = workspace.pel("pack @bundle @b.pel");
     assert_eq!(packed.code, Some(0), "{}", packed.err);
-    std::fs::hard_link(bench.path("notes/note.txt"), bench.path("hard.txt")).expect("linked");
+    std::fs::hard_link(workspace.path("notes/note.txt"), workspace.path("hard.txt")).expect("linked");
     #[cfg(unix)]
     for (to, name) in [("notes/note.txt", "soft.txt"), ("bundle", "soft_bundle"), ("bundle/new.txt", "dangling.txt")] {
-        std::os::unix::fs::symlink(bench.path(to), bench.path(name)).expect("linked");
+        std::os::unix::fs::symlink(workspace.path(to), workspace.path(name)).expect("linked");
     }
-    bench
+    workspace
 }
 
-/// A command with all that it reads, the option of its output, and the outputs that it must refuse.
+/// A command with all inputs, its output option, and outputs that it must refuse.
 const TABLE: &[(&str, &str, &[&str])] = &[
     (
         "link --bundle @bundle --device cpu @notes/note.txt --spans @notes/note.ann --ranker @rk --rerank 2 --format csv",
@@ -219,14 +219,14 @@ const TABLE: &[(&str, &str, &[&str])] = &[
 const WITHOUT: [&str; 5] = ["inspect", "explain", "serve", "devices", "help"];
 
 #[test]
-fn no_command_writes_over_what_it_reads() {
-    let bench = everything();
-    let before = contents(&bench.path(""));
+fn no_command_overwrites_its_input() {
+    let workspace = everything();
+    let before = contents(&workspace.path(""));
     let mut faults = Vec::new();
     let mut refuse = |line: String| {
-        let said = bench.pel(&line);
-        if said.code != Some(2) || !said.err.contains("input") {
-            faults.push(format!("{line}: {:?} {}", said.code, said.err));
+        let output = workspace.pel(&line);
+        if output.code != Some(2) || !output.err.contains("input") {
+            faults.push(format!("{line}: {:?} {}", output.code, output.err));
         }
     };
     for (command, option, outputs) in TABLE {
@@ -240,7 +240,7 @@ fn no_command_writes_over_what_it_reads() {
         refuse(format!("link --bundle @soft_bundle --device cpu @soft.txt --out {output}"));
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
-    assert!(contents(&bench.path("")) == before);
+    assert!(contents(&workspace.path("")) == before);
 }
 
 #[test]
@@ -260,10 +260,10 @@ fn every_command_is_in_the_table() {
 
 #[cfg(unix)]
 #[test]
-fn what_comes_from_standard_input_or_goes_to_standard_output_is_known_too() {
-    let bench = everything();
-    let note = bench.path("notes/note.txt");
-    let (bundle, path) = (bench.path("bundle").display().to_string(), note.display().to_string());
+fn redirected_standard_streams_are_checked() {
+    let workspace = everything();
+    let note = workspace.path("notes/note.txt");
+    let (bundle, path) = (workspace.path("bundle").display().to_string(), note.display().to_string());
     let link = ["link", "--bundle", &bundle, "--device", "cpu"];
     let run = |words: &[&str], input: Stdio, output: Stdio| {
         let mut command = pel(&[&link, words].concat());
@@ -276,14 +276,14 @@ fn what_comes_from_standard_input_or_goes_to_standard_output_is_known_too() {
         (&[path.as_str()], Stdio::null(), append()),
         (&["-"], open(), append()),
     ] {
-        let said = run(words, input, output);
-        assert!(said.code == Some(2) && said.err.contains("input"), "{words:?}: {:?} {}", said.code, said.err);
+        let output = run(words, input, output);
+        assert!(output.code == Some(2) && output.err.contains("input"), "{words:?}: {:?} {}", output.code, output.err);
     }
     assert_eq!(std::fs::read_to_string(&note).expect("there"), "fever");
-    // What is read from a pipe, and what is written to one, is nobody's file.
-    let said = run(&["-", "--format", "csv"], open(), Stdio::piped());
-    assert!(said.code == Some(0) && said.out.contains("fever"), "{}", said.err);
-    // `-` is standard output, and makes no file of that name.
-    let said = run(&[&path, "--format", "csv", "--out", "-"], Stdio::null(), Stdio::piped());
-    assert!(said.code == Some(0) && said.out.contains("fever") && !Path::new("-").exists(), "{}", said.err);
+    // Pipes are no files.
+    let output = run(&["-", "--format", "csv"], open(), Stdio::piped());
+    assert!(output.code == Some(0) && output.out.contains("fever"), "{}", output.err);
+    // `-` is standard output and creates no file of that name.
+    let output = run(&[&path, "--format", "csv", "--out", "-"], Stdio::null(), Stdio::piped());
+    assert!(output.code == Some(0) && output.out.contains("fever") && !Path::new("-").exists(), "{}", output.err);
 }

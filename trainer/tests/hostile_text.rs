@@ -1,16 +1,16 @@
-//! Names, identifiers, notes and file names of strangers reach no terminal as a command, and forge no line of a table.
+//! Names, identifiers, notes and file names cannot send commands to a terminal or forge table lines.
 
 mod common;
 
-use common::{bundle, index, pel, said};
+use common::{bundle, index, output_of, pel};
 use std::path::Path;
 
-/// What a terminal would obey: colours, the window's title, a cleared screen (as C1), text from right to left.
+/// Escape sequences for colours, window titles, clearing the screen (C1) and text direction.
 const KB: &str = r#"{"id": "D1", "name": "\u001b]0;owned\u0007Fever", "synonyms": ["fever", "\u001b[2Jpyrexia"], "types": ["Si\u001b[31mgn"], "definition": "Hot\u009b2J\u202e.", "xrefs": ["ICD10:R50\u001b[8m", "MESH:D005334"], "sources": ["S\u007f1"]}
 {"id": "D2", "name": "cough", "types": ["Sign\tT9"], "sources": ["TEST"]}
 "#;
 
-/// Whether a text can be printed: no control character but line ends and tabs, no turn of direction.
+/// Whether a text has no control characters except line ends and tabs, and no bidirectional controls.
 fn is_harmless(text: &str) -> bool {
     let text = text.replace("\r\n", "\n");
     let is_bidi = |c: char| ('\u{202a}'..='\u{202e}').contains(&c) || ('\u{2066}'..='\u{2069}').contains(&c);
@@ -25,7 +25,7 @@ fn write(folder: &Path, name: &str, text: &str) -> String {
 
 #[cfg(unix)]
 #[test]
-fn nothing_that_is_printed_is_a_command_to_a_terminal() {
+fn output_has_no_terminal_commands() {
     let folder = tempfile::tempdir().expect("a folder");
     let kb = write(folder.path(), "kb.jsonl", KB);
     let out = folder.path().join("b");
@@ -62,13 +62,13 @@ fn nothing_that_is_printed_is_a_command_to_a_terminal() {
         vec!["import", "csv", &note, "--out", &missing],
     ]);
     for line in lines {
-        let done = said(pel(&line));
+        let done = output_of(pel(&line));
         assert!(is_harmless(&done.out), "{line:?}: {:?}", done.out);
         assert!(is_harmless(&done.err), "{line:?}: {:?}", done.err);
         assert!(!done.out.is_empty() || !done.err.is_empty(), "{line:?}");
     }
-    // JSON still has every character.
-    let done = said(pel(&link("json")));
+    // JSON keeps every character.
+    let done = output_of(pel(&link("json")));
     let found: serde_json::Value = serde_json::from_str(&done.out).expect("JSON");
     assert!(
         found["text"].as_str().is_some_and(|text| text.contains("fever\u{9b}2J and \u{202e}cough.\r")),
@@ -79,7 +79,7 @@ fn nothing_that_is_printed_is_a_command_to_a_terminal() {
 }
 
 #[test]
-fn a_type_or_a_mention_forges_no_line() {
+fn types_and_mentions_cannot_forge_lines() {
     let folder = tempfile::tempdir().expect("a folder");
     let kb = write(folder.path(), "kb.jsonl", KB);
     let out = folder.path().join("b");
@@ -89,7 +89,7 @@ fn a_type_or_a_mention_forges_no_line() {
     let spans = write(folder.path(), "note.jsonl", "{\"start\": 0, \"end\": 14}\n{\"start\": 0, \"end\": 5}\n");
     let form = |format: &str| {
         let line = ["link", "--bundle", &bundle, &note, "--spans", &spans, "--spans-only", "--format", format];
-        let done = said(pel(&line));
+        let done = output_of(pel(&line));
         assert_eq!(done.code, Some(0), "{}", done.err);
         done.out
     };
@@ -106,7 +106,7 @@ fn a_type_or_a_mention_forges_no_line() {
 }
 
 #[test]
-fn a_spreadsheet_runs_no_cell() {
+fn csv_cells_are_no_formulas() {
     let folder = tempfile::tempdir().expect("a folder");
     let note = write(folder.path(), "=1+1.txt", "a \u{a0}=SUM(1) fever @x");
     let spans = write(
@@ -115,7 +115,7 @@ fn a_spreadsheet_runs_no_cell() {
         "{\"start\": 1, \"end\": 10}\n{\"fragments\": [[17, 19], [11, 16]]}\n{\"start\": 17, \"end\": 19}\n",
     );
     let line = ["link", "--bundle", bundle(), &note, "--spans", &spans, "--spans-only", "--format", "csv"];
-    let done = said(pel(&line));
+    let done = output_of(pel(&line));
     let rows: Vec<&str> = done.out.lines().collect();
     assert_eq!(rows.len(), 4, "{}", done.out);
     assert!(rows[0].ends_with(",found,fragments,xrefs"), "{}", rows[0]);
@@ -125,7 +125,7 @@ fn a_spreadsheet_runs_no_cell() {
 }
 
 #[test]
-fn identifiers_with_control_characters_are_refused_where_they_come_in() {
+fn identifiers_with_control_characters_are_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     for (escape, code) in [("\\u001b[2J", "U+001B"), ("\\tT9", "U+0009"), ("\\n", "U+000A"), ("\\u202e", "U+202E")] {
         let line =
@@ -136,7 +136,7 @@ fn identifiers_with_control_characters_are_refused_where_they_come_in() {
         assert!(done.err.contains("kb.jsonl: line 2") && done.err.contains(code), "{}", done.err);
         assert!(!folder.path().join("b").exists() && is_harmless(&done.err), "{}", done.err);
         let out = folder.path().join("out").display().to_string();
-        let done = said(pel(&["import", "jsonl", &kb, "--out", &out]));
+        let done = output_of(pel(&["import", "jsonl", &kb, "--out", &out]));
         assert_eq!(done.code, Some(3), "{escape}: {}", done.err);
         assert!(done.err.contains("line 2") && done.err.contains("id with a control character"), "{}", done.err);
     }

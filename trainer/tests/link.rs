@@ -1,12 +1,12 @@
-//! `pel link` from the outside: what comes in and what goes out.
+//! `pel link`: inputs and outputs.
 
 mod common;
 
-use common::{KB, bundle, from, index, pel, said, tiny};
+use common::{KB, bundle, from, index, output_of, pel, tiny};
 use std::io::Write;
 use std::process::Stdio;
 
-fn link(text: &[u8], more: &[&str]) -> common::Said {
+fn link(text: &[u8], more: &[&str]) -> common::CommandOutput {
     let mut args = vec!["link", "--bundle", bundle()];
     args.extend(more);
     let mut child = pel(&args)
@@ -18,7 +18,7 @@ fn link(text: &[u8], more: &[&str]) -> common::Said {
     let mut stdin = child.stdin.take().expect("it is piped");
     let text = text.to_vec();
     let writer = std::thread::spawn(move || {
-        // A reader that has refused the text closes the pipe.
+        // The reader may close the pipe after refusing the text.
         let _ = stdin.write_all(&text);
     });
     let output = child.wait_with_output().expect("it ends");
@@ -26,13 +26,13 @@ fn link(text: &[u8], more: &[&str]) -> common::Said {
     from(output)
 }
 
-fn rows(said: &common::Said) -> Vec<serde_json::Value> {
-    assert_eq!(said.code, Some(0), "{}", said.err);
-    said.out.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
+fn rows(output: &common::CommandOutput) -> Vec<serde_json::Value> {
+    assert_eq!(output.code, Some(0), "{}", output.err);
+    output.out.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
 }
 
 #[test]
-fn a_mention_after_an_emoji_has_its_offsets_in_every_unit() {
+fn offsets_are_correct_in_every_unit() {
     let found = rows(&link("😷 No pyrexia.\r\nChest  pain.".as_bytes(), &["--format", "jsonl"]));
     let offsets = |row: &serde_json::Value, unit: &str| {
         let at = |end: &str| row[format!("{end}{unit}")].as_u64().expect("a number");
@@ -48,22 +48,22 @@ fn a_mention_after_an_emoji_has_its_offsets_in_every_unit() {
 }
 
 #[test]
-fn nil_is_said_with_its_reason_and_the_nearest_concept() {
+fn nil_has_a_reason_and_the_best_candidate() {
     let found = rows(&link(b"fever", &["--format", "jsonl", "--threshold", "2"]));
     assert_eq!((&found[0]["decision"], &found[0]["nil_reason"]), (&"nil".into(), &"below_threshold".into()));
     assert!(found[0]["concept"].is_null());
     assert_eq!(found[0]["candidates"][0]["id"], "D1");
     let table = link(b"fever", &["--threshold", "2"]);
-    assert!(table.out.contains("too few words for unknown ones"), "{}", table.out);
+    assert!(table.out.contains("its vocabulary is too small to detect unknown terms"), "{}", table.out);
     assert!(
-        table.out.contains("NIL") && table.out.contains("nearest: fever") && table.out.contains("1 NIL"),
+        table.out.contains("NIL") && table.out.contains("best: fever") && table.out.contains("1 NIL"),
         "{}",
         table.out
     );
 }
 
 #[test]
-fn overlapping_names_are_found_on_request() {
+fn overlapping_names_are_detected_on_request() {
     let texts = |more: &[&str]| -> Vec<String> {
         let found = rows(&link(b"diabetes mellitus", more));
         found.iter().map(|row| row["text"].as_str().expect("a text").to_owned()).collect()
@@ -75,7 +75,7 @@ fn overlapping_names_are_found_on_request() {
 }
 
 #[test]
-fn every_form_is_written() {
+fn brat_and_html_are_written() {
     let brat = link("Has diabetes.".as_bytes(), &["--format", "brat"]);
     assert_eq!(brat.out, "T1\tDisease 4 12\tdiabetes\nN1\tReference T1 KB:D3\tdiabetes mellitus\n");
     let html = link("<b>fever</b> & diabetes".as_bytes(), &["--format", "html"]);
@@ -85,7 +85,7 @@ fn every_form_is_written() {
 }
 
 #[test]
-fn given_spans_are_linked_and_must_fit() {
+fn given_spans_are_linked_and_checked() {
     let folder = tempfile::tempdir().expect("a folder");
     let note = folder.path().join("note.txt");
     std::fs::write(&note, "Asked about blue skin. No fever.").expect("written");
@@ -95,10 +95,11 @@ fn given_spans_are_linked_and_must_fit() {
         let (note, spans) = (note.display().to_string(), spans.display().to_string());
         let mut args = vec!["link", "--bundle", bundle(), &note, "--spans", &spans, "--format", "jsonl"];
         args.extend(more);
-        said(pel(&args))
+        output_of(pel(&args))
     };
     let good = "T1\tSign 12 21\tblue skin\n";
-    let origins = |said: &common::Said| rows(said).iter().map(|row| row["origin"].clone()).collect::<Vec<_>>();
+    let origins =
+        |message: &common::CommandOutput| rows(message).iter().map(|row| row["origin"].clone()).collect::<Vec<_>>();
     assert_eq!(origins(&run(good, &[])), ["given", "name"]);
     assert_eq!(origins(&run(good, &["--spans-only"])), ["given"]);
     let off = run("T1\tSign 13 22\tblue skin\n", &[]);
@@ -107,18 +108,19 @@ fn given_spans_are_linked_and_must_fit() {
 }
 
 #[test]
-fn a_discontinuous_mention_is_linked_by_its_fragments() {
+fn discontinuous_mention_is_linked_by_its_fragments() {
     let folder = tempfile::tempdir().expect("a folder");
     let write = |name: &str, text: &str| {
         let path = folder.path().join(name);
         std::fs::write(&path, text).expect("written");
         path.display().to_string()
     };
-    // "chest pain" is D2 of the table; "chest and mild back pain" is nobody's name.
+    // "chest pain" is D2; "chest and mild back pain" is not a name.
     let note = write("note.txt", "Chest and mild back pain, fever.");
     let ann = "T1\tSign 20 24;0 5\tChest pain\nT2\tSign 0 5;20 24\tChest pain\nT3\tFinding 0 5;20 24\tChest pain\n";
     let spans = write("note.ann", ann);
-    let run = |format: &str| said(pel(&["link", "--bundle", bundle(), &note, "--spans", &spans, "--format", format]));
+    let run =
+        |format: &str| output_of(pel(&["link", "--bundle", bundle(), &note, "--spans", &spans, "--format", format]));
     let done = run("jsonl");
     let found = rows(&done);
     assert_eq!(found.len(), 2, "{found:?}");
@@ -126,41 +128,41 @@ fn a_discontinuous_mention_is_linked_by_its_fragments() {
     assert!(found[0]["concept"]["score"].as_f64().is_some_and(|score| score > 0.999), "{found:?}");
     assert_eq!((&found[0]["fragments"][1]["start"], &found[0]["fragments"][1]["end"]), (&20.into(), &24.into()));
     assert_eq!(found[1]["concept"]["id"], "D1");
-    // What was left out is said.
+    // Skipped annotations are reported.
     let says = |what: &str| done.err.lines().any(|line| line.contains(what));
-    assert!(says("1 x annotation that stands twice (read once), the first at"), "{}", done.err);
+    assert!(says("1 x annotation that stands twice (read once), first at"), "{}", done.err);
     assert!(says("note.ann: line 2") && says("note.ann: line 3"), "{}", done.err);
     assert!(says("1 x mention with several annotations (linked once)"), "{}", done.err);
 
-    // One mention alone is explained alike.
+    // `pel explain` accepts fragments too.
     let line = ["explain", "--bundle", bundle(), "--file", &note, "--span", "20:24;0:5", "--json"];
-    let explained = said(pel(&line));
+    let explained = output_of(pel(&line));
     let explained: serde_json::Value = serde_json::from_str(&explained.out).expect("JSON");
     assert_eq!((&explained["mention"], &explained["candidates"][0]["id"]), (&"Chest pain".into(), &"D2".into()));
     assert_eq!(explained["fragments"][1]["start"], 20);
 
-    // What BRAT gets can be read again, and says the same.
+    // BRAT output can be read again with the same result.
     let brat = run("brat").out;
     assert!(brat.starts_with("T1\tSign 0 5;20 24\tChest pain\nN1\tReference T1 KB:D2\tchest pain\n"), "{brat}");
     let again = write("again.ann", &brat);
     let line = ["link", "--bundle", bundle(), &note, "--spans", &again, "--spans-only", "--format", "brat"];
-    assert_eq!(said(pel(&line)).out, brat);
+    assert_eq!(output_of(pel(&line)).out, brat);
 }
 
 #[test]
-fn what_stands_in_the_gap_of_a_mention_is_found() {
+fn names_between_fragments_are_detected() {
     let folder = tempfile::tempdir().expect("a folder");
     let (note, spans) = (folder.path().join("n.txt"), folder.path().join("n.jsonl"));
     std::fs::write(&note, "chest with fever and pain").expect("written");
     std::fs::write(&spans, "{\"fragments\": [[0, 5], [21, 25]], \"text\": \"chest pain\"}\n").expect("written");
     let (note, spans) = (note.display().to_string(), spans.display().to_string());
-    let found = rows(&said(pel(&["link", "--bundle", bundle(), &note, "--spans", &spans, "--format", "jsonl"])));
+    let found = rows(&output_of(pel(&["link", "--bundle", bundle(), &note, "--spans", &spans, "--format", "jsonl"])));
     let texts: Vec<&str> = found.iter().filter_map(|row| row["text"].as_str()).collect();
     assert_eq!(texts, ["chest pain", "fever"]);
 }
 
 #[test]
-fn cross_references_are_written_and_chosen() {
+fn cross_references_are_filtered_by_prefix() {
     let folder = tempfile::tempdir().expect("a folder");
     let kb = folder.path().join("kb.jsonl");
     let line = r#"{"id": "D1", "name": "fever", "types": ["Sign"], "xrefs": ["ICD10:R50.9", "MESH:D005334"]}"#;
@@ -170,13 +172,13 @@ fn cross_references_are_written_and_chosen() {
     let note = folder.path().join("n.txt");
     std::fs::write(&note, "fever").expect("written");
     let (bundle, note) = (bundle.display().to_string(), note.display().to_string());
-    let run = |more: &[&str]| said(pel(&[&["link", "--bundle", &bundle, &note][..], more].concat()));
-    let xrefs = |done: &common::Said| rows(done)[0]["concept"]["xrefs"].clone();
+    let run = |more: &[&str]| output_of(pel(&[&["link", "--bundle", &bundle, &note][..], more].concat()));
+    let xrefs = |done: &common::CommandOutput| rows(done)[0]["concept"]["xrefs"].clone();
     assert_eq!(xrefs(&run(&["--format", "jsonl"])), serde_json::json!(["ICD10:R50.9", "MESH:D005334"]));
     let chosen = run(&["--format", "jsonl", "--xrefs", "mesh,SNOMED"]);
     assert_eq!(xrefs(&chosen), serde_json::json!(["MESH:D005334"]));
     assert_eq!(rows(&chosen)[0]["candidates"][0]["xrefs"], serde_json::json!(["MESH:D005334"]));
-    assert!(chosen.err.contains("warning: --xrefs SNOMED: no concept of the bundle"), "{}", chosen.err);
+    assert!(chosen.err.contains("warning: --xrefs SNOMED: no cross-reference of the bundle"), "{}", chosen.err);
     assert!(!chosen.err.contains("mesh"), "{}", chosen.err);
     let csv = run(&["--format", "csv", "--xrefs", "ICD10:"]);
     assert!(csv.out.ends_with(",found,,ICD10:R50.9\r\n") && csv.err.is_empty(), "{} {}", csv.out, csv.err);
@@ -184,7 +186,7 @@ fn cross_references_are_written_and_chosen() {
 }
 
 #[test]
-fn a_folder_of_notes_goes_into_a_folder() {
+fn folder_of_notes_is_linked_to_a_folder() {
     let folder = tempfile::tempdir().expect("a folder");
     let notes = folder.path().join("notes/ward");
     std::fs::create_dir_all(&notes).expect("a folder");
@@ -193,31 +195,31 @@ fn a_folder_of_notes_goes_into_a_folder() {
     std::fs::write(folder.path().join("notes/other.md"), "fever").expect("written");
     let (input, out) = (folder.path().join("notes"), folder.path().join("out"));
     let (input, out_arg) = (input.display().to_string(), out.display().to_string());
-    let done = said(pel(&["link", "--bundle", bundle(), &input, "--format", "brat", "--out", &out_arg]));
+    let done = output_of(pel(&["link", "--bundle", bundle(), &input, "--format", "brat", "--out", &out_arg]));
     assert_eq!(done.code, Some(0), "{}", done.err);
     let read = |name: &str| std::fs::read_to_string(out.join(name)).expect(name);
     assert!(read("a.ann").contains("KB:D3") && read("ward/b.ann").contains("KB:D1"));
     assert_eq!(std::fs::read_dir(&out).expect("listed").count(), 2);
 
-    // Notes that cannot be read are named, and the others are linked.
+    // Unreadable notes are named and the others linked.
     for bad in ["0.txt", "c.txt"] {
         std::fs::write(folder.path().join("notes").join(bad), b"fever \xff").expect("written");
     }
     std::fs::remove_dir_all(&out).expect("removed");
-    let done = said(pel(&["link", "--bundle", bundle(), &input, "--format", "brat", "--out", &out_arg]));
+    let done = output_of(pel(&["link", "--bundle", bundle(), &input, "--format", "brat", "--out", &out_arg]));
     assert_eq!(done.code, Some(3), "{}", done.err);
     let names =
-        ["2 of 4 notes cannot be read, and the others are linked", "0.txt: expected UTF-8", "c.txt: expected UTF-8"];
+        ["2 of 4 notes cannot be read; the others are linked", "0.txt: expected UTF-8", "c.txt: expected UTF-8"];
     assert!(names.iter().all(|name| done.err.contains(name)), "{}", done.err);
     assert!(read("a.ann").contains("KB:D3") && read("ward/b.ann").contains("KB:D1"));
     assert_eq!(std::fs::read_dir(&out).expect("listed").count(), 2);
-    // One head, though the first note is none of the table's.
-    let table = said(pel(&["link", "--bundle", bundle(), &input, "--format", "csv"]));
+    // One header, although the first note is unreadable.
+    let table = output_of(pel(&["link", "--bundle", bundle(), &input, "--format", "csv"]));
     assert_eq!((table.code, table.out.matches("doc,start").count()), (Some(3), 1), "{}", table.out);
 }
 
 #[test]
-fn odd_texts_are_no_fault() {
+fn unusual_texts_are_linked() {
     for text in ["", " ", "\u{feff}fever", "fe", "\u{0}\u{0}", "👩‍⚕️👩‍⚕️"] {
         let done = link(text.as_bytes(), &["--format", "jsonl"]);
         assert_eq!(done.code, Some(0), "{text:?}: {}", done.err);
@@ -228,7 +230,7 @@ fn odd_texts_are_no_fault() {
 }
 
 #[test]
-fn a_line_of_ten_megabytes_is_linked() {
+fn line_of_ten_megabytes_is_linked() {
     let mut line = "no fever but diabetes and ".repeat(4000);
     line.push_str(&"x".repeat(10 << 20));
     line.push_str(" chest pain");
@@ -238,7 +240,7 @@ fn a_line_of_ten_megabytes_is_linked() {
 }
 
 #[test]
-fn a_reader_that_goes_away_ends_it_quietly() {
+fn closed_pipe_ends_the_command_quietly() {
     let mut child = pel(&["link", "--bundle", bundle(), "--format", "jsonl"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -254,7 +256,7 @@ fn a_reader_that_goes_away_ends_it_quietly() {
 }
 
 #[test]
-fn every_kind_of_bundle_links() {
+fn bundles_of_every_view_link() {
     let folder = tempfile::tempdir().expect("a folder");
     let kb = folder.path().join("kb.jsonl");
     std::fs::write(&kb, KB).expect("written");
@@ -273,16 +275,16 @@ fn every_kind_of_bundle_links() {
         assert_eq!(done.code, Some(0), "{more:?}: {}", done.err);
         let bundle = out.display().to_string();
         let args = ["explain", "--bundle", &bundle, "--text", "He has diabetes.", "--mention", "diabetes", "--json"];
-        let said = said(pel(&args));
-        assert_eq!(said.code, Some(0), "{more:?}: {}", said.err);
-        let found: serde_json::Value = serde_json::from_str(&said.out).expect("JSON");
+        let output = output_of(pel(&args));
+        assert_eq!(output.code, Some(0), "{more:?}: {}", output.err);
+        let found: serde_json::Value = serde_json::from_str(&output.out).expect("JSON");
         assert_eq!(found["candidates"].as_array().map(Vec::len), Some(3), "{more:?}");
-        // Only a cosine promises that a name is its own best match.
+        // Only with cosine a name is certainly its own best match.
         if !more.contains(&"template") && !more.contains(&"dot") {
             assert_eq!(found["candidates"][0]["id"], "D3", "{more:?}");
             assert_eq!(found["candidates"][0]["best_text"], "the name \"diabetes\"", "{more:?}");
         }
-        // What explain computes again is what the index kept.
+        // The recomputed score equals the stored one up to quantisation.
         let (kept, again) = (&found["candidates"][0]["score"], &found["candidates"][0]["best_text_score"]);
         let (kept, again) = (kept.as_f64().expect("a number"), again.as_f64().expect("a number"));
         assert!((kept - again).abs() < 0.02 * again.abs(), "{more:?}: {kept} and {again}");

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Bench, tiny};
+use common::{Workspace as Bench, tiny};
 use serde_json::Value;
 
 const WINDOWS: &str = "--set view.mention_tokens=24 --set view.entity_tokens=24";
@@ -59,7 +59,7 @@ fn candidates_are_found_ranked_taught_and_linked() {
         &bench,
         "candidates --from @of-run --ranker @rank/model --kb @kb.jsonl --corpus @ --split dev --top 3 --device cpu --out @taught",
     );
-    assert!(taught.contains("first by the ranker for"), "{taught}");
+    assert!(taught.contains("accuracy of the cross-encoder"), "{taught}");
     let first = std::fs::read_to_string(bench.path("taught")).expect("written");
     let first = json(first.lines().next().expect("a line"));
     assert_eq!(first["teacher"].as_array().map(Vec::len), first["candidates"].as_array().map(Vec::len));
@@ -100,7 +100,7 @@ fn candidates_are_found_ranked_taught_and_linked() {
     }
 
     let table = done(&bench, &format!("{} --ranker @rank/model --rerank 3", line.replace("jsonl", "table")));
-    assert!(table.contains("chosen by the ranker"), "{table}");
+    assert!(table.contains("chosen by the cross-encoder"), "{table}");
 
     // The same candidates in the same order, with the places that they had.
     let line = "explain --bundle @bundle --file @note.txt --span SPAN --device cpu";
@@ -121,7 +121,7 @@ fn candidates_are_found_ranked_taught_and_linked() {
     assert_eq!(places.iter().map(|at| before[at - 1].clone()).collect::<Vec<_>>(), of("id"));
     assert!(plain["candidates"][0].get("ranker_score").is_none(), "{plain}");
     let shown = done(&bench, &format!("{line} --ranker @rank/model --rerank 3"));
-    assert!(shown.contains("Before") && shown.contains("the ranker") && shown.contains(" first of 3"), "{shown}");
+    assert!(shown.contains("Before") && shown.contains(" first of 3 by the cross-encoder"), "{shown}");
     // What is not shown was seen all the same.
     let shown = done(&bench, &format!("{line} -k 1 --ranker @rank/model --rerank 3"));
     assert!(shown.contains(" first of 3"), "{shown}");
@@ -193,13 +193,13 @@ fn candidates_are_found_ranked_taught_and_linked() {
         "candidates --from @some --ranker @rank/model --kb @kb.jsonl --corpus @ --split dev --device cpu --out @few",
     );
     assert!(few.contains("1 more have no list"), "{few}");
-    let foreign = "expected `id` to be D1, which the corpus has for this mention, found D2";
+    let foreign = "expected `id` D1 as in the corpus, found D2";
     bench.refuses(&[
         (&format!("train {train} --encoder {tiny} --stage rank --candidates @foreign --out @y"), 3, foreign),
         (
             "candidates --from @strange --ranker @rank/model --kb @kb.jsonl --corpus @ --split dev --device cpu --out @z",
             3,
-            "and so for 2 of 2; the lists are of another corpus",
+            "2 of 2 lists differ, so they belong to another corpus",
         ),
         (
             &format!("train {train} --encoder {tiny} --stage rank --candidates @of-run --set data.top=1 --out @y"),
@@ -211,7 +211,7 @@ fn candidates_are_found_ranked_taught_and_linked() {
             3,
             "expected less than 1",
         ),
-        (&format!("train {train} --encoder {tiny} --dev-candidates @of-run --out @y"), 3, "it is for --stage rank"),
+        (&format!("train {train} --encoder {tiny} --dev-candidates @of-run --out @y"), 3, "expected --stage rank, found a bi-encoder"),
         (
             &format!("train {train} --encoder {tiny} --set data.only_domains=[\"NOPE\"] --out @y"),
             3,
@@ -230,25 +230,29 @@ fn candidates_are_found_ranked_taught_and_linked() {
         (
             "link --bundle @bundle @note.txt --rerank 3 --ranker @run/model",
             3,
-            "expected the model of `pel train --stage rank`",
+            "expected a cross-encoder of `pel train --stage rank`",
         ),
         ("candidates --run @rank --corpus @ --split dev --device cpu --out @x", 3, "found a ranker's"),
         ("candidates --run @run --corpus @ --split dev --device cpu --out @kb.jsonl", 2, "this is an input"),
         ("index --encoder @rank/model --kb @kb.jsonl --device cpu --out @never", 3, "found a ranker"),
-        ("candidates --corpus @ --split dev --out @x", 3, "expected a retriever"),
+        ("candidates --corpus @ --split dev --out @x", 3, "expected --run, --bundle, --system"),
         (
             "candidates --from @kb.jsonl --ranker @rank/model --kb @kb.jsonl --corpus @ --split dev --out @x",
             3,
             "doc_id",
         ),
         ("train --stage rank --encoder x --corpus @ --kb @kb.jsonl --out @y --device cpu", 3, "`data.candidates`"),
-        ("evaluate --kb @kb.jsonl --corpus @ --split dev --train-split none --within-domain", 3, "says its domain"),
+        (
+            "evaluate --kb @kb.jsonl --corpus @ --split dev --train-split none --within-domain",
+            3,
+            "with the field `domain`",
+        ),
         (
             "candidates --system bm25 --kb @kb.jsonl --corpus @ --split dev --out @x --within-domain",
             3,
-            "says its domain",
+            "with the field `domain`",
         ),
-        ("train --stage rank --paper t-biencoder --print", 3, "that paper has no ranker"),
+        ("train --stage rank --paper t-biencoder --print", 3, "found t-biencoder, which has no cross-encoder"),
     ]);
     // A mention with a second concept, for which the lists were not made.
     let mentions = std::fs::read_to_string(bench.path("mentions.dev.jsonl")).expect("read");

@@ -1,4 +1,4 @@
-//! `pel serve` over real connections: what it sends, what it refuses, how it starts and how it stops.
+//! `pel serve` over real connections.
 
 #[path = "serve/client.rs"]
 mod client;
@@ -9,11 +9,11 @@ mod crowd;
 mod http;
 
 use client::{Server, page, script};
-use common::{bundle, copy, pel, said};
+use common::{bundle, copy, output_of, pel};
 use std::net::TcpListener;
 
 #[test]
-fn files_come_with_their_kinds() {
+fn files_have_media_types() {
     let page = page();
     let server = Server::of(page.path());
     for (path, kind, file) in [
@@ -46,7 +46,7 @@ fn files_come_with_their_kinds() {
 }
 
 #[test]
-fn nothing_else_is_found() {
+fn other_paths_are_not_found() {
     let page = page();
     let server = Server::of(page.path());
     for path in [
@@ -68,7 +68,7 @@ fn nothing_else_is_found() {
     ] {
         let answer = server.get(path, &[]);
         assert_eq!((answer.status, answer.header("content-type")), (404, "text/plain; charset=utf-8"), "{path}");
-        assert_eq!(answer.body, b"There is no such file here.", "{path}");
+        assert_eq!(answer.body, b"No such file.", "{path}");
     }
     for method in ["POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE"] {
         let answer = server.ask(&format!("{method} /"), &["Content-Length: 0"]);
@@ -77,11 +77,11 @@ fn nothing_else_is_found() {
 }
 
 #[test]
-fn a_bundle_is_served_in_any_form_instead_of_the_page_s_own() {
+fn given_bundle_replaces_the_page_s_own() {
     let page = page();
     let folder = tempfile::tempdir().expect("a folder");
     let one = folder.path().join("b.pel").display().to_string();
-    assert_eq!(said(pel(&["pack", bundle(), &one])).code, Some(0));
+    assert_eq!(output_of(pel(&["pack", bundle(), &one])).code, Some(0));
     for bundle_given in [bundle(), one.as_str()] {
         let server = Server::start(page.path(), &["--port", "0", "--bundle", bundle_given]);
         for entry in std::fs::read_dir(bundle()).expect("listed") {
@@ -99,7 +99,7 @@ fn a_bundle_is_served_in_any_form_instead_of_the_page_s_own() {
 }
 
 #[test]
-fn what_cannot_be_served_is_named() {
+fn invalid_arguments_are_reported() {
     let (page, folder) = (page(), tempfile::tempdir().expect("a folder"));
     let at = |name: &str| folder.path().join(name).display().to_string();
     let page = page.path().display().to_string();
@@ -108,17 +108,17 @@ fn what_cannot_be_served_is_named() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = taken.local_addr().expect("a port").port().to_string();
     for (args, code, expected) in [
-        (vec!["--page", &at("nothing")], 3, "expected the folder of the built page, found nothing of that name"),
+        (vec!["--page", &at("nothing")], 3, "expected the folder of the built page, found no such file or folder"),
         (vec!["--page", &format!("{page}/index.html")], 3, "expected the folder of the built page, found a file"),
         (vec!["--page", &at("")], 3, "expected the folder of the built page, found a folder without index.html"),
-        (vec!["--page", &page, "--bundle", &at("nothing")], 4, "expected a bundle: there is nothing of that name"),
+        (vec!["--page", &page, "--bundle", &at("nothing")], 4, "expected a bundle: no such file or folder"),
         (vec!["--page", &page, "--bundle", &at("damaged")], 4, "`config.json` has been cut or extended"),
-        (vec!["--page", &page, "--port", &port], 3, &format!("port {port} of 127.0.0.1 is taken")),
+        (vec!["--page", &page, "--port", &port], 3, &format!("found {port} of 127.0.0.1 in use")),
         (vec!["--page", &page, "--host", "192.0.2.1"], 3, "--host 192.0.2.1: expected an address of this machine"),
         (vec!["--page", &page, "--port", "65536"], 2, "--port"),
         (vec![], 2, "--page"),
     ] {
-        let done = said(pel(&[&["serve"], &args[..]].concat()));
+        let done = output_of(pel(&[&["serve"], &args[..]].concat()));
         assert_eq!(done.code, Some(code), "{args:?}: {}", done.err);
         assert!(done.err.contains(expected) && done.out.is_empty(), "{args:?}: {}", done.err);
     }
@@ -126,19 +126,23 @@ fn what_cannot_be_served_is_named() {
 
 #[cfg(unix)]
 #[test]
-fn links_may_not_lead_out_of_the_page() {
+fn links_to_files_outside_the_page_are_refused() {
     use std::os::unix::fs::symlink;
     let (page, outside) = (page(), tempfile::NamedTempFile::new().expect("a file"));
     symlink(page.path().join("main.js"), page.path().join("inside.js")).expect("linked");
     assert!(Server::of(page.path()).get("/inside.js", &[]).body == script().as_bytes());
     symlink(outside.path(), page.path().join("help/outside.txt")).expect("linked");
-    let done = said(pel(&["serve", "--page", &page.path().display().to_string()]));
+    let done = output_of(pel(&["serve", "--page", &page.path().display().to_string()]));
     assert_eq!(done.code, Some(3), "{}", done.err);
-    assert!(done.err.contains("outside.txt: expected files of the page, found a link that leads out"), "{}", done.err);
+    assert!(
+        done.err.contains("outside.txt: expected files in the page's folder, found a link to a file outside"),
+        "{}",
+        done.err
+    );
 }
 
 #[test]
-fn without_a_port_the_next_free_one_is_taken() {
+fn default_port_is_the_next_free_one() {
     let page = page();
     let (one, other) = (Server::start(page.path(), &[]), Server::start(page.path(), &[]));
     assert!(one.port >= 8080 && other.port >= 8080 && one.port != other.port, "{} {}", one.port, other.port);
@@ -152,7 +156,7 @@ mod end {
     use std::net::TcpStream;
     use std::time::{Duration, Instant};
 
-    /// Asks a server to end, and gives what it said on standard error.
+    /// Interrupts a server and returns its standard error.
     fn interrupt(server: &mut Server) -> String {
         let id = server.child.id().to_string();
         assert!(
@@ -166,7 +170,7 @@ mod end {
     }
 
     #[test]
-    fn it_ends_at_once_whoever_is_connected() {
+    fn interrupt_ends_the_server_with_open_connections() {
         let page = page();
         let mut server = Server::of(page.path());
         let silent = TcpStream::connect(("127.0.0.1", server.port)).expect("it listens");
@@ -181,14 +185,11 @@ mod end {
     }
 
     #[test]
-    fn who_lets_others_in_is_told() {
+    fn public_address_causes_a_warning() {
         let page = page();
         let mut server = Server::start(page.path(), &["--port", "0", "--host", "0.0.0.0"]);
         assert_eq!(server.get("/", &["Host: clinic.example"]).status, 200);
         let err = interrupt(&mut server);
-        assert!(
-            err.contains(&format!("others on the network can now reach the page, at port {}", server.port)),
-            "{err}"
-        );
+        assert!(err.contains(&format!("others on the network can reach the page at port {}", server.port)), "{err}");
     }
 }

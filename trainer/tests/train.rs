@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Bench, from, interrupt, pel, tiny};
+use common::{Workspace as Bench, from, interrupt, pel, tiny};
 use serde_json::Value;
 use std::process::Stdio;
 
@@ -161,6 +161,6 @@ fn the_best_weights_are_kept_unless_the_last_are_asked_for() {
     assert!(said.contains("the model is made of the weights after the last step (6)"), "{said}");
     // Nothing to choose by.
     let (none, said) = kept("none", " --keep best --set validation.mentions=0");
-    assert!(none["step"] == 6 && said.contains("warning: --keep changes nothing: nothing is validated"), "{said}");
+    assert!(none["step"] == 6 && said.contains("warning: --keep has no effect: nothing is validated"), "{said}");
     bench.refuses(&[(&line("best", &format!("{rate} --keep last")), 3, "`keep = \"best\"`, found `keep = \"last\"`")]);
 }

@@ -2,7 +2,7 @@
 
 use crate::bench::{Options, Random, milliseconds, timed};
 use crate::indexing::recall::{Against, share_found, spaced};
-use crate::io::files::{io_error, write_whole};
+use crate::io::files::{io_error, write_atomic};
 use crate::io::{bundles, interrupt};
 use bytes::Bytes;
 use pel_shared::bundle::{Bundle, names};
@@ -56,7 +56,7 @@ struct Subject {
 }
 
 /// What was found, a list for each query.
-type Lists = [Vec<Candidate>];
+type CandidateLists = [Vec<Candidate>];
 
 /// Writes the vectors where that was asked for, and measures each kind of search unless that is left out.
 pub(crate) fn search(options: &Options, bundle: &Bundle) -> Result<Vec<SearchRow>> {
@@ -161,7 +161,13 @@ impl Subject {
         Ok(Self { kind: HNSW, bytes, index, build_s, k: options.hnsw_k })
     }
 
-    fn measure(&self, options: &Options, queries: &Queries, exact: &Lists, rows: &mut Vec<SearchRow>) -> Result<()> {
+    fn measure(
+        &self,
+        options: &Options,
+        queries: &Queries,
+        exact: &CandidateLists,
+        rows: &mut Vec<SearchRow>,
+    ) -> Result<()> {
         let info = self.index.info();
         let ef = info.hnsw.map(|options| options.ef_search);
         let lists = self.index.search(&queries.values, self.k);
@@ -232,7 +238,7 @@ fn built(vectors: &[f32], info: &IndexInfo) -> Result<Bytes> {
 }
 
 /// Little-endian row numbers, `[queries, k]`, the highest number where fewer were found.
-fn found_rows(lists: &Lists, k: usize) -> Vec<u8> {
+fn found_rows(lists: &CandidateLists, k: usize) -> Vec<u8> {
     let padded = |list: &Vec<Candidate>| {
         let rows = list.iter().map(|candidate| candidate.concept.0).chain(std::iter::repeat(u32::MAX)).take(k);
         rows.flat_map(u32::to_le_bytes).collect::<Vec<u8>>()
@@ -272,7 +278,7 @@ fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).map_err(|cause| io_error("making the folder", folder, cause))?;
     }
-    write_whole(path, |file| file.write_all(bytes).map_err(|cause| io_error("writing", path, cause)))
+    write_atomic(path, |file| file.write_all(bytes).map_err(|cause| io_error("writing", path, cause)))
 }
 
 #[cfg(test)]

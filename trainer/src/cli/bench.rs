@@ -1,23 +1,24 @@
-//! `pel bench`: what the encoder, a ranker, the index, a cold start and a folder of notes cost on this machine.
+//! `pel bench`: measures encoding, ranking, search, cold start and linking on this machine.
 
 use crate::bench::Options;
 use crate::bench::report::Report;
 use crate::bench::{encode, kernels, notes, rank, search, start, sum_of_max, train};
 use crate::io::device::{DeviceArgs, Work};
-use crate::io::outputs::{Inputs, Writes};
+use crate::io::json;
+use crate::io::outputs::{Inputs, Output};
 use crate::io::{bundles, memory};
 use clap::Args;
 use pel_shared::error::{Error, Result};
 use std::path::PathBuf;
 
-/// The version of Burn, which `Cargo.toml` pins.
+/// The Burn version pinned in `Cargo.toml`.
 const BURN_VERSION: &str = "0.22.1";
 
-/// Measure encoding, ranking, searching, linking, memory and cold start on this machine
+/// Measure encoding, ranking, search, linking, memory and cold start on this machine
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  pel bench --bundle bundle\n\nbench/peers.py runs this command beside PyTorch, ONNX Runtime, \
-    FAISS and hnswlib, and prints the ratios."
+    after_help = "Example:\n  pel bench --bundle bundle\n\nbench/peers.py compares this command with PyTorch, ONNX Runtime, \
+    FAISS and hnswlib."
 )]
 pub struct BenchArgs {
     #[command(flatten)]
@@ -31,7 +32,7 @@ pub struct BenchArgs {
 pub fn run(args: &BenchArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let options = &args.options;
     if options.k == 0 || options.hnsw_k == 0 || options.queries == 0 {
-        return Err(Error::input("expected at least one neighbour and one query"));
+        return Err(Error::input("expected at least 1 neighbour (--k, --hnsw-k) and 1 query, found 0"));
     }
     check_outputs(options)?;
     let (cold_start_ms, link_peak_bytes) = start::cold_start(options)?;
@@ -64,15 +65,14 @@ pub fn run(args: &BenchArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         peak_bytes: memory::peak(),
     };
     if json {
-        let said = serde_json::to_string(&report).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
-        println!("{said}");
+        println!("{}", json::compact(&report)?);
     } else {
         report.print();
     }
     Ok(())
 }
 
-/// Refuses to write over what is measured.
+/// Refuses outputs that overwrite inputs.
 fn check_outputs(options: &Options) -> Result<()> {
     let artifacts = [Some(&options.bundle), options.int8_bundle.as_ref(), options.ranker.as_ref()];
     let files = [&options.pairs_from, &options.queries_from, &options.notes];
@@ -80,12 +80,12 @@ fn check_outputs(options: &Options) -> Result<()> {
         Some(folder) => search::found_names(&options.hnsw).iter().map(|name| folder.join(name)).collect(),
         None => Vec::new(),
     };
-    let outputs = options.export_vectors.iter().chain(&found).map(|file| Writes::File(file));
-    let folders = [&options.cache, &options.export_found].into_iter().flatten().map(|folder| Writes::Into(folder));
+    let outputs = options.export_vectors.iter().chain(&found).map(|file| Output::File(file));
+    let folders = [&options.cache, &options.export_found].into_iter().flatten().map(|folder| Output::Into(folder));
     let inputs = Inputs::new()
         .artifacts(artifacts.into_iter().flatten().map(PathBuf::as_path))
         .files(files.into_iter().flatten().map(PathBuf::as_path));
-    // Graphs may be kept beside what is found.
+    // Cached graphs may be written beside the results.
     folders.into_iter().try_for_each(|folder| inputs.check([folder]))?;
     inputs.check(outputs)
 }
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn burn_version_is_the_locked_one() {
+    fn burn_version_equals_lock_file() {
         let lock = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.lock")).expect("committed");
         assert!(lock.contains(&format!("name = \"burn\"\nversion = \"{BURN_VERSION}\"\n")));
     }

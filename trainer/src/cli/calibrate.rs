@@ -1,4 +1,4 @@
-//! `pel calibrate`: the threshold of NIL, chosen on annotated mentions and put into a bundle.
+//! `pel calibrate`: chooses the NIL threshold on annotated mentions and stores it in a bundle.
 
 use crate::data::split::{NilOf, Split};
 use crate::evaluate::bundle_settings::{BundleSettings, copy_settings, put};
@@ -7,77 +7,74 @@ use crate::evaluate::score_weights::{MIXES, SPELLINGS, best_mix, tried, widest_s
 use crate::evaluate::{Calibration, Rule, TOP, Trial};
 use crate::io::bundles;
 use crate::io::device::DeviceArgs;
-use crate::io::files::{io_error, write_whole};
-use crate::io::outputs::{Inputs, Writes};
+use crate::io::files::{io_error, write_atomic};
+use crate::io::json;
+use crate::io::outputs::{Inputs, Output};
 use clap::{Args, ValueEnum};
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::metrics::{CurvePoint, Interval};
 use pel_shared::nil::Lift;
 use std::path::{Path, PathBuf};
 
-/// Choose the score below which a mention is NIL, on annotated mentions, and put it into a bundle
+/// Choose the NIL threshold of a bundle on annotated mentions
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     pel calibrate bundle --corpus corpus\n  \
     pel calibrate bundle --corpus corpus --precision 0.9 --dry-run\n  \
     pel calibrate bundle --corpus corpus --curve nil.csv --out nil.json\n  \
     pel calibrate local.pel --from bundle\n\n\
-    Choose on another split than the one that results are reported for. Mentions are linked as `pel link` links spans that \
-    it is given.")]
+    Use another split than the one that results are reported on. Mentions are linked as `pel link` links given spans.")]
 pub struct CalibrateArgs {
     /// The bundle
     bundle: PathBuf,
-    /// The folder of the corpus: documents.jsonl and one mentions.SPLIT.jsonl for each split
+    /// Corpus folder with documents.jsonl and one mentions.SPLIT.jsonl per split
     #[arg(long, value_name = "DIR", required_unless_present = "from")]
     corpus: Option<PathBuf>,
-    /// Take threshold, curve and the shares of templates and spelling over from another bundle, of the same views and scores, and
-    /// choose nothing
+    /// Copy threshold, curve, mix and spelling weight from a bundle with the same views and similarity, and choose nothing
     #[arg(long, value_name = "BUNDLE",
         conflicts_with_all = ["corpus", "split", "nil", "every", "precision", "curve", "out", "by", "mix", "spelling", "dry_run"])]
     from: Option<PathBuf>,
-    /// The split to choose on
+    /// Split to choose on
     #[arg(long, default_value = "dev")]
     split: String,
-    /// Take the threshold with the most links of which at least this share is right, instead of the best F1 of NIL; it has to
-    /// link one in twenty of the mentions that can be linked
+    /// Choose the threshold with the most links at this link precision, from 0 to 1, instead of the best NIL F1. It must link at
+    /// least 5 % of the linkable mentions
     #[arg(long, value_name = "SHARE", value_parser = share)]
     precision: Option<f64>,
-    /// The NIL mentions to look at, beside those that can be linked
+    /// NIL mentions to include besides linkable ones
     #[arg(long, value_enum, default_value = "all")]
     nil: NilOf,
-    /// Write the precision-recall curve of NIL into this file, as CSV if its name ends in .csv, else as JSON
+    /// Write the NIL precision-recall curve to this file, as CSV if it ends in .csv, else as JSON
     #[arg(long, value_name = "FILE")]
     curve: Option<PathBuf>,
-    /// Write what was chosen and its figures into this file, as JSON
+    /// Write the choice and its metrics to this file as JSON
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// What is compared with the threshold [default: lifted-score if the split has 1,000 mentions of either kind, else score]
+    /// Value compared with the threshold [default: lifted-score if the split has 1,000 mentions of each class, else score]
     #[arg(long, value_enum)]
     by: Option<By>,
-    /// Choose first which share of a concept's score is its template's, by recall@1; for bundles with both views
+    /// First choose the template's weight in a concept's score by recall@1, for bundles with both views
     #[arg(long)]
     mix: bool,
-    /// Choose before the threshold which share of a score is the spelling that the mention has in common with the concept's names: the
-    /// largest that costs at most half a point of recall@1. It helps with concepts that training has not seen, of which a
-    /// calibration split has few; for bundles whose scores are cosines
+    /// First choose the weight of spelling overlap in the score: the largest that lowers recall@1 by at most 0.5 points. It helps
+    /// for concepts not in training, which are rare in a calibration split. For cosine bundles
     #[arg(long)]
     spelling: bool,
-    /// Look at every N-th mention only; a text then has fewer mentions that can help each other to candidates
+    /// Use every N-th mention only; a text then has fewer mentions that share candidates
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     every: u32,
-    /// Leave the bundle as it is
+    /// Do not change the bundle
     #[arg(long)]
     dry_run: bool,
 }
 
-/// What is compared with the threshold.
+/// The value compared with the threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum By {
-    /// The best score alone, as in the papers
+    /// The best score, as in the papers
     Score,
-    /// The best score and what other signs add to it, weighed on the split: how far it is before the second, whether the mention is
-    /// shorter than five characters, how much of its spelling the best concept's names share, whether it is one of them; and with
-    /// twenty mentions of either kind for each value of a vector, the mention's vector
+    /// The best score plus a fitted offset from further features: margin to the second, mention under 5 characters, spelling
+    /// overlap, exact name, and the mention's vector if there are 20 mentions of each class per dimension
     LiftedScore,
 }
 
@@ -91,7 +88,7 @@ fn share(text: &str) -> std::result::Result<f64, String> {
 /// Runs `pel calibrate`.
 ///
 /// # Errors
-/// If the bundle or the corpus cannot be read, the split has no NIL mention, no threshold has the precision, or something
+/// If the bundle or corpus cannot be read, the split has no NIL mention, no threshold reaches the precision, or an output
 /// cannot be written.
 pub fn run(args: &CalibrateArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let corpus = match (&args.from, &args.corpus) {
@@ -99,16 +96,16 @@ pub fn run(args: &CalibrateArgs, device: &DeviceArgs, json: bool) -> Result<()> 
         (None, Some(corpus)) => corpus,
         (None, None) => return Err(Error::input("expected --corpus or --from")),
     };
-    let outputs = [&args.out, &args.curve].into_iter().flatten().map(|out| Writes::File(out));
+    let outputs = [&args.out, &args.curve].into_iter().flatten().map(|out| Output::File(out));
     Inputs::new().corpora([corpus.as_path()]).artifacts([args.bundle.as_path()]).check(outputs)?;
-    // What the bundle is written over with is itself, but for its manifest.
+    // The bundle may be overwritten by itself: only its manifest changes.
     Inputs::new().corpora([corpus.as_path()]).check([bundles::writes(&args.bundle)])?;
     let mut trial = Trial::open(&args.bundle, device)?;
     let split = Split::read(corpus, &args.split, args.every as usize, &trial.concepts()?.kb, None)?.not_empty()?;
     Calibration::check(&split, args.nil)?;
     let context = || args.bundle.display().to_string();
     if args.mix {
-        // Said before all mentions are encoded.
+        // Fails before all mentions are encoded.
         let expected = "--mix: expected a bundle whose concepts have names and templates (`pel index --view both`)";
         trial.set_mix(MIXES[1]).map_err(|cause| Error::input(expected).caused_by(cause)).context(context)?;
     }
@@ -138,19 +135,19 @@ pub fn run(args: &CalibrateArgs, device: &DeviceArgs, json: bool) -> Result<()> 
     if let Some(path) = &args.curve {
         write_curve(path, &found.curve)?;
     }
-    let record = serde_json::to_string_pretty(&found).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
+    let record = json::pretty(&found)?;
     if let Some(path) = &args.out {
-        write_whole(path, |file| writeln!(file, "{record}").map_err(|cause| io_error("writing", path, cause)))?;
+        write_atomic(path, |file| writeln!(file, "{record}").map_err(|cause| io_error("writing", path, cause)))?;
     }
     if !args.dry_run {
-        // The files of the old bundle are still mapped; they are not written into, but replaced.
+        // The old files are still mapped, so they are replaced and not overwritten.
         let [mix, spelling] = chosen;
         put(&args.bundle, BundleSettings { nil: found.policy(), mix, spelling })?;
     }
     if found.figures.rejects_all {
         eprintln!(
-            "warning: the threshold {:.4} rejects every mention of the split {} that a threshold can: expected more mentions of either kind to choose \
-             by; --nil-threshold of `pel index` sets one by hand",
+            "warning: the threshold {:.4} rejects every mention of the split {}: expected more mentions of each class; set one \
+             with `pel index --nil-threshold`",
             found.figures.threshold, found.split
         );
     }
@@ -161,7 +158,7 @@ pub fn run(args: &CalibrateArgs, device: &DeviceArgs, json: bool) -> Result<()> 
     Ok(())
 }
 
-/// Tries shares by recall@1 and sets the one that is chosen.
+/// Evaluates weights by recall@1 and sets the chosen one.
 fn choose(
     trial: &mut Trial,
     split: &Split,
@@ -184,14 +181,14 @@ fn choose(
     Ok(shares[taken])
 }
 
-/// Puts the policy of one bundle, and its shares of templates and spelling, into another.
+/// Copies the NIL policy, mix and spelling weight of one bundle to another.
 fn take_over(from: &Path, into: &Path, json: bool) -> Result<()> {
     Inputs::new().artifacts([from]).check([bundles::writes(into)])?;
     let threshold = copy_settings(from, into)?;
     match (json, threshold) {
         (true, threshold) => println!("{}", serde_json::json!({"threshold": threshold})),
-        (false, Some(threshold)) => println!("Threshold {threshold}, written into the manifest of {}.", into.display()),
-        (false, None) => println!("No threshold; written into the manifest of {}.", into.display()),
+        (false, Some(threshold)) => println!("Threshold {threshold}, written to the manifest of {}.", into.display()),
+        (false, None) => println!("No threshold, written to the manifest of {}.", into.display()),
     }
     Ok(())
 }
@@ -201,26 +198,26 @@ fn text(found: &Calibration, before: Option<f32>, args: &CalibrateArgs) -> Strin
     let kind = if figures.nil == NilOf::All { String::new() } else { format!(" ({} only)", figures.nil.words()) };
     let nils = figures.counts.found + figures.counts.missed;
     let rule = match rule {
-        Rule::BestF1 => "the best F1 of NIL".to_owned(),
-        Rule::LinkPrecision(wished) => format!("the most links of which at least {:.1} % are right", 100.0 * wished),
+        Rule::BestF1 => "best NIL F1".to_owned(),
+        Rule::LinkPrecision(wished) => format!("most links at a link precision of {:.1} %", 100.0 * wished),
     };
     let before = before.map_or("none".to_owned(), |before| before.to_string());
     let lifted = lift.as_ref().map_or(String::new(), |lift| {
         let Lift { margin, brief, overlap, named, base, direction } = lift;
         let along = match direction.len() {
             0 => String::new(),
-            dim => format!(", what {dim} weights say of its vector"),
+            dim => format!(", {dim} weights times its vector"),
         };
         format!(
-            "\nof the best score, to which are added {margin:+.4} times its distance to the second, {brief:+.4} for a mention of \
-             fewer than five characters, {overlap:+.4} times the spelling shared with a name of the best, {named:+.4} for a name of \
-             the best{along}, and {base:+.4}: nothing for the average mention"
+            "\nof the best score plus {margin:+.4} times its margin to the second, {brief:+.4} for a mention under 5 characters, \
+             {overlap:+.4} times the spelling overlap with a name of the best, {named:+.4} for an exact name{along}, and \
+             {base:+.4} (zero on average)"
         )
     });
     let links = figures.links;
     let end = match args.dry_run {
-        true => "The bundle was left as it was.".to_owned(),
-        false => format!("Written into the manifest of {}.", args.bundle.display()),
+        true => "The bundle was not changed.".to_owned(),
+        false => format!("Written to the manifest of {}.", args.bundle.display()),
     };
     let percent = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{:.1}", 100.0 * value));
     let with = |value, interval: Option<Interval>| {
@@ -231,10 +228,10 @@ fn text(found: &Calibration, before: Option<f32>, args: &CalibrateArgs) -> Strin
     format!(
         "Chosen on {} mentions of the split {split}, {nils} of them NIL{kind} (blake3 {blake3})\n{protocol}\n\n\
          Threshold {} ({rule}; before: {before}){lifted}\n\n\
-         On these mentions, in % [95 % interval, bootstrap over documents, the threshold given]:\n  \
+         On these mentions, in % [95 % interval, bootstrap over documents at this threshold]:\n  \
          NIL precision          {}\n  NIL recall             {}\n  NIL F1                 {}\n  \
-         NIL auPR               {} (without skill {:.1})\n  \
-         links that are right   {:>5} of {}\n  concepts found         {:>5} of {}\n  \
+         NIL auPR               {} (random {:.1})\n  \
+         correct links          {:>5} of {}\n  concepts found         {:>5} of {}\n  \
          all classes recall@1   {}\n  all classes recall@64  {}\n\n{end}",
         figures.mentions,
         figures.threshold,
@@ -252,10 +249,10 @@ fn text(found: &Calibration, before: Option<f32>, args: &CalibrateArgs) -> Strin
     )
 }
 
-/// Writes the whole curve, one point for each different score.
+/// Writes the curve, one point per distinct score.
 fn write_curve(path: &Path, curve: &[CurvePoint]) -> Result<()> {
     let failed = |cause| io_error("writing", path, cause);
-    write_whole(path, |file| {
+    write_atomic(path, |file| {
         if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv")) {
             writeln!(file, "threshold,precision,recall").map_err(failed)?;
             for CurvePoint { threshold, precision, recall } in curve {

@@ -1,10 +1,10 @@
-//! `pel candidates`: what a retriever finds for the mentions of a split, for a ranker or a student to learn from.
+//! `pel candidates`: lists a retriever's candidates for the mentions of a split, as training data for other models.
 
 use crate::data::concept_table;
 use crate::data::domain::OwnDomain;
 use crate::data::split::{Gold, Split, TrainingSplit};
 use crate::io::device::{DeviceArgs, OpenDevice, Work};
-use crate::io::outputs::{Inputs, Writes};
+use crate::io::outputs::{Inputs, Output};
 use crate::io::resume::WorkFolder;
 use crate::retrieve::Retriever;
 use crate::retrieve::bundle;
@@ -23,55 +23,55 @@ use pel_shared::lexical::Ranked;
 use pel_shared::model::layer::Precision;
 use std::path::PathBuf;
 
-/// List a retriever's candidates for the mentions of a split, and a ranker's scores of them, for training
+/// List a retriever's candidates for a split, with a cross-encoder's scores if given, as training data
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     pel candidates --run run --corpus corpus --split train --out train.jsonl\n  \
     pel train --stage rank --candidates train.jsonl --encoder all-MiniLM-L6-v2 --kb kb.jsonl --corpus corpus --out rank\n  \
     pel candidates --from train.jsonl --ranker rank/model --kb kb.jsonl --corpus corpus --split train --out taught.jsonl\n  \
     pel train --distil taught.jsonl --encoder run/model --kb kb.jsonl --corpus corpus --out student\n\n\
-    Mentions whose concept the knowledge base does not have are left out. A ranker that is stopped goes on with the same command.")]
+    Mentions without a concept of the knowledge base are skipped. An interrupted command resumes when repeated.")]
 pub struct CandidatesArgs {
-    /// The retriever: a run of `pel train`
+    /// Retriever: a run of `pel train`
     #[arg(long, value_name = "RUN", group = "retriever")]
     run: Option<PathBuf>,
-    /// The retriever: a bundle, as `pel link` uses it
+    /// Retriever: a bundle
     #[arg(long, value_name = "BUNDLE", group = "retriever")]
     bundle: Option<PathBuf>,
-    /// The retriever: a system without a model
+    /// Retriever: a system without a model
     #[arg(long, value_parser = without_model(), group = "retriever", requires = "kb")]
     system: Option<System>,
-    /// No retriever: lists that this command wrote before, to add a ranker's scores to
+    /// No retriever: candidate lists of this command, to add a cross-encoder's scores to
     #[arg(long, value_name = "FILE", group = "retriever", requires_all = ["kb", "ranker"])]
     from: Option<PathBuf>,
-    /// The folder of the corpus
+    /// Corpus folder
     #[arg(long, value_name = "DIR")]
     corpus: PathBuf,
-    /// The split
+    /// Split
     #[arg(long, default_value = "train")]
     split: String,
-    /// The concept table; a bundle brings its own, a run has that of its training unless another is named
+    /// Concept table [default: that of the bundle or of the run's training]
     #[arg(long, value_name = "FILE", conflicts_with = "bundle")]
     kb: Option<PathBuf>,
-    /// With --system: read the short forms that a text defines as they stand, not written out
+    /// With --system: do not expand abbreviations
     #[arg(long, requires = "system")]
     keep_abbreviations: bool,
-    /// A ranker (the model of `pel train --stage rank`), whose scores of the candidates are added
+    /// Cross-encoder (the model of `pel train --stage rank`) whose scores are added
     #[arg(long, value_name = "MODEL")]
     ranker: Option<PathBuf>,
-    /// Compute the ranker in bfloat16: much faster on a processor with AMX or AVX-512 BF16
+    /// Run the cross-encoder in bfloat16: much faster on a CPU with AMX or AVX-512 BF16
     #[arg(long, requires = "ranker")]
     bf16: bool,
-    /// Search each mention among the concepts of its own domain alone (ZESHEL's protocol): that of its document, or, as an oracle, of its right concept [without OF: document]
+    /// Search only concepts of the mention's domain (ZESHEL's protocol): that of its document or, as an oracle, of its gold concept [without a value: document]
     #[arg(long, value_enum, value_name = "OF", num_args = 0..=1, require_equals = true, default_missing_value = "document", conflicts_with = "from")]
     within_domain: Option<OwnDomain>,
-    /// Candidates of a mention [default: 16, with --from all that it has]
+    /// Candidates per mention [default: 16; with --from all]
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
     top: Option<u32>,
-    /// Only every N-th mention
+    /// Use every N-th mention only
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     every: u32,
-    /// Where the lists go, one JSON object a line
+    /// Output file, one JSON object per line
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
 }
@@ -82,17 +82,17 @@ impl CandidatesArgs {
     }
 }
 
-/// The systems that need no bundle.
+/// Parses the systems that need no bundle.
 fn without_model() -> impl TypedValueParser<Value = System> {
     let systems = System::value_variants().iter().filter(|system| !system.needs_bundle());
     PossibleValuesParser::new(systems.filter_map(ValueEnum::to_possible_value))
-        .try_map(|word| System::from_str(&word, false))
+        .try_map(|name| System::from_str(&name, false))
 }
 
 /// Runs `pel candidates`.
 ///
 /// # Errors
-/// If an input cannot be read or does not fit the others, the device fails, or the lists cannot be written.
+/// If an input cannot be read or does not fit, the device fails, or the output cannot be written.
 pub fn run(args: &CandidatesArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let mut inputs = Inputs::new()
         .corpora([args.corpus.as_path()])
@@ -109,7 +109,7 @@ pub fn run(args: &CandidatesArgs, device: &DeviceArgs, json: bool) -> Result<()>
     };
     inputs = inputs.files(of_run.iter().map(|(_, config)| config.data.kb.as_path()));
     let work = WorkFolder::place(&args.out);
-    inputs.check([Writes::File(&args.out), Writes::Folder(&work)])?;
+    inputs.check([Output::File(&args.out), Output::Folder(&work)])?;
     let device = device.open(Work::Long)?;
     if let Some((run, config)) = of_run {
         if !config.data.kb.is_file() {
@@ -125,7 +125,7 @@ pub fn run(args: &CandidatesArgs, device: &DeviceArgs, json: bool) -> Result<()>
         let found = search(args, opened.road.as_ref(), &opened.concepts.kb)?;
         return finish(args, &opened.concepts.kb, found, &device, json);
     }
-    let without = || Error::input("expected a retriever: --run, --bundle, --system or --from; the last two with --kb");
+    let without = || Error::input("expected --run, --bundle, --system with --kb, or --from with --kb, found none");
     let kb = concept_table::read(args.kb.as_ref().ok_or_else(without)?)?.kb;
     if let Some(system) = args.system {
         let training = (system == System::Majority).then(|| TrainingSplit::read(&args.corpus, "train")).transpose()?;
@@ -173,20 +173,20 @@ fn finish(args: &CandidatesArgs, kb: &KnowledgeBase, found: Found, device: &Open
     });
     let most = found.ranked.iter().map(Vec::len).max().unwrap_or(0);
     if json {
-        let said = serde_json::json!({
+        let summary = serde_json::json!({
             "out": args.out, "mentions": split.mentions.len(), "without_list": missing, "top": most.min(args.top() as usize), "recall_1": share(right) / 100.0,
             "recall": share(listed) / 100.0, "ranker_accuracy": ordered.map(|ordered| share(ordered) / 100.0),
             "ranker_normalised_accuracy": ordered.map(|ordered| ordered as f64 / listed.max(1) as f64),
         });
-        println!("{said}");
+        println!("{summary}");
         return Ok(());
     }
-    let lacking = if *missing > 0 { format!("; {missing} more have no list and were left out") } else { String::new() };
+    let lacking = if *missing > 0 { format!("; {missing} more have no list and were skipped") } else { String::new() };
     println!("{}: {} mentions{lacking}", args.out.display(), split.mentions.len());
-    println!("the right concept is first for {:.1} %, among {most} for {:.1} %", share(right), share(listed));
+    println!("recall@1 {:.1} %, recall@{most} {:.1} %", share(right), share(listed));
     if let Some(ordered) = ordered {
         let normalised = 100.0 * ordered as f64 / listed.max(1) as f64;
-        println!("first by the ranker for {:.1} % (of those that are among them {normalised:.1} %)", share(ordered));
+        println!("accuracy of the cross-encoder {:.1} %, normalised {normalised:.1} %", share(ordered));
     }
     Ok(())
 }
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_that_are_there_keep_their_length() {
+    fn existing_lists_keep_their_length_by_default() {
         let top = |line: &str| {
             let words = line.split_whitespace();
             Line::try_parse_from(words).unwrap_or_else(|error| panic!("{error}")).args.top()

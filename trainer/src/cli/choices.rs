@@ -1,4 +1,4 @@
-//! The values of options that stand for types of `pel-shared`, which knows no command line.
+//! Option values for types of `pel-shared`, which does not depend on clap.
 
 use clap::ValueEnum;
 use pel_shared::index::Precision;
@@ -6,7 +6,7 @@ use pel_shared::model::tower::Pooling;
 use pel_shared::score::{Score, Scorer};
 use pel_shared::tokens::{EntityTemplate, MentionTemplate, View};
 
-/// Makes an option's values out of a type.
+/// Declares the values of an option for a type.
 macro_rules! choice {
     ($name:ident => $target:ty { $($variant:ident = $text:literal),+ }) => {
         #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -1,20 +1,20 @@
-//! `pel compact`: makes a model smaller.
+//! `pel compact`: reduces the size of a model.
 
 use crate::compact::{Compacted, Compaction, Options, shown};
 use crate::io::device::DeviceArgs;
-use crate::io::outputs::{Inputs, Writes, check_new_folder};
+use crate::io::outputs::{Inputs, Output, check_new_folder};
 use clap::Args;
 use pel_shared::error::Result;
 use std::path::PathBuf;
 
-/// Make a model smaller: drop pieces of the vocabulary that no text uses, project vectors to fewer dimensions
+/// Make a model smaller: drop unused vocabulary, project vectors to fewer dimensions
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  pel compact run/model --kb kb.jsonl --corpus corpus --dim 64 --out small\n  \
     pel index --encoder small --kb kb.jsonl --encoder-precision int8 --precision int4 --out bundle")]
 pub struct CompactArgs {
     #[command(flatten)]
     options: Options,
-    /// The folder to write
+    /// Folder to write
     #[arg(long, required_unless_present = "curve")]
     out: Option<PathBuf>,
 }
@@ -22,14 +22,14 @@ pub struct CompactArgs {
 /// Runs `pel compact`.
 ///
 /// # Errors
-/// If the model is none that `pel train` wrote, a text cannot be read, or the folder cannot be written.
+/// If `pel train` did not write the model, a text cannot be read, or the folder cannot be written.
 pub fn run(args: &CompactArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let options = &args.options;
     Inputs::new()
         .artifacts([options.model.as_path()])
         .files(options.kb.iter().chain(&options.text).map(PathBuf::as_path))
         .corpora(options.corpus.iter().map(PathBuf::as_path))
-        .check(args.out.as_deref().map(Writes::Folder))?;
+        .check(args.out.as_deref().map(Output::Folder))?;
     let compaction = Compaction::new(options)?;
     let Some(out) = &args.out else {
         let points = compaction.curve(device)?;
@@ -45,9 +45,9 @@ pub fn run(args: &CompactArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         println!("{}", serde_json::json!({"out": out, "vocabulary": vocabulary, "of": of, "kept": kept}));
         return Ok(());
     }
-    println!("{}: {vocabulary} of {of} pieces of the vocabulary", out.display());
+    println!("{}: {vocabulary} of {of} vocabulary tokens", out.display());
     if let (Some(kept), Some(dim)) = (kept, options.dim) {
-        println!("{dim} dimensions keep {:.1} % of the vectors' squared length", 100.0 * kept);
+        println!("{dim} dimensions explain {:.1} % of the vectors' squared norm", 100.0 * kept);
     }
     Ok(())
 }

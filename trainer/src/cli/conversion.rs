@@ -1,18 +1,18 @@
-//! What `pel import` and `pel export-corpus` print: what was kept, noted and skipped.
+//! Prints the reports of `pel import` and `pel export-corpus`.
 
+use crate::io::json;
 use comfy_table::{ContentArrangement, Table, presets};
-use pel_shared::error::{Error, Result};
+use pel_shared::error::Result;
 use pel_shared::kb::import::report::Report;
 use std::path::Path;
 
-/// Prints what was kept, noted and skipped, as a table with the folder that was written, or as JSON.
+/// Prints the counts of a report with the output folder as a table, or as JSON.
 ///
 /// # Errors
 /// If it cannot be written as JSON.
 pub(super) fn print(report: &Report, out: &Path, json: bool) -> Result<()> {
     if json {
-        let text = serde_json::to_string_pretty(report).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
-        println!("{text}");
+        println!("{}", json::pretty(report)?);
     } else {
         println!("{}", table(report));
         println!("written to {}", out.display());
@@ -20,22 +20,22 @@ pub(super) fn print(report: &Report, out: &Path, json: bool) -> Result<()> {
     Ok(())
 }
 
-/// Columns that a table is given at least.
+/// Minimum width of a table in columns.
 const NARROWEST: u16 = 60;
 
-/// A report for the terminal.
+/// Formats a report for the terminal.
 pub(super) fn table(report: &Report) -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Dynamic);
-    // Some terminals say that they are no columns wide.
+    // Some terminals report a width of 0.
     if table.width().is_some_and(|width| width < NARROWEST) {
         table.set_width(NARROWEST);
     }
     table.set_header(["", "what", "count", "for example"]);
-    for (word, counts) in [("kept", &report.kept), ("noted", &report.noted), ("skipped", &report.skipped)] {
+    for (action, counts) in [("kept", &report.kept), ("noted", &report.noted), ("skipped", &report.skipped)] {
         for (what, count) in counts {
             let example = report.examples.get(what).and_then(|examples| examples.first());
-            table.add_row([word, what, &count.to_string(), example.map_or("", String::as_str)]);
+            table.add_row([action, what, &count.to_string(), example.map_or("", String::as_str)]);
         }
     }
     table

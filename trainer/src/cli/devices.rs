@@ -1,11 +1,12 @@
-//! `pel devices`: where an encoder can run on this machine.
+//! `pel devices`: lists the devices of this machine.
 
-use crate::io::device::{HOW_TO_GET_GPUS, adapters};
+use crate::io::device::{GPU_BUILD_HINT, adapters};
+use crate::io::json;
 use crate::io::text_tables::table;
 use clap::Args;
-use pel_shared::error::{Error, Result};
+use pel_shared::error::Result;
 
-/// List the processors and GPUs that an encoder can run on
+/// List the CPU and GPUs that an encoder can run on
 #[derive(Debug, Args)]
 pub struct DevicesArgs {}
 
@@ -17,9 +18,12 @@ pub fn run(_: &DevicesArgs, json: bool) -> Result<()> {
     let adapters = adapters();
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     if json {
-        let said = serde_json::json!({"cpu_threads": threads, "gpu": cfg!(feature = "gpu"), "cuda": cfg!(feature = "cuda"), "adapters": adapters});
-        let said = serde_json::to_string_pretty(&said).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
-        println!("{said}");
+        println!(
+            "{}",
+            json::pretty(
+                &serde_json::json!({"cpu_threads": threads, "gpu": cfg!(feature = "gpu"), "cuda": cfg!(feature = "cuda"), "adapters": adapters})
+            )?
+        );
         return Ok(());
     }
     println!("--device cpu      {threads} threads");
@@ -32,14 +36,14 @@ pub fn run(_: &DevicesArgs, json: bool) -> Result<()> {
         }
     );
     if !cfg!(feature = "gpu") {
-        println!("--device vulkan   not in this build: {HOW_TO_GET_GPUS}");
+        println!("--device vulkan   not in this build: {GPU_BUILD_HINT}");
         return Ok(());
     }
     if adapters.is_empty() {
-        println!("--device vulkan   no adapter was found");
+        println!("--device vulkan   no adapter found");
         return Ok(());
     }
-    println!("--device vulkan   {} found; choose one with --gpu N:", adapters.len());
+    println!("--device vulkan   {} found; select one with --gpu N:", adapters.len());
     let mut table = table(["N", "Adapter", "Kind", "Interface", "Driver", "Largest buffer", "Largest binding", "f16"]);
     let mebibytes = |bytes: u64| format!("{} MiB", bytes >> 20);
     for a in adapters {

@@ -1,8 +1,9 @@
-//! `pel explain`: one mention on its way to a decision.
+//! `pel explain`: shows how one mention is linked.
 
 use super::choices::ScorerChoice;
 use crate::io::bundles;
 use crate::io::device::{DeviceArgs, Work};
+use crate::io::json;
 use crate::io::outputs::Inputs;
 use crate::io::text_encoding::{EncodingArgs, read_text_in};
 use crate::io::text_tables::table;
@@ -21,7 +22,7 @@ use pel_shared::tokens::cut_words;
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// Show one mention's tokens, candidates, scores, and why it was linked or not
+/// Show one mention's tokens, candidates and scores, and why it was linked or not
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  pel explain --bundle bundle --text 'No chest pain today.' --mention 'chest pain'\n  \
@@ -29,48 +30,48 @@ use std::path::PathBuf;
     pel explain --bundle bundle --file note.txt --mention 'chest pain' --ranker rank/model --rerank 16"
 )]
 pub struct ExplainArgs {
-    /// The bundle
+    /// Bundle
     #[arg(long)]
     bundle: PathBuf,
-    /// The text
+    /// Text
     #[arg(long, required_unless_present = "file", conflicts_with = "file")]
     text: Option<String>,
-    /// A file with the text
+    /// File with the text
     #[arg(long)]
     file: Option<PathBuf>,
-    /// Of the file.
+    /// The encoding of the file.
     #[command(flatten)]
     encoding: EncodingArgs,
-    /// The mention: its first occurrence in the text
+    /// Mention: its first occurrence in the text
     #[arg(long, required_unless_present = "span", conflicts_with = "span")]
     mention: Option<String>,
-    /// The mention, as START:END in bytes; one in fragments as START:END;START:END
+    /// Mention as START:END in bytes; fragments as START:END;START:END
     #[arg(long)]
     span: Option<String>,
-    /// Candidates to show
+    /// Number of candidates to show
     #[arg(short, long, default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
     k: u16,
-    /// The lowest score that is linked, instead of the bundle's
+    /// NIL threshold instead of the bundle's
     #[arg(long, value_parser = super::finite)]
     threshold: Option<f32>,
-    /// How the mention is compared with concepts, as in `pel link` [default: what the bundle holds]
+    /// Comparison of mentions and concepts, as in `pel link` [default: the bundle's]
     #[arg(long, value_enum)]
     scorer: Option<ScorerChoice>,
     #[command(flatten)]
     second: RankerArgs,
 }
 
-/// What the first stage said, where a ranker has put its candidates into another order.
+/// The result of the first stage if a cross-encoder has reordered its candidates.
 struct FirstStage {
-    /// Its nearest candidate.
+    /// Its best candidate.
     nearest: Named,
-    /// The place of each candidate of the link then, from 1.
+    /// The former rank of each candidate, from 1.
     places: Vec<usize>,
-    /// How many candidates the ranker has seen.
+    /// Number of candidates scored by the cross-encoder.
     seen: usize,
 }
 
-/// A candidate, with what a ranker says of it.
+/// A candidate with the cross-encoder's score.
 #[derive(Serialize)]
 struct Shown {
     #[serde(flatten)]
@@ -79,12 +80,12 @@ struct Shown {
     ranker_score: Option<f32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     first_stage_rank: Option<usize>,
-    /// What spelling has added to the score.
+    /// The part of the score that comes from spelling.
     #[serde(skip_serializing_if = "Option::is_none")]
     spelling: Option<f32>,
 }
 
-/// What `--json` prints.
+/// The output of `--json`.
 #[derive(Serialize)]
 struct Explained<'a> {
     span: Span,
@@ -124,7 +125,7 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         second.rerank(&linker, &text, &mut links)?;
     }
     let (link, before) = links.first_mut().zip(before).ok_or_else(|| Error::input("no mention"))?;
-    // Before those that are not shown are gone: the ranker has seen them too.
+    // Computed before the list is shortened, since the cross-encoder has scored all of it.
     let first_stage = first_stage(&linker, link, &before)?;
     link.truncate(usize::from(args.k));
     let prepared = linker.prepare(&text, vec![given.clone()])?;
@@ -153,8 +154,7 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
             lift: link.lift,
             candidates: shown.collect(),
         };
-        let line = serde_json::to_string(&explained);
-        println!("{}", line.map_err(|cause| Error::io("encoding JSON").caused_by(cause))?);
+        println!("{}", json::compact(&explained)?);
         return Ok(());
     }
     let places: Vec<String> = given.pieces().iter().map(|piece| format!("{}..{}", piece.start, piece.end)).collect();
@@ -169,7 +169,7 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     Ok(())
 }
 
-/// What the first stage said of a link that a ranker has put into order; nothing if none has.
+/// The result of the first stage; `None` without a cross-encoder.
 fn first_stage(linker: &Linker, link: &Link, before: &Link) -> Result<Option<FirstStage>> {
     let Some(nearest) = before.candidates.first().filter(|_| !link.ranker_scores.is_empty()) else { return Ok(None) };
     let place = |concept| before.candidates.iter().position(|one| one.concept == concept).map_or(0, |at| at + 1);
@@ -196,11 +196,12 @@ fn print_candidates(met: &[Met], link: &Link, first_stage: Option<&FirstStage>, 
     println!("{table}");
 }
 
-/// The mention that is asked for.
+/// The requested mention.
 fn mention(args: &ExplainArgs, text: &str) -> Result<Detected> {
     if let Some(mention) = &args.mention {
-        let start =
-            text.find(mention).ok_or_else(|| Error::input(format!("{mention:?} does not stand in the text")))?;
+        let start = text
+            .find(mention)
+            .ok_or_else(|| Error::input(format!("--mention: expected a part of the text, found {mention:?}")))?;
         let span = Span::new(start, start + mention.len());
         span.of(text)?;
         return Ok(Detected::new(span, Origin::Given));
@@ -215,10 +216,10 @@ fn mention(args: &ExplainArgs, text: &str) -> Result<Detected> {
         Ok(span)
     };
     let pieces = given.split(';').map(piece).collect::<Result<Vec<Span>>>()?;
-    Detected::of_pieces(pieces, Origin::Given).ok_or_else(|| Error::input("--span: expected START:END, found nothing"))
+    Detected::of_pieces(pieces, Origin::Given).ok_or_else(|| Error::input("--span: expected START:END, found none"))
 }
 
-/// Encodes the mention and the texts of each candidate again, to say which of them met it.
+/// Encodes the mention and the texts of each candidate again to find the matching text.
 fn met(linker: &Linker, prepared: &Prepared, link: &Link) -> Result<Vec<Met>> {
     let Some(mention) = prepared.sequences().first() else { return Ok(Vec::new()) };
     let own = linker.encodings(Side::Mention, &[mention])?;
@@ -227,7 +228,7 @@ fn met(linker: &Linker, prepared: &Prepared, link: &Link) -> Result<Vec<Met>> {
     Ok(linker.met(&texts, mention, &own, &vectors))
 }
 
-/// Which tokens met, of the best candidate that has any.
+/// Prints the token alignment of the best candidate that has one.
 fn print_tokens(met: &[Met]) {
     let Some(best) = met.iter().find(|met| !met.tokens.is_empty()) else { return };
     let mut shown = table(["Token", "Met", "Similarity"]);
@@ -236,34 +237,31 @@ fn print_tokens(met: &[Met]) {
     }
     println!("{shown}");
     let (name, sum) = (&best.name, best.best_text_score);
-    println!("Sum       {sum:.4}, the tokens of the mention with the nearest of {name} ({})", best.best_text);
+    println!("Sum       {sum:.4}, of each mention token's best match in {name} ({})", best.best_text);
 }
 
 fn decision(link: &Link, met: &[Met], first_stage: Option<&FirstStage>, threshold: Option<f32>) -> String {
     let limit = match (threshold, link.lift) {
-        (None, _) => "there is no threshold".to_owned(),
+        (None, _) => "no threshold".to_owned(),
         (Some(threshold), 0.0) => format!("the threshold is {threshold}"),
         (Some(threshold), lift) => {
-            format!("to which margin, length, spelling and meaning add {lift:.4}; the threshold is {threshold}")
+            format!("plus {lift:.4} for NIL features; the threshold is {threshold}")
         }
     };
     if let (Some(FirstStage { nearest, seen, .. }), Some(first)) = (first_stage, met.first()) {
         let Named { name, score, .. } = nearest;
-        let nearest = format!("{name} was nearest with {score:.4}, {limit}");
+        let nearest = format!("the first stage's best is {name} with {score:.4}, {limit}");
         return match link.decision {
             Decision::Linked { .. } => {
-                format!(
-                    "linked to {} ({}), which the ranker put first of {seen}; before it {nearest}",
-                    first.name, first.id
-                )
+                format!("linked to {} ({}), first of {seen} by the cross-encoder; {nearest}", first.name, first.id)
             }
             Decision::Nil { reason, .. } => {
-                format!("NIL, {}: {nearest}; the ranker then put {} first of {seen}", reason.words(), first.name)
+                format!("NIL, {}: {nearest}; first of {seen} by the cross-encoder is {}", reason.words(), first.name)
             }
         };
     }
     let margin = match met {
-        [first, second, ..] => format!("; {:.4} before the runner-up", first.score - second.score),
+        [first, second, ..] => format!("; margin to the second {:.4}", first.score - second.score),
         _ => String::new(),
     };
     match (link.decision, met.first()) {
@@ -271,7 +269,7 @@ fn decision(link: &Link, met: &[Met], first_stage: Option<&FirstStage>, threshol
             format!("linked to {} ({}): score {:.4}, {limit}{margin}", first.name, first.id, best.score)
         }
         (Decision::Nil { reason, best: Some(best) }, Some(first)) => {
-            format!("NIL, {}: the nearest is {} with {:.4}, {limit}", reason.words(), first.name, best.score)
+            format!("NIL, {}: the best is {} with {:.4}, {limit}", reason.words(), first.name, best.score)
         }
         (Decision::Nil { reason, .. }, _) => format!("NIL: {}", reason.words()),
         (Decision::Linked { .. }, None) => "linked".to_owned(),

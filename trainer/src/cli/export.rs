@@ -1,8 +1,8 @@
-//! `pel export`: the towers of a bundle or of a trained model as folders that PyTorch reads.
+//! `pel export`: writes the towers of a bundle or trained model as folders for PyTorch.
 
 use crate::io::files::write_folder;
 use crate::io::models::TOWERS;
-use crate::io::outputs::{Inputs, Writes, check_new_folder};
+use crate::io::outputs::{Inputs, Output, check_new_folder};
 use crate::io::{bundles, sentence_transformers};
 use burn::tensor::Device;
 use clap::Args;
@@ -17,20 +17,20 @@ use std::path::PathBuf;
 /// Write the towers of a bundle as Hugging Face and sentence-transformers folders (safetensors, f32)
 #[derive(Debug, Args)]
 #[command(
-    after_help = "transformers reads the model of `pel train` as it is; sentence-transformers reads what this command \
-    writes.\n\nIn Python:\n  \
+    after_help = "transformers reads a model of `pel train` directly; sentence-transformers reads the output of this \
+    command.\n\nIn Python:\n  \
     sentence_transformers.SentenceTransformer(\"out\").encode(\"chest pain\")\n  \
     transformers.BertModel.from_pretrained(\"out\", add_pooling_layer=False)"
 )]
 pub struct ExportArgs {
-    /// The bundle
+    /// Bundle
     bundle: PathBuf,
-    /// The folder to write: the encoder in it, or `mention` and `entity` below it where they are two
+    /// Folder to write: the encoder, or `mention` and `entity` for two towers
     #[arg(long)]
     out: PathBuf,
 }
 
-/// The files of one tower, by the names that a bundle gives them.
+/// The files of each tower in a bundle.
 const TOWER_FILES: [[&str; 3]; 2] = [
     [names::CONFIG, names::WEIGHTS, names::PROJECTION],
     [names::ENTITY_CONFIG, names::ENTITY_WEIGHTS, names::ENTITY_PROJECTION],
@@ -41,7 +41,7 @@ const TOWER_FILES: [[&str; 3]; 2] = [
 /// # Errors
 /// If the bundle cannot be read, or the folder cannot be written.
 pub fn run(args: &ExportArgs, json: bool) -> Result<()> {
-    Inputs::new().artifacts([args.bundle.as_path()]).check([Writes::Folder(&args.out)])?;
+    Inputs::new().artifacts([args.bundle.as_path()]).check([Output::Folder(&args.out)])?;
     check_new_folder(&args.out)?;
     let bundle = bundles::open(&args.bundle)?;
     let (parts, manifest) = (bundle.parts(), &bundle.manifest);
@@ -67,8 +67,8 @@ pub fn run(args: &ExportArgs, json: bool) -> Result<()> {
     })?;
     if manifest.encoder.reduction.pooling == Pooling::Mention {
         eprintln!(
-            "names and concepts get the bundle's own vectors; a mention in its context is the mean over its own tokens, \
-             which sentence-transformers does not know"
+            "note: sentence-transformers gives the bundle's vectors for names and concepts. It cannot pool a mention in its \
+             context over the mention's tokens"
         );
     }
     if json {

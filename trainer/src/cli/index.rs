@@ -9,7 +9,7 @@ use crate::indexing::source::Source;
 use crate::indexing::{Built, Recipe, build};
 use crate::io::bundles;
 use crate::io::device::{DeviceArgs, Work};
-use crate::io::outputs::{Inputs, Writes};
+use crate::io::outputs::{Inputs, Output};
 use crate::io::resume::WorkFolder;
 use crate::io::text_encoding::EncodingArgs;
 use clap::Args;
@@ -175,8 +175,8 @@ pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     Inputs::new()
         .files([args.kb.as_path(), licences.as_path()])
         .artifacts(encoders)
-        .check([bundles::writes(&args.out), Writes::Folder(&work)])?;
-    bundles::check_place(&args.out)?;
+        .check([bundles::writes(&args.out), Output::Folder(&work)])?;
+    bundles::check_output(&args.out)?;
     let Source { files, tied, settings, bundle } = Source::read(&args.encoder, args.entity_encoder.as_deref())?;
     let kb_file = concept_table::read_in(&args.kb, &args.encoding.get())?;
     let (licences, licence_text) = concept_table::licences(&args.kb)?.unzip();

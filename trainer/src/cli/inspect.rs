@@ -1,6 +1,7 @@
-//! `pel inspect`: what a bundle is.
+//! `pel inspect`: shows the content of a bundle.
 
 use crate::io::bundles;
+use crate::io::json;
 use crate::io::outputs::Inputs;
 use crate::io::text_tables;
 use burn::tensor::Device;
@@ -12,18 +13,18 @@ use pel_shared::index::FIRST_PASS;
 use pel_shared::kb::Concept;
 use std::path::PathBuf;
 
-/// Show what a bundle holds, after checking every file of it and the numbers in its encoder
+/// Check every file of a bundle and show what it contains
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  pel inspect bundle\n  pel inspect bundle --concept MONDO:0005148\n  pel inspect bundle --name 'heart attack'"
 )]
 pub struct InspectArgs {
-    /// The bundle
+    /// Bundle
     bundle: PathBuf,
     /// Show the concept with this identifier
     #[arg(long, value_name = "ID")]
     concept: Option<String>,
-    /// Show the concepts that have this name
+    /// Show the concepts with this name
     #[arg(long, value_name = "NAME", conflicts_with = "concept")]
     name: Option<String>,
 }
@@ -35,38 +36,34 @@ pub struct InspectArgs {
 pub fn run(args: &InspectArgs, json: bool) -> Result<()> {
     Inputs::new().artifacts([args.bundle.as_path()]).check([])?;
     let bundle = bundles::open(&args.bundle)?;
-    // What `pel link` would refuse is refused here too: weights of other sizes, or that are not finite.
+    // Refuses what `pel link` would refuse: weights of wrong shape or with non-finite values.
     bundle.encoder(&Device::flex()).context(|| args.bundle.display().to_string())?;
     let concepts = match (&args.concept, &args.name) {
         (Some(id), _) => match bundle.concepts.find(id)? {
             Some(at) => vec![bundle.concepts.get(at)?],
-            None => return Err(Error::input(format!("the bundle has no concept {id}"))),
+            None => return Err(Error::input(format!("expected a concept of the bundle, found the id {id}"))),
         },
         (None, Some(name)) => {
             let found = bundle.dictionary.lookup(name);
             if found.is_empty() {
-                return Err(Error::input(format!("no concept of the bundle is called {name:?}")));
+                return Err(Error::input(format!("expected a name of a concept of the bundle, found {name:?}")));
             }
             found.into_iter().map(|at| bundle.concepts.get(at)).collect::<Result<_>>()?
         }
         (None, None) => {
             if json {
-                return print_json(&bundle.manifest);
+                println!("{}", json::pretty(&bundle.manifest)?);
+                return Ok(());
             }
             print_manifest(&bundle);
             return Ok(());
         }
     };
     if json {
-        return print_json(&concepts);
+        println!("{}", json::pretty(&concepts)?);
+        return Ok(());
     }
     concepts.iter().for_each(print_concept);
-    Ok(())
-}
-
-fn print_json(value: &impl serde::Serialize) -> Result<()> {
-    let said = serde_json::to_string_pretty(value).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
-    println!("{said}");
     Ok(())
 }
 
@@ -100,10 +97,13 @@ fn print_manifest(bundle: &Bundle) {
         );
     }
     row("Knowledge base", format!("{}: {} concepts, {} names", kb.name, kb.concepts, kb.names));
-    row("Dictionary", format!("{} names to be found in text", bundle.dictionary.len()));
-    let mix = if view.mix > 0.0 { format!(", {} of a score", view.mix) } else { String::new() };
-    let spelling =
-        if view.spelling > 0.0 { format!("; spelling is {} of a score", view.spelling) } else { String::new() };
+    row("Dictionary", format!("{} names", bundle.dictionary.len()));
+    let mix = if view.mix > 0.0 { format!(", weight {} in the score", view.mix) } else { String::new() };
+    let spelling = if view.spelling > 0.0 {
+        format!("; spelling has weight {} in the score", view.spelling)
+    } else {
+        String::new()
+    };
     row(
         "Concepts by",
         format!(
@@ -111,7 +111,7 @@ fn print_manifest(bundle: &Bundle) {
             view.concepts, view.entity_template, view.entity_tokens
         ),
     );
-    let forms = if view.abbreviations { ", short forms written out" } else { "" };
+    let forms = if view.abbreviations { ", abbreviations expanded" } else { "" };
     row("Mentions", format!("{:?}, at most {} tokens{forms}", view.mention_template, view.mention_tokens));
     row(
         "NIL",
@@ -120,15 +120,14 @@ fn print_manifest(bundle: &Bundle) {
                 "below {threshold}{}",
                 nil.calibrated_on.as_ref().map_or(String::new(), |on| format!(", chosen on {on}"))
             ),
-            None => "never: the policy has no threshold".into(),
+            None => "never (no threshold)".into(),
         },
     );
     row(
         "Manifest",
         match digest {
             Some(digest) => format!("blake3 {digest} (checked)"),
-            None => "has no digest, as those of earlier versions; damage to it is not noticed (`pel pack` writes one)"
-                .into(),
+            None => "no digest (written by an earlier version, so damage goes unnoticed); `pel pack` adds one".into(),
         },
     );
     row("Licences", if kb.licences.is_empty() { "not stated".into() } else { kb.licences.join("\n") });

@@ -1,8 +1,8 @@
-//! `pel link`: notes in, linked mentions out.
+//! `pel link`: links the mentions of notes.
 
 use super::choices::ScorerChoice;
 use crate::io::device::{DeviceArgs, Work};
-use crate::io::outputs::{Inputs, Writes};
+use crate::io::outputs::{Inputs, Output};
 use crate::io::text_encoding::EncodingArgs;
 use crate::io::{bundles, memory};
 use crate::link::format::Format;
@@ -20,7 +20,7 @@ use pel_shared::output;
 use pel_shared::text::detect::DetectOptions;
 use std::path::PathBuf;
 
-/// Link the mentions of notes to concepts, or to NIL where the knowledge base has none
+/// Link the mentions of notes to concepts, or to NIL if the knowledge base has none
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     pel link --bundle bundle note.txt\n  \
@@ -29,53 +29,52 @@ use std::path::PathBuf;
     pel link --bundle bundle note.txt --format csv --xrefs ICD10CM,SNOMED\n  \
     pel link --bundle bundle note.txt --ranker rank/model --rerank 16\n  \
     cat note.txt | pel link --bundle bundle --format html > note.html\n\n\
-    Nothing leaves this machine, and texts are written to no log.")]
+    No text leaves this machine or is logged.")]
 pub struct LinkArgs {
-    /// The bundle that `pel index` wrote
+    /// Bundle written by `pel index`
     #[arg(long)]
     pub bundle: PathBuf,
-    /// Notes: text files (UTF-8, or see --encoding), folders of .txt or .text files, or - for standard input
+    /// Text files (UTF-8, or see --encoding), folders of .txt or .text files, or - for standard input
     #[arg(default_value = "-")]
     inputs: Vec<PathBuf>,
-    /// Mentions that you bring: BRAT standoff (.ann) or JSONL, fragments of discontinuous ones too; with several notes a folder with NAME.ann or NAME.jsonl for each
+    /// Given mentions: BRAT standoff (.ann) or JSONL, with fragments; for several notes a folder with NAME.ann or NAME.jsonl each
     #[arg(long, value_name = "PATH")]
     spans: Option<PathBuf>,
-    /// Link only the mentions that you bring; find no others
+    /// Link only given mentions and detect no others
     #[arg(long, requires = "spans")]
     spans_only: bool,
-    /// Of the notes and of the spans that you bring.
+    /// The encoding of notes and given mentions.
     #[command(flatten)]
     encoding: EncodingArgs,
-    /// Find names of the knowledge base only, not words that it does not know
+    /// Detect only names of the knowledge base, no unknown terms
     #[arg(long)]
     names_only: bool,
-    /// Find every name, also those within and across others ("failure" in "heart failure"), instead of the longest ones from
-    /// left to right
+    /// Detect overlapping names too ("failure" in "heart failure") instead of the longest ones from left to right
     #[arg(long, conflicts_with = "spans_only")]
     overlapping: bool,
-    /// The form of the output [default: table, with --json jsonl]
+    /// Output format [default: table; with --json jsonl]
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// Write into this file, or for several notes into this folder, instead of the terminal
+    /// Output file, or output folder for several notes
     #[arg(long)]
     out: Option<PathBuf>,
-    /// Candidates to list for each mention
+    /// Number of candidates per mention
     #[arg(long, short, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
     k: u16,
-    /// The lowest score that is linked, instead of the bundle's
+    /// NIL threshold instead of the bundle's
     #[arg(long, value_parser = super::finite)]
     threshold: Option<f32>,
-    /// Write the cross-references (codes of other vocabularies) that begin with one of these, with commas between them, in any
-    /// case: ICD10CM,SNOMED,MESH; with a colon, as ICD10:, that vocabulary alone. JSON, JSONL and CSV have them [default: all]
+    /// Write only cross-references with these prefixes, separated by commas, in any case: ICD10CM,SNOMED,MESH. A colon, as in
+    /// ICD10:, ends the vocabulary's name. For JSON, JSONL and CSV [default: all]
     #[arg(long, value_name = "PREFIX,...", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
     xrefs: Option<Vec<String>>,
-    /// How mentions are compared with concepts: by whole vectors, or by Sum-of-Max over the vectors of all tokens, for which the
-    /// bundle needs to hold them; another way than the bundle's own links without its threshold [default: what the bundle holds]
+    /// Comparison by single vectors or by Sum-of-Max over token vectors, which the bundle must contain. Another value than the
+    /// bundle's turns its threshold off [default: the bundle's]
     #[arg(long, value_enum)]
     scorer: Option<ScorerChoice>,
     #[command(flatten)]
     second: RankerArgs,
-    /// Say at the end how much memory was used
+    /// Print peak memory at the end
     #[arg(long)]
     memory: bool,
 }
@@ -88,14 +87,16 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let format = match (json, args.format) {
         (true, None) => Format::Jsonl,
         (true, Some(format)) if !matches!(format, Format::Json | Format::Jsonl) => {
-            return Err(Error::input("--json asks for JSON lines, --format for something else; leave one out"));
+            return Err(Error::input(
+                "expected a JSON format with --json, found another --format; omit one of the options",
+            ));
         }
         (_, format) => format.unwrap_or(Format::Table),
     };
     let Found { mut notes, unread: folders } = notes::notes(&args.inputs)?;
     let several = notes.len() > 1 || args.inputs.iter().any(|input| input.is_dir());
     if let Some(spans) = &args.spans {
-        notes::bring_spans(&mut notes, spans, several)?;
+        notes::find_spans(&mut notes, spans, several)?;
     }
     // `-` is standard output.
     match args.out.as_ref().filter(|out| out.as_os_str() != "-") {
@@ -104,7 +105,9 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
             notes::place(&mut notes, out, several || named_as_folder, format)?;
         }
         None if several && matches!(format, Format::Html | Format::Brat) => {
-            return Err(Error::input("several notes make several files of this format: choose a folder with --out"));
+            return Err(Error::input(
+                "expected --out with a folder, since several notes need several files of this format",
+            ));
         }
         None => {}
     }
@@ -134,7 +137,7 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let outcome = linking.run(&notes)?;
     for (what, count) in &outcome.noted.noted {
         let example = outcome.noted.examples.get(what).and_then(|examples| examples.first());
-        eprintln!("--spans: {count} x {what}, the first at {}", example.map_or("", String::as_str));
+        eprintln!("--spans: {count} x {what}, first at {}", example.map_or("", String::as_str));
     }
     if let Some(bytes) = memory::peak().filter(|_| args.memory) {
         eprintln!("peak memory {bytes} bytes");
@@ -142,16 +145,16 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     unread(outcome.unread, folders, notes.len())
 }
 
-/// Refuses to write over a note, its mentions, the bundle or the ranker.
+/// Refuses outputs that overwrite a note, its spans, the bundle or the cross-encoder.
 fn check_outputs(args: &LinkArgs, notes: &[Note]) -> Result<()> {
     let read = notes.iter().flat_map(|note| note.spans.iter().chain([&note.path]));
     let ranker = args.second.model();
     let inputs =
         Inputs::new().files(read.map(PathBuf::as_path)).artifacts(std::iter::once(args.bundle.as_path()).chain(ranker));
-    inputs.check(notes.iter().filter_map(|note| note.out.as_deref()).map(Writes::File))
+    inputs.check(notes.iter().filter_map(|note| note.out.as_deref()).map(Output::File))
 }
 
-/// Says which prefixes no cross-reference of the bundle begins with.
+/// Warns of prefixes that no cross-reference of the bundle has.
 ///
 /// # Errors
 /// If a concept is damaged.
@@ -166,12 +169,12 @@ fn warn_of_unknown(linker: &Linker, prefixes: &[String]) -> Result<()> {
         unknown.retain(|prefix| !xrefs.iter().any(|xref| output::has_prefix(xref, prefix)));
     }
     for prefix in unknown {
-        eprintln!("warning: --xrefs {prefix}: no concept of the bundle has a cross-reference that begins so");
+        eprintln!("warning: --xrefs {prefix}: no cross-reference of the bundle has this prefix");
     }
     Ok(())
 }
 
-/// Says which notes and folders could not be read.
+/// Reports notes and folders that could not be read.
 ///
 /// # Errors
 /// If there is one.
@@ -188,5 +191,5 @@ fn unread(notes: Vec<Error>, folders: Vec<Error>, all: usize) -> Result<()> {
         (0, closed) => format!("{closed} folder{}", if closed == 1 { "" } else { "s" }),
         (bad, closed) => format!("{bad} of {all} notes and {closed} folder{}", if closed == 1 { "" } else { "s" }),
     };
-    Err(first).context(|| format!("{what} cannot be read, and the others are linked"))
+    Err(first).context(|| format!("{what} cannot be read; the others are linked"))
 }

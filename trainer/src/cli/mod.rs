@@ -1,4 +1,4 @@
-//! The commands of `pel`, one file each: its arguments and its `run`.
+//! The commands of `pel`, one file each, with arguments and `run`.
 
 pub mod bench;
 pub mod calibrate;
@@ -23,7 +23,7 @@ pub mod split;
 pub mod train;
 mod training;
 
-/// Reads a score: any number but those that compare with nothing or with everything.
+/// Parses a finite number.
 fn finite(text: &str) -> Result<f32, String> {
     match text.parse::<f32>() {
         Ok(number) if number.is_finite() => Ok(number),

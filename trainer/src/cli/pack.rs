@@ -1,4 +1,4 @@
-//! `pel pack`: copies a bundle into the other form.
+//! `pel pack`: converts a bundle between folder and single file.
 
 use crate::io::bundles;
 use crate::io::outputs::Inputs;
@@ -7,28 +7,28 @@ use pel_shared::bundle::{Bundle, Manifest, Parts, names};
 use pel_shared::error::{Context, Result};
 use std::path::{Path, PathBuf};
 
-/// Copy a bundle into the other form: a folder into one file, or back
+/// Convert a bundle from folder to single file or back
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  pel pack bundle bundle.pel\n  pel pack bundle.pel bundle\n  pel pack --edited bundle new"
 )]
 pub struct PackArgs {
-    /// The bundle
+    /// Bundle
     bundle: PathBuf,
-    /// Where it goes: one file if the name ends in .pel, else a folder
+    /// Output: a single file if the name ends in .pel, else a folder
     out: PathBuf,
-    /// Take a manifest.json that was edited by hand, in the folder of a bundle: what is written has a digest of it as it is now
+    /// Accept a manifest.json edited by hand in a bundle folder, and write a new digest of it
     #[arg(long)]
     edited: bool,
 }
 
-/// Runs `pel pack`. What is written has the digest of its manifest, whichever version wrote the bundle.
+/// Runs `pel pack`. The output has a digest of its manifest, whatever version wrote the bundle.
 ///
 /// # Errors
 /// If the bundle cannot be read or written.
 pub fn run(args: &PackArgs, json: bool) -> Result<()> {
     Inputs::new().artifacts([args.bundle.as_path()]).check([bundles::writes(&args.out)])?;
-    bundles::check_place(&args.out)?;
+    bundles::check_output(&args.out)?;
     let bundle = match args.edited {
         true => edited(&args.bundle).context(|| args.bundle.display().to_string())?,
         false => bundles::open(&args.bundle)?,
@@ -44,7 +44,7 @@ pub fn run(args: &PackArgs, json: bool) -> Result<()> {
     Ok(())
 }
 
-/// A bundle whose manifest was edited, with a new digest; all else is checked.
+/// A bundle with an edited manifest and a new digest. All other files are checked.
 fn edited(folder: &Path) -> Result<Bundle> {
     let (manifest, json) = Manifest::edited(&bundles::map(&folder.join(names::MANIFEST))?)?.sealed()?;
     let mut parts = Parts::default();

@@ -1,4 +1,4 @@
-//! `pel pretrain`: aligns the names of each concept.
+//! `pel pretrain`: aligns the names of each concept before training.
 
 use super::training::RunArgs;
 use crate::io::device::DeviceArgs;
@@ -7,19 +7,19 @@ use clap::Args;
 use pel_shared::error::Result;
 use std::path::PathBuf;
 
-/// Align the names of each concept (multi-similarity loss, as SapBERT), to begin training from
+/// Align the names of each concept (multi-similarity loss, as in SapBERT), to initialise training
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  pel pretrain --encoder all-MiniLM-L6-v2 --kb kb.jsonl --more-kb kb_extra.jsonl --out aligned\n\n\
-    Stopped half-way, the same command goes on where it was."
+    An interrupted command resumes when repeated."
 )]
 pub struct PretrainArgs {
     #[command(flatten)]
     run: RunArgs,
-    /// A corpus folder to validate on
+    /// Corpus folder for validation
     #[arg(long)]
     corpus: Option<PathBuf>,
-    /// More concept tables, whose names are learned too
+    /// Further concept tables with names to learn
     #[arg(long)]
     more_kb: Vec<PathBuf>,
 }

@@ -1,10 +1,11 @@
-//! `pel split`: data sets made from other data sets.
+//! `pel split`: makes data sets from an annotated corpus.
 
 use crate::data::domain::DomainOf;
 use crate::data::resplit::{Material, Okb, Worlds, by_domain, hold_out, suggest};
-use crate::io::outputs::{Inputs, Writes};
+use crate::io::json;
+use crate::io::outputs::{Inputs, Output};
 use clap::{Args, Subcommand};
-use pel_shared::error::{Error, Result};
+use pel_shared::error::Result;
 use std::path::{Path, PathBuf};
 
 /// Make a data set from an annotated corpus
@@ -16,16 +17,16 @@ pub struct SplitArgs {
 
 #[derive(Debug, Subcommand)]
 enum Kind {
-    /// Take the concepts of some semantic types out of the knowledge base; their mentions become NIL
+    /// Remove the concepts of some semantic types from the knowledge base, so that their mentions become NIL
     ///
-    /// This is how the PEL paper measures whether a model notices what a knowledge base lacks. The folder gets kb.jsonl (what
-    /// is left), held_out.jsonl (what was taken out), the corpus again, in which a held-out mention has the label
-    /// `NIL:` and its former concept, and okb.json and okb.txt: is what is held out like the whole?
+    /// This is the PEL paper's test of NIL detection. Writes kb.jsonl (the kept concepts), held_out.jsonl (the removed ones),
+    /// the corpus with labels `NIL:` and the former concept for held-out mentions, and okb.json and okb.txt, which compare
+    /// held-out mentions with all.
     Okb(OkbArgs),
-    /// Give each semantic type or source to one split alone, as ZESHEL does with its worlds
+    /// Assign each semantic type or source to one split, as ZESHEL does with its worlds
     ///
-    /// A mention stays if the split of its document is that of its domain; domains that are not named are trained on. So the
-    /// splits share neither texts nor domains. The split `heldout` has the mentions of trained domains in the texts of `test`.
+    /// A mention is kept if its document and its domain belong to the same split; domains not named belong to training. The
+    /// splits then share neither texts nor domains. The split `heldout` has mentions of training domains in texts of `test`.
     Domains(DomainsArgs),
 }
 
@@ -35,22 +36,22 @@ enum Kind {
     pel split domains --corpus corpus --kb kb.jsonl --dev T017 --test T033,T103 --out worlds\n  \
     pel train --set data.domains=type --set negatives.domain=inside --corpus worlds ...")]
 struct DomainsArgs {
-    /// The folder of the corpus: documents.jsonl and mentions.train.jsonl, mentions.dev.jsonl, mentions.test.jsonl
+    /// Corpus folder with documents.jsonl, mentions.train.jsonl, mentions.dev.jsonl and mentions.test.jsonl
     #[arg(long, value_name = "DIR")]
     corpus: PathBuf,
-    /// The concepts, one JSON object a line
+    /// Concept table, one JSON object per line
     #[arg(long, value_name = "FILE")]
     kb: PathBuf,
-    /// What the domain of a concept is
+    /// Property that defines the domain of a concept
     #[arg(long, value_enum, default_value = "type")]
     by: DomainOf,
-    /// The domains of the split `dev`: sources, or types by identifier or name, with commas between them
+    /// Domains of the split `dev`, separated by commas: sources, or types by identifier or name
     #[arg(long, value_name = "DOMAINS", requires = "out")]
     dev: Vec<String>,
-    /// The domains of the split `test`
+    /// Domains of the split `test`
     #[arg(long, value_name = "DOMAINS", requires = "out")]
     test: Vec<String>,
-    /// The folder to write into
+    /// Output folder
     #[arg(long, value_name = "DIR", requires_all = ["dev", "test"])]
     out: Option<PathBuf>,
 }
@@ -61,25 +62,25 @@ struct DomainsArgs {
     pel split okb --corpus corpus --kb kb.jsonl --types T033,T082 --out okb\n  \
     pel evaluate --corpus okb --kb okb/kb.jsonl")]
 struct OkbArgs {
-    /// The folder of the corpus: documents.jsonl and one mentions.SPLIT.jsonl for each split
+    /// Corpus folder with documents.jsonl and one mentions.SPLIT.jsonl per split
     #[arg(long, value_name = "DIR")]
     corpus: PathBuf,
-    /// The concepts, one JSON object a line
+    /// Concept table, one JSON object per line
     #[arg(long, value_name = "FILE")]
     kb: PathBuf,
-    /// The types to hold out, by identifier or name, with commas between them; without it types are only proposed
+    /// Types to hold out, by identifier or name, separated by commas; without it types are only proposed
     #[arg(long, value_name = "TYPES", requires = "out", conflicts_with = "suggest")]
     types: Vec<String>,
-    /// The folder to write into
+    /// Output folder
     #[arg(long, value_name = "DIR", requires = "types")]
     out: Option<PathBuf>,
-    /// Only count the types and propose some to hold out
+    /// Only count the types and propose some
     #[arg(long)]
     suggest: bool,
-    /// The share of the mentions that can be linked which a proposal should hold out
+    /// Share of linkable mentions that a proposal should hold out
     #[arg(long, value_name = "SHARE", default_value_t = 0.12, value_parser = share)]
     target: f64,
-    /// The split that is trained on: it tells seen concepts from zero-shot ones
+    /// Training split, which determines seen and zero-shot concepts
     #[arg(long, value_name = "SPLIT", default_value = "train")]
     train_split: String,
 }
@@ -117,11 +118,11 @@ pub fn run(args: &SplitArgs, json: bool) -> Result<()> {
     }
 }
 
-/// Refuses to write over the corpus or the concept table, or into the folder of the corpus.
+/// Refuses outputs that overwrite the corpus or the concept table.
 fn check_outputs(corpus: &Path, kb: &Path, out: Option<&Path>) -> Result<()> {
     let Some(out) = out else { return Inputs::new().corpora([corpus]).files([kb]).check([]) };
     let tables = ["kb.jsonl", "held_out.jsonl"].map(|name| out.join(name));
-    let written = std::iter::once(Writes::Into(out)).chain(tables.iter().map(|table| Writes::File(table)));
+    let written = std::iter::once(Output::Into(out)).chain(tables.iter().map(|table| Output::File(table)));
     Inputs::new().corpora([corpus]).files([kb]).check(written)
 }
 
@@ -137,12 +138,7 @@ fn domains(args: &DomainsArgs, json: bool) -> Result<()> {
 }
 
 fn print(json: bool, value: &impl serde::Serialize, text: impl FnOnce() -> String) -> Result<()> {
-    match json {
-        true => println!(
-            "{}",
-            serde_json::to_string_pretty(value).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?
-        ),
-        false => println!("{}", text()),
-    }
+    let text = if json { json::pretty(value)? } else { text() };
+    println!("{text}");
     Ok(())
 }

@@ -8,57 +8,57 @@ use pel_shared::error::{Error, Result};
 use pel_shared::model::config::BertConfig;
 use std::path::{Path, PathBuf};
 
-/// Train on annotated mentions: a bi-encoder (proxy-based loss or cross-entropy, FGSM, random or hard negatives, distillation, a
-/// learned transformation), or a cross-encoder that ranks its candidates
+/// Train on annotated mentions: a bi-encoder (proxy-based loss or cross-entropy, FGSM, random or hard negatives,
+/// distillation, learned transformation), or a cross-encoder that ranks its candidates
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  pel train --encoder all-MiniLM-L6-v2 --kb kb.jsonl --corpus corpus --out run \\\n    \
     --set model.tied=true --set optimiser.epochs=3\n  pel index --encoder run/model --kb kb.jsonl --out bundle\n\n\
-    A ranker learns from lists of candidates: see `pel candidates --help`. Every option has its default from the paper (FGSM is off until \
-    --set fgsm.lambda=1); `--print` shows them all. The split dev is validated on after each epoch (--set validation.every=STEPS), and the \
-    model is that of the best validation. Stopped half-way, the same command goes on where it was."
+    A cross-encoder learns from candidate lists: see `pel candidates --help`. Defaults are the paper's, but FGSM is off \
+    (turn it on by --set fgsm.lambda=1); `--print` shows all options. Training validates on the split dev after each epoch \
+    (--set validation.every=STEPS) and keeps the best model. An interrupted command resumes when repeated."
 )]
 pub struct TrainArgs {
     #[command(flatten)]
     run: RunArgs,
-    /// The corpus folder (documents.jsonl, mentions.train.jsonl ...) that `pel import` writes
+    /// Corpus folder (documents.jsonl, mentions.train.jsonl ...) written by `pel import`
     #[arg(long)]
     corpus: Option<PathBuf>,
-    /// What to train: a bi-encoder, or a cross-encoder that ranks candidates
+    /// Model to train: a bi-encoder, or a cross-encoder that ranks candidates
     #[arg(long, value_enum, default_value = "link")]
     stage: Stage,
-    /// Whose settings to begin with; of a ranker PEL's or BLINK's
+    /// Paper whose defaults to use; for a cross-encoder PEL or BLINK
     #[arg(long, value_enum, default_value = "pel")]
     paper: Paper,
-    /// The candidates of the training split, from `pel candidates`: a ranker learns to order them, a bi-encoder has them as its
-    /// negatives
+    /// Candidate lists of the training split, from `pel candidates`: a cross-encoder learns to rank them, a bi-encoder uses them
+    /// as negatives
     #[arg(long, value_name = "FILE")]
     candidates: Option<PathBuf>,
-    /// The candidates of the validation split, for a ranker
+    /// Candidate lists of the validation split, for a cross-encoder
     #[arg(long, value_name = "FILE")]
     dev_candidates: Option<PathBuf>,
-    /// Candidates of the training split with the scores of a ranker, which the bi-encoder learns from
+    /// Candidate lists of the training split with teacher scores, to distil into a bi-encoder
     #[arg(long, value_name = "FILE", conflicts_with = "candidates")]
     distil: Option<PathBuf>,
 }
 
-/// The two stages of linking (BLINK, section 4).
+/// The stages of linking (BLINK, section 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Stage {
-    /// The bi-encoder, which finds candidates
+    /// Bi-encoder, which retrieves candidates
     Link,
-    /// The cross-encoder, which puts them into order
+    /// Cross-encoder, which ranks them
     Rank,
 }
 
-/// The papers whose settings there are.
+/// The papers with default settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Paper {
     /// Proxy-based loss, random and hard negatives (FGSM: --set fgsm.lambda=1)
     Pel,
-    /// Cross-entropy, negatives of the batch and hard ones; a ranker of 64 candidates
+    /// Cross-entropy, in-batch and hard negatives; a cross-encoder with 64 candidates
     Blink,
-    /// Cross-entropy, random negatives of the own domain, the learned transformation
+    /// Cross-entropy, random negatives of the same domain, the learned transformation
     TBiencoder,
 }
 
@@ -75,11 +75,13 @@ pub fn run(args: &TrainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         (Stage::Rank, Paper::Pel) => Config::ranking(),
         (Stage::Rank, Paper::Blink) => Config::blink_ranking(),
         (Stage::Rank, Paper::TBiencoder) => {
-            return Err(Error::input("--paper t-biencoder: that paper has no ranker; --stage rank takes pel or blink"));
+            return Err(Error::input(
+                "--paper: expected pel or blink with --stage rank, found t-biencoder, which has no cross-encoder",
+            ));
         }
     };
     if args.distil.is_some() {
-        // BLINK, appendix A; and both losses are over one set of candidates (equations 8 and 9).
+        // BLINK, appendix A. Both losses use the same candidates (equations 8 and 9).
         defaults.distillation.own_share = 0.5;
         defaults.negatives.in_batch = false;
     }
@@ -90,7 +92,7 @@ pub fn run(args: &TrainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     ];
     let mut config = args.run.config(defaults.clone(), flags.clone())?;
     if args.paper == Paper::TBiencoder {
-        // Table 3 has other bounds for other scorers and negatives, and its layers are those of an encoder of twelve.
+        // Table 3 has a bound for each scorer and kind of negatives. Its layers count from an encoder of 12.
         let epsilon = Transformation::best_epsilon(config.model.scorer, config.negatives.kind);
         let layer = depth(&config.model.encoder).map_or(1, |depth| Transformation::scaled_layer(1, depth));
         defaults.transformation = Transformation { epsilon, layer, ..defaults.transformation };
@@ -98,12 +100,12 @@ pub fn run(args: &TrainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     }
     if args.distil.is_some() && config.distillation.own_share >= 1.0 {
         return Err(Error::input(
-            "--distil: `distillation.own_share`: expected less than 1, for the teacher has what is left, found 1",
+            "--distil: `distillation.own_share`: expected less than 1, so that the teacher has a share, found 1",
         ));
     }
     if args.dev_candidates.is_some() && args.stage == Stage::Link {
         return Err(Error::input(
-            "--dev-candidates: a bi-encoder is validated by its own search; it is for --stage rank",
+            "--dev-candidates: expected --stage rank, found a bi-encoder, which is validated by its own search",
         ));
     }
     if args.stage == Stage::Rank && args.dev_candidates.is_none() && config.validation.candidates.as_os_str().is_empty()
@@ -111,7 +113,7 @@ pub fn run(args: &TrainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         for key in args.run.settings.iter().map(|setting| setting.split('=').next().unwrap_or_default().trim()) {
             if key.starts_with("validation.") && config.validation.mentions > 0 {
                 eprintln!(
-                    "warning: --set {key} changes nothing: a ranker is validated on --dev-candidates, and there are none"
+                    "warning: --set {key} has no effect: a cross-encoder is validated on --dev-candidates, which are missing"
                 );
             }
         }
@@ -119,7 +121,7 @@ pub fn run(args: &TrainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     args.run.run(&config, device, json)
 }
 
-/// How many layers an encoder has; nothing if it cannot be read, which training will say.
+/// Number of layers of an encoder; `None` if it cannot be read, which training reports.
 fn depth(encoder: &Path) -> Option<usize> {
     let files = [encoder.join("config.json"), encoder.join("mention/config.json")];
     let config = std::fs::read(files.iter().find(|file| file.is_file())?).ok()?;

@@ -1,50 +1,51 @@
-//! What `pel train` and `pel pretrain` share: from options to a configuration, a run and its report.
+//! Common code of `pel train` and `pel pretrain`: configuration, run and report.
 
 use crate::io::device::{DeviceArgs, Work};
 use crate::io::files::read_text;
-use crate::io::outputs::{Inputs, Writes, is_same};
+use crate::io::json;
+use crate::io::outputs::{Inputs, Output, is_same};
 use crate::train::config::{Config, Keep, idle};
 use crate::train::{self, METRICS, Trained};
 use clap::{Args, ValueEnum};
-use pel_shared::error::{Error, Result};
+use pel_shared::error::Result;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
-    /// A configuration, TOML or JSON; flags come after it
+    /// Configuration file, TOML or JSON; options override it
     #[arg(long)]
     config: Option<PathBuf>,
-    /// Sets one option, such as loss.alpha=16; may stand several times
+    /// Set an option, such as loss.alpha=16; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(super) settings: Vec<String>,
-    /// The encoder to begin with: a Hugging Face BERT folder, or the model of an earlier run
+    /// Initial encoder: a Hugging Face BERT folder, or the model of an earlier run
     #[arg(long)]
     encoder: Option<PathBuf>,
-    /// The concept table
+    /// Concept table
     #[arg(long)]
     kb: Option<PathBuf>,
-    /// Which weights become the model [default: best]
+    /// Weights to save as the model [default: best]
     #[arg(long, value_enum)]
     keep: Option<Keep>,
-    /// The seed of every random choice
+    /// Seed of all random numbers
     #[arg(long)]
     seed: Option<u64>,
-    /// Steps of the optimiser, instead of epochs
+    /// Optimiser steps, instead of epochs
     #[arg(long)]
     steps: Option<usize>,
-    /// The run's folder
+    /// Folder of the run
     #[arg(long, required_unless_present = "print")]
     out: Option<PathBuf>,
-    /// Only print the configuration
+    /// Print the configuration and exit
     #[arg(long)]
     print: bool,
 }
 
 impl RunArgs {
-    /// The configuration: `defaults`, then the file, `more` and the options.
+    /// The configuration: `defaults`, then the file, `more` and the options, each overriding the former.
     ///
     /// # Errors
-    /// If the file cannot be read, or an option is unknown or out of bounds.
+    /// If the file cannot be read, or an option is unknown or out of range.
     pub(super) fn config(&self, defaults: Config, more: Vec<(&str, Option<toml::Value>)>) -> Result<Config> {
         let path = |path: &PathBuf| toml::Value::String(path.display().to_string());
         let number = |number: u64| toml::Value::Integer(number as i64);
@@ -61,12 +62,12 @@ impl RunArgs {
         defaults.read(self.config.as_deref(), &settings)
     }
 
-    /// Refuses a run's folder that is, holds or lies in what is read.
+    /// Refuses a run folder that is an input, contains one or lies in one.
     fn check_outputs(&self, config: &Config, out: &Path, toml: &str) -> Result<()> {
         let Config { data, model, validation, .. } = config;
         let given = |path: &&PathBuf| !path.as_os_str().is_empty();
         let files = std::iter::once(&data.kb).chain(&data.more_kbs).chain([&data.candidates, &validation.candidates]);
-        // A run goes on with its own configuration, which then is the one that is kept beside it already.
+        // A resumed run may be given its own configuration file.
         let own = out.join("config.toml");
         let is_own = |path: &&PathBuf| {
             is_same(path, &own) && (out.join(METRICS).exists() || read_text(path).is_ok_and(|text| text == toml))
@@ -76,32 +77,32 @@ impl RunArgs {
             .files(self.config.iter().filter(|path| !is_own(path)).map(PathBuf::as_path))
             .artifacts(std::iter::once(&model.encoder).chain(&model.entity_encoder).filter(given).map(PathBuf::as_path))
             .corpora(std::iter::once(&data.corpus).filter(given).map(PathBuf::as_path));
-        inputs.check([Writes::Folder(out)])
+        inputs.check([Output::Folder(out)])
     }
 
-    /// Trains and prints what came of it, or prints the configuration alone.
+    /// Trains and prints a report, or prints the configuration only.
     ///
     /// # Errors
     /// If an output is an input, or as [`train::train`].
     pub(super) fn run(&self, config: &Config, device: &DeviceArgs, json: bool) -> Result<()> {
         let toml = config.to_toml()?;
         let Some(out) = self.out.as_ref().filter(|_| !self.print) else {
-            let shown = if json { serde_json::to_string_pretty(config).map(|text| text + "\n") } else { Ok(toml) };
-            print!("{}", shown.map_err(|cause| Error::io("encoding JSON").caused_by(cause))?);
+            let shown = if json { json::pretty(config)? + "\n" } else { toml };
+            print!("{shown}");
             return Ok(());
         };
         self.check_outputs(config, out, &toml)?;
         let device = device.open(Work::Long)?;
-        eprintln!("{toml}\non {}", device.name);
+        eprintln!("{toml}\ndevice: {}", device.name);
         if config.negatives.in_batch && config.optimiser.micro() < config.optimiser.batch {
             let micro = config.optimiser.micro();
-            eprintln!("warning: negatives of the batch are those of a micro-batch of {micro} (optimiser.micro_batch)");
+            eprintln!("warning: in-batch negatives come from micro-batches of {micro} (optimiser.micro_batch)");
         }
         let given = self.settings.iter().filter_map(|setting| setting.split_once('='));
         let given = given.map(|(key, _)| (format!("--set {}", key.trim()), key.trim()));
         for (flag, key) in given.chain(self.keep.map(|_| ("--keep".to_owned(), "validation.keep"))) {
             if let Some(reason) = idle(config, key) {
-                eprintln!("warning: {flag} changes nothing: {reason}");
+                eprintln!("warning: {flag} has no effect: {reason}");
             }
         }
         report(&train::train(config, out, &device)?, json);
@@ -112,13 +113,13 @@ impl RunArgs {
 fn report(trained: &Trained, json: bool) {
     let Trained { model, steps, examples, report, validated, kept, step_seconds, mining_seconds } = trained;
     if json {
-        let said = serde_json::json!({
+        let summary = serde_json::json!({
             "model": model, "steps": steps, "examples": examples, "skipped": report, "validated": validated, "kept": kept,
             "step_seconds": step_seconds, "mining_seconds": mining_seconds,
         });
-        println!("{said}");
+        println!("{summary}");
         return;
     }
     println!("{}: {steps} steps over {examples} examples; {}", model.display(), kept.words());
-    println!("{step_seconds:.0} s in steps, {mining_seconds:.0} s in mining (this call)");
+    println!("{step_seconds:.0} s in steps, {mining_seconds:.0} s in hard-negative mining (this call)");
 }

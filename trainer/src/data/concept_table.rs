@@ -1,8 +1,8 @@
-//! Concept tables on disk: one concept a line, as JSON, packed or not.
+//! Concept tables on disk: one JSON object per concept and line, compressed or not.
 
 use crate::io::files::for_each_line_in;
 use crate::io::limits::Bound;
-use crate::io::outputs::check_whole;
+use crate::io::outputs::check_complete;
 use crate::io::text_encoding::{TextEncoding, open_text};
 use pel_shared::clean;
 use pel_shared::error::{Context, Error, Result};
@@ -13,12 +13,12 @@ use pel_shared::kb::{Concept, KnowledgeBase};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// A knowledge base and what identifies it.
+/// A knowledge base and its hash.
 #[derive(Debug)]
 pub struct KbFile {
     /// The concepts.
     pub kb: KnowledgeBase,
-    /// blake3 of the unpacked lines, in hexadecimal.
+    /// BLAKE3 of the decompressed lines, in hexadecimal.
     pub blake3: String,
 }
 
@@ -33,10 +33,10 @@ pub fn read(path: &Path) -> Result<KbFile> {
 /// Reads a concept table.
 ///
 /// # Errors
-/// If it cannot be read, or is of another form, for which the command is named; if a line is no concept, or an identifier stands
-/// twice or has a control character: the line is named.
+/// If it cannot be read or has another format (the error names the command for it), or a line is no concept or repeats
+/// an identifier or has one with control characters. The error names the line.
 pub fn read_in(path: &Path, encoding: &TextEncoding) -> Result<KbFile> {
-    path.parent().map_or(Ok(()), check_whole)?;
+    path.parent().map_or(Ok(()), check_complete)?;
     let mut kb = KnowledgeBase::new();
     let mut hash = blake3::Hasher::new();
     let read = for_each_line_in(path, encoding, Bound::Records, |_, line| {
@@ -62,7 +62,7 @@ pub fn read_in(path: &Path, encoding: &TextEncoding) -> Result<KbFile> {
     Ok(KbFile { kb, blake3: hash.finalize().to_hex().to_string() })
 }
 
-/// What a file is that holds no concepts as JSON lines, and which command reads it; `None` if nothing is certain.
+/// The recognised format of a file that is no JSON Lines table, with the command that reads it.
 fn other_form(path: &Path, encoding: &TextEncoding) -> Option<&'static str> {
     if path.as_os_str() == "-" {
         return None;
@@ -76,23 +76,23 @@ fn other_form(path: &Path, encoding: &TextEncoding) -> Option<&'static str> {
         Some(Format::JsonLines) => None,
         Some(other) => Some(other.advice()),
         None if columns(&head) && !head.starts_with(b"{") => {
-            Some("what may be a table with columns, which `pel import csv` reads")
+            Some("what looks like a table with columns, which `pel import csv` reads")
         }
         None => None,
     }
 }
 
-/// The licence file of a concept table, which lies beside it.
+/// The licence file beside a concept table.
 pub fn licence_file(beside: &Path) -> PathBuf {
     beside.with_file_name(pel_shared::bundle::names::LICENCES)
 }
 
-/// The lines `source: licence` of a licence file beside a concept table (`LICENSES.md`), and the file itself.
+/// The lines `source: licence` and the text of the licence file beside a concept table (`LICENSES.md`).
 ///
-/// Rows of its first table are read: `| source | ... | licence | ...`.
+/// The first table of the file is read: `| source | ... | licence | ...`.
 ///
 /// # Errors
-/// If it is there and cannot be read.
+/// If the file exists and cannot be read.
 pub fn licences(beside: &Path) -> Result<Option<(Vec<String>, String)>> {
     let path = licence_file(beside);
     if !path.is_file() {
@@ -117,11 +117,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bad_line_is_named_with_its_file() {
+    fn error_names_file_and_line() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("kb.jsonl");
         let good = r#"{"id": "D1", "name": "fever"}"#;
-        for (bad, said) in [
+        for (bad, message) in [
             ("{\"id\": \"D2\"}", "name"),
             (good, "found D1 twice"),
             ("{\"id\": ", "EOF"),
@@ -132,7 +132,7 @@ mod tests {
         ] {
             std::fs::write(&path, format!("{good}\r\n\n{bad}\n")).expect("written");
             let error = read(&path).expect_err(bad).to_string();
-            assert!(error.contains("kb.jsonl: line 3") && error.contains(said), "{error}");
+            assert!(error.contains("kb.jsonl: line 3") && error.contains(message), "{error}");
         }
         std::fs::write(&path, "\n").expect("written");
         assert!(read(&path).expect_err("empty").to_string().contains("at least one concept"));

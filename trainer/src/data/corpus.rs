@@ -1,11 +1,11 @@
-//! An annotated corpus: documents and the mentions in them, as [`pel import pubtator`](crate::data::import) writes them.
+//! An annotated corpus: documents with mentions, as written by [`pel import`](crate::data::import).
 //!
-//! A corpus folder holds `documents.jsonl` and one `mentions.{split}.jsonl` for each split, either of them packed as
-//! `.xz`, `.gz` or `.zst` or not. Offsets in the files are in code points; [`Corpus`] has bytes.
+//! A corpus folder holds `documents.jsonl` and one `mentions.{split}.jsonl` per split, plain or compressed as `.xz`,
+//! `.gz` or `.zst`. Offsets in files count code points; [`Corpus`] has bytes.
 
 use crate::io::corpus_files;
 use crate::io::files::{for_each_line, io_error};
-use crate::io::outputs::check_whole;
+use crate::io::outputs::check_complete;
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::import::records::record;
 use pel_shared::kb::import::report::Report;
@@ -14,47 +14,47 @@ use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
-/// What stands before the concept of a held-out mention. No knowledge base has such an identifier, so the mention is NIL
-/// to whoever reads the corpus, and can still be told from a natural NIL.
+/// Prefix of the concept of a held-out mention. No knowledge base has such an identifier, so every reader takes the
+/// mention as NIL and can tell it from a natural NIL.
 pub const NIL_LABEL: &str = "NIL:";
 
-/// The concept that a mention had before it was held out; `None` for every other label.
+/// The concept of a mention before it was held out; `None` for other labels.
 pub fn held_out(id: &str) -> Option<&str> {
     id.strip_prefix(NIL_LABEL)
 }
 
-/// The reason for skipping a mention whose offsets do not cut its text out of its document.
+/// Reason for skipping a mention whose text differs from the document at its offsets.
 pub const MISPLACED: &str = "mention whose text is not at its offsets";
-/// The reason for skipping a mention of a document that the corpus does not have.
+/// Reason for skipping a mention of a document that is not in the corpus.
 pub const UNKNOWN_DOCUMENT: &str = "mention of an unknown document";
-/// The reason for skipping a mention of a document that is in another split.
+/// Reason for skipping a mention of a document in another split.
 pub const OTHER_SPLIT: &str = "mention of a document of another split";
-/// The reason for skipping a document whose id has come before.
+/// Reason for skipping a document with the id of an earlier one.
 pub const DUPLICATE_DOCUMENT: &str = "document that stands twice (the first stays)";
-/// The reason for skipping a mention that is the same as an earlier one, concept and all.
+/// Reason for skipping a mention equal to an earlier one with the same concept.
 pub const DUPLICATE_MENTION: &str = "mention that stands twice (the first stays)";
-/// The reason under which a mention is noted whose span another mention has, with another concept.
+/// Note on a mention with the span of another mention and a different concept.
 pub const SAME_SPAN: &str = "mention of another concept at a span that has one (both stay)";
 
-/// One document. Its JSON form is a line of `documents.jsonl`; unknown fields are ignored.
+/// A document: one line of `documents.jsonl`. Unknown fields are ignored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Document {
     /// The identifier, unique in its corpus.
     pub doc_id: String,
     /// The text that offsets point into.
     pub text: String,
-    /// `train`, `dev`, `test` ...; `None` if the document may be in any.
+    /// `train`, `dev`, `test` ...; `None` if it belongs to every split.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<String>,
-    /// What kind of text it is: ZESHEL's world, a department ...
+    /// The domain of the text, such as ZESHEL's world or a department.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub domain: Option<String>,
 }
 
-/// One annotated mention. Its JSON form is a line of `mentions.{split}.jsonl`; unknown fields are ignored.
+/// An annotated mention: one line of `mentions.{split}.jsonl`. Unknown fields are ignored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CorpusMention {
-    /// The document that it stands in.
+    /// Its document.
     pub doc_id: String,
     /// First code point.
     pub start: usize,
@@ -62,11 +62,10 @@ pub struct CorpusMention {
     pub end: usize,
     /// The text at these offsets.
     pub text: String,
-    /// The right concept; `None` if the annotators found none that fits (a natural NIL).
+    /// The gold concept; `None` for a natural NIL, which has no concept.
     #[serde(default, alias = "cui")]
     pub id: Option<String>,
-    /// Further concepts that it is annotated with, of which any is as right as the first: "breast and ovarian cancer" as one mention
-    /// of both.
+    /// Further gold concepts, each as correct as the first: "breast and ovarian cancer" may be annotated with two.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_ids: Vec<String>,
     /// Names of semantic types.
@@ -75,24 +74,24 @@ pub struct CorpusMention {
     /// Identifiers of semantic types (TUIs).
     #[serde(default, alias = "tui", deserialize_with = "one_or_many", skip_serializing_if = "Vec::is_empty")]
     pub type_ids: Vec<String>,
-    /// Whether the training split has a mention of the same concept; a mention without is a zero-shot one.
+    /// Whether the training split mentions the same concept. A mention without is zero-shot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen_in_train: Option<bool>,
 }
 
 impl CorpusMention {
-    /// All concepts that it is annotated with, the first one first.
+    /// All gold concepts, the first one first.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
         self.id.iter().chain(&self.other_ids).map(String::as_str)
     }
 }
 
-/// The splits of the corpus in a folder: `train`, `dev` and `test` as far as they are there, then others by name.
+/// The splits in a corpus folder: `train`, `dev` and `test` first, then others by name.
 ///
 /// # Errors
 /// If the folder cannot be read.
 pub fn split_names(folder: &Path) -> Result<Vec<String>> {
-    check_whole(folder)?;
+    check_complete(folder)?;
     let failed = |cause| io_error("reading the folder", folder, cause);
     let mut names = BTreeSet::new();
     for entry in std::fs::read_dir(folder).map_err(failed)? {
@@ -105,14 +104,14 @@ pub fn split_names(folder: &Path) -> Result<Vec<String>> {
     Ok(ordered)
 }
 
-/// A mention at its place in a [`Corpus`].
+/// A mention of a [`Corpus`] with its byte offsets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlacedMention {
-    /// The position of its document in [`Corpus::documents`].
+    /// Index of its document in [`Corpus::documents`].
     pub document: usize,
-    /// Where it stands, in bytes.
+    /// Its span in bytes.
     pub span: Span,
-    /// What the file says.
+    /// The line of the file.
     pub mention: CorpusMention,
 }
 
@@ -121,23 +120,23 @@ pub struct PlacedMention {
 pub struct Corpus {
     /// The documents of the split, with or without mentions.
     pub documents: Vec<Document>,
-    /// The mentions that cut exactly their text out of their document.
+    /// The mentions whose text matches their document.
     pub mentions: Vec<PlacedMention>,
-    /// What was kept and what was skipped, with the reasons.
+    /// Counts of kept and skipped records with reasons.
     pub report: Report,
 }
 
-/// The files of the corpus in a folder: its documents, and the mentions of every split.
+/// The document and mention files of a corpus folder.
 pub fn files(folder: &Path) -> Vec<PathBuf> {
     corpus_files::named(folder, &["documents", "mentions"])
 }
 
 impl Corpus {
-    /// Reads one split of the corpus in a folder.
+    /// Reads one split of a corpus folder.
     ///
     /// # Errors
-    /// If a file is missing, stands there both packed and not, cannot be read, or has a line that is no record (file,
-    /// line and field are named). Mentions that do not fit their document are counted skips.
+    /// If a file is missing, exists twice (compressed and not), or cannot be read. An invalid line is named with file, line
+    /// and field. Mentions that do not match their document are counted and skipped.
     pub fn read(folder: &Path, split: &str) -> Result<Self> {
         let documents_file = find(folder, "documents")?;
         let mentions_file = find(folder, &format!("mentions.{split}"))?;
@@ -195,22 +194,22 @@ impl Corpus {
         let place = |(number, placed): &(usize, PlacedMention)| {
             format!("{}:{number} document {}", mentions_file.display(), placed.mention.doc_id)
         };
-        let kept = without_doubles(placed, |(_, placed)| (placed.document, &placed.mention), report, place);
+        let kept = without_duplicates(placed, |(_, placed)| (placed.document, &placed.mention), report, place);
         report.keep("mentions", kept.len());
         mentions.extend(kept.into_iter().map(|(_, placed)| placed));
         Ok(corpus)
     }
 }
 
-/// Mentions without those that are the same as an earlier one, which are counted as skipped; one of another concept at the span of
-/// an earlier one is noted and stays. `of` gives a mention with the number of its document, `place` says where it stood.
-pub fn without_doubles<T>(
+/// Removes mentions equal to an earlier one and counts them as skipped. Mentions with the span of an earlier one and
+/// another concept are noted and kept. `of` gives document number and mention; `place` the file and line.
+pub fn without_duplicates<T>(
     all: Vec<T>,
     of: impl Fn(&T) -> (usize, &CorpusMention),
     report: &mut Report,
     place: impl Fn(&T) -> String,
 ) -> Vec<T> {
-    // Sorted, not hashed: a corpus may have millions.
+    // Sorting needs less memory than hashing; a corpus may have millions of mentions.
     let mut order: Vec<usize> = (0..all.len()).collect();
     let span = |at: &usize| {
         let (document, CorpusMention { start, end, .. }) = of(&all[*at]);
@@ -246,12 +245,12 @@ pub fn without_doubles<T>(
     kept
 }
 
-/// Whether two mentions of one span say the same of it.
+/// Whether two mentions of one span have the same annotation.
 fn is_same(one: &CorpusMention, other: &CorpusMention) -> bool {
     one.ids().eq(other.ids()) && one.types == other.types && one.type_ids == other.type_ids
 }
 
-/// All documents of a corpus, whatever their split.
+/// All documents of a corpus, of any split.
 ///
 /// # Errors
 /// If the file is missing or cannot be read, or a line is no document.
@@ -266,15 +265,15 @@ pub fn documents(folder: &Path) -> Result<Vec<Document>> {
     Ok(all)
 }
 
-/// The bytes and the text between two code points of a text; `None` if there is no such place or nothing in it.
+/// The byte span and text between two code points; `None` if out of range or empty.
 pub fn span_of<'a>(text: &'a str, offsets: &Offsets<'a>, start: usize, end: usize) -> Option<(Span, &'a str)> {
     let span = Span::new(offsets.byte_of_code_point(start)?, offsets.byte_of_code_point(end)?);
     span.of(text).ok().map(|found| (span, found))
 }
 
-/// The one file in a folder with this name and `.jsonl`, packed or not.
+/// The file in a folder with this stem and `.jsonl`, compressed or not.
 fn find(folder: &Path, stem: &str) -> Result<PathBuf> {
-    check_whole(folder)?;
+    check_complete(folder)?;
     let entries = std::fs::read_dir(folder).map_err(|cause| io_error("reading the folder", folder, cause))?;
     let mut all = Vec::new();
     for entry in entries {
@@ -291,7 +290,7 @@ fn find(folder: &Path, stem: &str) -> Result<PathBuf> {
                 all.iter().map(String::as_str).filter(|name| name.contains(".jsonl")).take(12).collect();
             let similar = if similar.is_empty() { "none".to_owned() } else { similar.join(", ") };
             Err(Error::io(format!(
-                "no {stem}.jsonl (or .xz, .gz, .zst) in {}; its JSONL files: {similar}",
+                "{}: expected {stem}.jsonl (or .xz, .gz, .zst), found the JSONL files: {similar}",
                 folder.display()
             )))
         }
@@ -325,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn mentions_are_placed_in_bytes_and_misfits_are_counted() {
+    fn spans_are_in_bytes_and_mismatches_are_counted() {
         // "😷" is one code point and four bytes, so "fever" is at code points 2..7 and bytes 5..10.
         let folder = folder(
             "{\"doc_id\":\"1\",\"text\":\"😷 fever\",\"split\":\"test\"}\r\n{\"doc_id\":\"2\",\"text\":\"a\",\"split\":\"dev\"}\r\n\
@@ -352,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn doubled_mentions_count_once_wherever_they_stand() {
+    fn duplicate_mentions_are_skipped() {
         let line = |more: &str| format!("{{\"doc_id\":\"1\",\"start\":0,\"end\":1,\"text\":\"a\",{more}}}\n");
         let mentions = [
             line(r#""id":"C1""#),
@@ -374,25 +373,25 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_line_names_file_line_and_field() {
+    fn error_names_file_line_and_field() {
         let text = "{\"doc_id\":\"1\",\"text\":\"a\"}\n";
         let say = |mentions: &str| Corpus::read(folder(text, mentions).path(), "test").expect_err("bad").to_string();
-        let said = say("\n{\"doc_id\":\"1\",\"start\":-1,\"end\":1,\"text\":\"a\"}");
-        assert!(said.contains("mentions.test.jsonl: line 2: field `start`"), "{said}");
-        let said = say(r#"{"doc_id":"1","start":0,"end":1,"text":"a","type":3}"#);
-        assert!(said.contains("field `type`: expected a text, a list of texts or null"), "{said}");
+        let message = say("\n{\"doc_id\":\"1\",\"start\":-1,\"end\":1,\"text\":\"a\"}");
+        assert!(message.contains("mentions.test.jsonl: line 2: field `start`"), "{message}");
+        let message = say(r#"{"doc_id":"1","start":0,"end":1,"text":"a","type":3}"#);
+        assert!(message.contains("field `type`: expected a text, a list of texts or null"), "{message}");
         assert!(say(r#"{"doc_id":"1","start":0,"end":1"#).contains("line 1: expected one JSON object: EOF"));
     }
 
     #[test]
-    fn a_missing_split_says_what_is_there_and_two_of_a_kind_are_refused() {
+    fn missing_split_lists_files_and_duplicate_files_are_refused() {
         let folder = folder("", "");
         let error = Corpus::read(folder.path(), "dev").expect_err("missing");
         assert_eq!(error.kind(), pel_shared::error::Kind::Io);
-        assert!(error.to_string().ends_with("its JSONL files: documents.jsonl, mentions.test.jsonl"), "{error}");
+        assert!(error.to_string().ends_with("found the JSONL files: documents.jsonl, mentions.test.jsonl"), "{error}");
         std::fs::write(folder.path().join("documents.jsonl.gz"), "").expect("written");
-        let said = Corpus::read(folder.path(), "test").expect_err("ambiguous").to_string();
-        assert!(said.contains(r#"["documents.jsonl", "documents.jsonl.gz"]"#), "{said}");
+        let message = Corpus::read(folder.path(), "test").expect_err("ambiguous").to_string();
+        assert!(message.contains(r#"["documents.jsonl", "documents.jsonl.gz"]"#), "{message}");
         let error = Corpus::read(&folder.path().join("none"), "test").expect_err("no folder");
         assert!(error.to_string().starts_with("reading the folder "), "{error}");
     }

@@ -1,4 +1,4 @@
-//! The domain of a concept or of a mention: what the negatives of training, the worlds of a split and a filtered search keep to.
+//! Domains of concepts and mentions, for negatives, splits and filtered search.
 
 use clap::ValueEnum;
 use pel_shared::error::Error;
@@ -9,18 +9,18 @@ use serde::Serialize;
 use std::collections::HashMap;
 use std::collections::HashSet;
 
-/// What the domain of a concept is (T-Biencoder, section 3.4): ZESHEL's worlds are sources.
+/// What defines the domain of a concept (T-Biencoder, section 3.4). ZESHEL's worlds are sources.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum DomainOf {
-    /// The first of its sources.
+    /// Its first source.
     #[default]
     Source,
-    /// The first of its semantic types.
+    /// Its first semantic type.
     Type,
 }
 
-/// The primary domain of a concept, by name; concepts without one have an empty one together.
+/// The domain of a concept; empty if it has none.
 pub fn domain_of(concept: &Concept, by: DomainOf) -> &str {
     let all = match by {
         DomainOf::Source => &concept.sources,
@@ -29,19 +29,19 @@ pub fn domain_of(concept: &Concept, by: DomainOf) -> &str {
     all.first().map_or("", String::as_str)
 }
 
-/// Which domain is a mention's own.
+/// What defines the domain of a mention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OwnDomain {
-    /// That of its document (the field `domain`); its concepts have it as a source
+    /// The `domain` of its document; concepts of the domain have it as a source
     Document,
-    /// The first source of its right concept, which is so known beforehand (an oracle)
+    /// The first source of its gold concept (an oracle)
     Source,
-    /// The first semantic type of its right concept, which is so known beforehand (an oracle)
+    /// The first semantic type of its gold concept (an oracle)
     Type,
 }
 
 impl OwnDomain {
-    /// What makes the domain, where it is the right concept's.
+    /// The concept's property that defines the domain, if the gold concept does.
     pub fn of_concept(self) -> Option<DomainOf> {
         match self {
             Self::Document => None,
@@ -50,12 +50,12 @@ impl OwnDomain {
         }
     }
 
-    /// Where mentions are searched, in words.
+    /// Describes the filter of the search.
     pub fn words(self) -> &'static str {
         match self {
-            Self::Document => "among the concepts of the mention's domain alone",
-            Self::Source => "among the concepts of the right concept's source alone (ORACLE)",
-            Self::Type => "among the concepts of the right concept's type alone (ORACLE)",
+            Self::Document => "only among concepts of the document's domain",
+            Self::Source => "only among concepts of the gold concept's source (ORACLE)",
+            Self::Type => "only among concepts of the gold concept's type (ORACLE)",
         }
     }
 
@@ -74,7 +74,7 @@ impl OwnDomain {
     }
 }
 
-/// The error of a domain without concepts.
-pub fn without_concept(domain: &str) -> Error {
-    Error::input(format!("the domain {domain} of a document has no concept: no source is called so"))
+/// The error for a domain without concepts.
+pub fn missing_domain_error(domain: &str) -> Error {
+    Error::input(format!("expected concepts with the source {domain}, the domain of a document, found none"))
 }

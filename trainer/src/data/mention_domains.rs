@@ -1,4 +1,4 @@
-//! The domains of mentions: figures are told apart by them, and averaged over them so that each counts once.
+//! Domains of mentions, by which metrics are grouped and averaged.
 
 use crate::data::split::Split;
 use crate::io::files::for_each_line;
@@ -10,20 +10,20 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-/// What makes a domain.
+/// The property that defines a domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum By {
-    /// The semantic types of the mention's concept
+    /// The semantic types of the gold concept
     Type,
-    /// The vocabularies that the mention's concept comes from
+    /// The sources of the gold concept
     Source,
-    /// The field `domain` of the mention's document
+    /// The field `domain` of the document
     Domain,
 }
 
 impl By {
-    /// The domains as tables call them.
+    /// The domains' name in tables.
     pub fn plural(self) -> &'static str {
         match self {
             Self::Type => "types",
@@ -33,19 +33,19 @@ impl By {
     }
 }
 
-/// The domains of the mentions of a split whose concept the knowledge base has.
+/// The domains of a split's mentions with a concept of the knowledge base.
 #[derive(Clone, Debug)]
 pub struct Domains {
-    /// What makes a domain.
+    /// The property that defines a domain.
     pub by: By,
-    /// Their names, in alphabetical order.
+    /// Names of the domains in alphabetical order.
     pub names: Vec<String>,
-    /// The positions of each mention's domains in `names`; a mention may have several or none.
+    /// Indices into `names` for each mention; a mention may have several or none.
     pub of_mention: Vec<Vec<usize>>,
 }
 
 impl Domains {
-    /// Looks the domains of the mentions up; `of_document` has those of documents, by their id.
+    /// Collects the domains of mentions; `of_document` maps document ids to domains.
     pub fn new(by: By, split: &Split, kb: &KnowledgeBase, of_document: &HashMap<String, String>) -> Self {
         let names_of = |concept: &Concept| match by {
             By::Type if concept.types.is_empty() => concept.type_ids.clone(),
@@ -73,10 +73,10 @@ impl Domains {
     }
 }
 
-/// The domain of each document of a corpus that says it, by the document's id.
+/// The domain of each document that has one, by document id.
 ///
 /// # Errors
-/// If the documents cannot be read; file, line and field are named.
+/// If the documents cannot be read. The error names file, line and field.
 pub fn of_documents(folder: &Path) -> Result<HashMap<String, String>> {
     #[derive(Deserialize)]
     struct Row {

@@ -1,5 +1,4 @@
-//! What is read before anything is encoded: concept tables, corpora and their splits, spans, candidate lists; their imports,
-//! exports, and what is derived from them.
+//! Concept tables, corpora and their splits, spans and candidate lists, with imports, exports and derived splits.
 
 pub mod candidate_lists;
 pub mod concept_table;

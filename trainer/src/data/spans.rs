@@ -1,4 +1,4 @@
-//! Spans that a user brings: BRAT standoff or JSONL, in their own units.
+//! Given spans: BRAT standoff or JSONL, in bytes, code points or UTF-16 units.
 
 use crate::io::files::for_each_line_in;
 use crate::io::limits::Bound;
@@ -13,21 +13,21 @@ use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::path::Path;
 
-/// The reason under which an annotation is noted that stands there twice.
+/// Note on a repeated annotation.
 pub const DOUBLED: &str = "annotation that stands twice (read once)";
-/// The reason under which a mention is noted that has two annotations which say different things of it.
+/// Note on a mention with several different annotations.
 pub const SEVERAL: &str = "mention with several annotations (linked once)";
 
-/// The spans that were brought for a text.
+/// The given spans of a text.
 #[derive(Debug, Default)]
 pub struct Spans {
-    /// The mentions, in the order of the text, each once.
+    /// The mentions in text order, without duplicates.
     pub mentions: Vec<Detected>,
-    /// What was noted on the way, with the lines.
+    /// Notes with line numbers.
     pub report: Report,
 }
 
-/// What a JSONL span counts in.
+/// The unit of a JSONL span.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Unit {
@@ -57,26 +57,26 @@ struct JsonRow {
     more: Map<String, Value>,
 }
 
-/// An annotation in the words of its file.
+/// An annotation as in its file.
 struct Row {
-    /// Where its pieces begin and end, in the order of the file.
+    /// Start and end of its fragments, in file order.
     pieces: Vec<(usize, usize)>,
     unit: Unit,
     text: Option<String>,
-    /// What else it says: a type, a concept.
-    says: String,
+    /// Its type, concept or other fields, to tell annotations apart.
+    label: String,
 }
 
-/// Reads the spans of one text. A name that ends in `.ann` is BRAT standoff (`T1<tab>Type 3 9<tab>text`, code points, the
-/// fragments of a discontinuous mention as `0 4;10 18`), anything else is JSONL: `{"start": 3, "end": 9}` or
-/// `{"fragments": [[0, 4], [10, 18]]}`, with `"unit": "code_points"` (the default), `"bytes"` or `"utf16"`, and optionally
-/// the `"text"` that should stand there.
+/// Reads the spans of one text. A file named `.ann` is BRAT standoff in code points: `T1<tab>Type 3 9<tab>text`, or
+/// `0 4;10 18` for a discontinuous mention. Other files are JSONL: `{"start": 3, "end": 9}` or
+/// `{"fragments": [[0, 4], [10, 18]]}`, with an optional `"unit"` (`"code_points"`, the default, `"bytes"` or `"utf16"`)
+/// and an optional `"text"`, which is checked.
 ///
-/// Fragments may come in any order; those that overlap or touch are one. So are those that a line end alone parts: BRAT
-/// writes a mention over a line end so.
+/// Fragments may have any order. Overlapping and adjacent fragments are joined, as are fragments separated only by a line
+/// end, which is how BRAT writes a mention across lines.
 ///
 /// # Errors
-/// If a line has another form, a span lies outside the text, or the text under it is another one: the line is named.
+/// If a line is invalid, a span is out of range, or its text differs. The error names the line.
 pub fn read(path: &Path, encoding: &TextEncoding, text: &str) -> Result<Spans> {
     let offsets = Offsets::new(text);
     let brat = is_brat(path);
@@ -87,13 +87,13 @@ pub fn read(path: &Path, encoding: &TextEncoding, text: &str) -> Result<Spans> {
         let pieces = pieces(&row, text, &offsets)?;
         let place = || format!("{}: line {number}", path.display());
         match seen.get_mut(&pieces) {
-            Some(said) if said.contains(&row.says) => spans.report.note(DOUBLED, place),
-            Some(said) => {
+            Some(labels) if labels.contains(&row.label) => spans.report.note(DOUBLED, place),
+            Some(labels) => {
                 spans.report.note(SEVERAL, place);
-                said.push(row.says);
+                labels.push(row.label);
             }
             None => {
-                seen.insert(pieces.clone(), vec![row.says]);
+                seen.insert(pieces.clone(), vec![row.label]);
                 spans.mentions.extend(Detected::of_pieces(pieces, Origin::Given));
             }
         }
@@ -103,7 +103,7 @@ pub fn read(path: &Path, encoding: &TextEncoding, text: &str) -> Result<Spans> {
     Ok(spans)
 }
 
-/// Whether a file is BRAT standoff by its name, packed or not.
+/// Whether the file name ends in `.ann`, compressed or not.
 fn is_brat(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
     let packed = [".gz", ".xz", ".zst"].iter().find_map(|ending| name.strip_suffix(ending));
@@ -117,7 +117,7 @@ fn json_row(line: &str) -> Result<Option<Row>> {
     let row: JsonRow =
         serde_json::from_str(line).map_err(|cause| Error::input("expected a span as JSON").caused_by(cause))?;
     let JsonRow { start, end, fragments, unit, text, more } = row;
-    let says = Value::Object(more).to_string();
+    let label = Value::Object(more).to_string();
     let extent = match (start, end) {
         (Some(start), Some(end)) => Some((start, end)),
         (None, None) => None,
@@ -139,13 +139,13 @@ fn json_row(line: &str) -> Result<Option<Row>> {
         && (start, end) != (first, last)
     {
         return Err(Error::input(format!(
-            "expected fragments from `start` {start} to `end` {end}, found some from {first} to {last}"
+            "expected fragments from `start` {start} to `end` {end}, found them from {first} to {last}"
         )));
     }
-    Ok(Some(Row { pieces, unit, text, says }))
+    Ok(Some(Row { pieces, unit, text, label }))
 }
 
-/// A text-bound annotation; other kinds of lines (relations, notes) are not spans.
+/// Parses a text-bound annotation. Other annotations (relations, notes) are not spans.
 fn brat_row(line: &str) -> Result<Option<Row>> {
     if !line.starts_with('T') {
         return Ok(None);
@@ -164,10 +164,10 @@ fn brat_row(line: &str) -> Result<Option<Row>> {
         _ => Err(refuse()),
     });
     let (pieces, text) = (pieces.collect::<Result<_>>()?, text.map(str::to_owned));
-    Ok(Some(Row { pieces, unit: Unit::CodePoints, text, says: kind.to_owned() }))
+    Ok(Some(Row { pieces, unit: Unit::CodePoints, text, label: kind.to_owned() }))
 }
 
-/// The pieces of a mention in bytes, in the order of the text.
+/// The fragments of a mention in bytes and text order.
 fn pieces(row: &Row, text: &str, offsets: &Offsets<'_>) -> Result<Vec<Span>> {
     let byte = |at: usize| match row.unit {
         Unit::Bytes => Some(at),
@@ -177,7 +177,9 @@ fn pieces(row: &Row, text: &str, offsets: &Offsets<'_>) -> Result<Vec<Span>> {
     let mut given = Vec::with_capacity(row.pieces.len());
     for (start, end) in &row.pieces {
         let (Some(first), Some(last)) = (byte(*start), byte(*end)) else {
-            return Err(Error::input(format!("the span {start}..{end} lies outside the text or inside a character")));
+            return Err(Error::input(format!(
+                "expected a span within the text and on character borders, found {start}..{end}"
+            )));
         };
         let span = Span::new(first, last);
         span.of(text)?;
@@ -193,7 +195,7 @@ fn pieces(row: &Row, text: &str, offsets: &Offsets<'_>) -> Result<Vec<Span>> {
     Ok(pieces)
 }
 
-/// Joins the pieces that line ends alone part, with blanks beside them.
+/// Joins fragments that are separated only by a line end and white space.
 fn over_line_ends(text: &str, pieces: Vec<Span>) -> Vec<Span> {
     let mut joined: Vec<Span> = Vec::with_capacity(pieces.len());
     for piece in pieces {
@@ -207,8 +209,8 @@ fn over_line_ends(text: &str, pieces: Vec<Span>) -> Vec<Span> {
     joined
 }
 
-/// Compares the text that an annotation says with the one that stands there, blanks and line ends aside. Of several fragments
-/// tools write the texts in their own order or in that of the text, with dots between them, or all from the first to the last.
+/// Compares the text of an annotation with the document, up to white space. For several fragments, tools write their texts
+/// in file or text order, perhaps with dots between, or the whole extent.
 fn check_text(expected: &str, text: &str, given: &[Span], pieces: &[Span]) -> Result<()> {
     let words = |text: &str| {
         let words = text.split(|c: char| c.is_whitespace() || breaks_line(c)).filter(|word| !word.is_empty());
@@ -228,7 +230,7 @@ fn check_text(expected: &str, text: &str, given: &[Span], pieces: &[Span]) -> Re
             return Ok(());
         }
     }
-    Err(Error::input(format!("expected {expected:?}, the text has {found:?}")))
+    Err(Error::input(format!("expected {expected:?}, found {found:?}")))
 }
 
 #[cfg(test)]
@@ -247,7 +249,7 @@ mod tests {
         Ok(spans.mentions.iter().map(|detected| (detected.span.start, detected.span.end)).collect())
     }
 
-    /// The pieces of each mention, as they stand in the text.
+    /// The fragments of each mention, joined by `|`.
     fn texts(name: &str, lines: &str, text: &str) -> Vec<String> {
         let spans = spans_of(name, lines, text).expect(lines);
         let pieces = |found: &Detected| {
@@ -272,31 +274,31 @@ mod tests {
     }
 
     #[test]
-    fn a_span_that_does_not_fit_is_named() {
-        for (name, lines, said) in [
+    fn invalid_span_is_located() {
+        for (name, lines, message) in [
             ("a.ann", "T1\tSign 5 10\tfever\n", "expected \"fever\""),
             ("a.ann", "T1\tSign 6\n", "T1<tab>"),
             ("a.ann", "T1\tSign 6 6\t\n", "it is empty"),
             ("a.ann", "T1\tSign x 9\tfever\n", "T1<tab>"),
             ("a.ann", "T1\tSign 2 5;6\thas fever\n", "T1<tab>"),
-            ("a.ann", "T1\tSign 2 5;6 99\thas fever\n", "6..99 lies outside the text"),
-            ("a.ann", "T1\tSign 2 5;6 11\thas cough\n", "expected \"has cough\", the text has \"has fever\""),
-            ("a.jsonl", "{\"start\": 6, \"end\": 99}", "outside the text"),
-            ("a.jsonl", "{\"start\": 1, \"end\": 3, \"unit\": \"utf16\"}", "inside a character"),
+            ("a.ann", "T1\tSign 2 5;6 99\thas fever\n", "found 6..99"),
+            ("a.ann", "T1\tSign 2 5;6 11\thas cough\n", "expected \"has cough\", found \"has fever\""),
+            ("a.jsonl", "{\"start\": 6, \"end\": 99}", "expected a span within the text"),
+            ("a.jsonl", "{\"start\": 1, \"end\": 3, \"unit\": \"utf16\"}", "on character borders"),
             ("a.jsonl", "{\"start\": 6}", "found no `end`"),
             ("a.jsonl", "{\"fragments\": []}", "found neither"),
             ("a.jsonl", "{\"fragments\": [[2, 5, 7]]}", "expected a fragment as [start, end]"),
-            ("a.jsonl", "{\"start\": 2, \"end\": 9, \"fragments\": [[2, 5], [6, 11]]}", "some from 2 to 11"),
+            ("a.jsonl", "{\"start\": 2, \"end\": 9, \"fragments\": [[2, 5], [6, 11]]}", "them from 2 to 11"),
         ] {
             let error = read_as(name, lines, "😷 has fever").expect_err(lines).to_string();
-            assert!(error.contains(said) && error.contains("line 1"), "{error}");
+            assert!(error.contains(message) && error.contains("line 1"), "{error}");
         }
     }
 
     const NOTE: &str = "Severe lung and left heart injuries; pain in the left knee.";
 
     #[test]
-    fn fragments_are_read_in_any_order_and_joined_where_they_meet() {
+    fn fragments_may_have_any_order_and_adjacent_ones_are_joined() {
         for (line, found) in [
             ("T1\tDisorder 7 11;27 35\tlung injuries", "lung|injuries"),
             ("T1\tDisorder 27 35;7 11\tinjuries lung", "lung|injuries"),
@@ -318,17 +320,17 @@ mod tests {
     }
 
     #[test]
-    fn fragments_that_a_line_end_parts_are_one_piece() {
+    fn fragments_around_a_line_end_are_joined() {
         let (lf, crlf) = ("Known heart\nfailure.", "Known heart \r\n failure.");
         assert_eq!(texts("a.ann", "T1\tD 6 11;12 19\theart failure", lf), ["heart\nfailure"]);
         assert_eq!(texts("a.ann", "T1\tD 6 11;15 22\theart failure", crlf), ["heart \r\n failure"]);
         assert_eq!(texts("a.ann", "T1\tD 6 19\theart failure", lf), ["heart\nfailure"]);
-        // Blanks of one line are a gap that somebody wanted.
+        // A space within a line separates fragments.
         assert_eq!(texts("a.ann", "T1\tD 0 5;6 11\tKnown heart", lf), ["Known|heart"]);
     }
 
     #[test]
-    fn doubled_and_competing_annotations_are_noted_and_read_once() {
+    fn duplicate_annotations_are_noted_and_read_once() {
         for (name, lines) in [
             (
                 "a.ann",

@@ -1,7 +1,7 @@
-//! The annotated mentions of a split, placed in a knowledge base: which concept is right, and whether training had it.
+//! The annotated mentions of a split with their gold concepts, and whether training has these.
 
 use crate::data::corpus::{Corpus, Document, held_out};
-use crate::data::domain::{OwnDomain, domain_of, without_concept};
+use crate::data::domain::{OwnDomain, domain_of, missing_domain_error};
 use clap::ValueEnum;
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::import::report::Report;
@@ -14,13 +14,13 @@ use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
-/// What the training split says: which concepts it has, and what its surfaces stood for.
+/// The concepts and surfaces of the training split.
 pub struct TrainingSplit {
-    /// Every mention, in the order of the file.
+    /// All mentions in file order.
     pub mentions: Vec<TrainingMention>,
-    /// All concepts of these mentions, whether or not a knowledge base has them.
+    /// All their concepts, whether or not in a knowledge base.
     pub concepts: HashSet<String>,
-    /// What was read.
+    /// Counts of what was read.
     pub counts: TrainingCounts,
 }
 
@@ -29,14 +29,14 @@ pub struct TrainingSplit {
 pub struct TrainingMention {
     /// Its text.
     text: String,
-    /// Its text with the short forms that its document defines written out, if it has any.
+    /// Its text with abbreviations expanded, if it has any that its document defines.
     written_out: Option<String>,
     /// The identifier of its concept, if it has one.
     pub id: Option<String>,
 }
 
 impl TrainingMention {
-    /// Its text, with short forms written out or as they stand.
+    /// Its text, with abbreviations expanded if `written_out`.
     pub fn surface(&self, written_out: bool) -> &str {
         self.written_out.as_deref().filter(|_| written_out).unwrap_or(&self.text)
     }
@@ -47,16 +47,16 @@ impl TrainingMention {
 pub struct TrainingCounts {
     /// The name of the split.
     pub split: String,
-    /// Mentions that were read.
+    /// Number of mentions.
     pub mentions: usize,
-    /// Different concepts among them.
+    /// Number of distinct concepts.
     pub concepts: usize,
-    /// What was skipped, by reason, and examples.
+    /// Skipped records by reason, with examples.
     pub skipped: Report,
 }
 
 impl TrainingSplit {
-    /// Reads it.
+    /// Reads a training split.
     ///
     /// # Errors
     /// As [`Corpus::read`].
@@ -89,42 +89,42 @@ impl TrainingSplit {
 pub struct Query<'a> {
     /// The whole document.
     pub text: &'a str,
-    /// Where the mention stands in it, in bytes.
+    /// Its span in bytes.
     pub span: Span,
-    /// The domain that is its own: the document's, unless the split was given others.
+    /// Its domain: that of the document, unless the split defines others.
     pub domain: Option<&'a str>,
 }
 
-/// One mention and its right answer.
+/// A mention with its gold concept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gold {
-    /// The position of its document in [`Split::documents`].
+    /// Index of its document in [`Split::documents`].
     pub document: usize,
-    /// Where it stands in it, in bytes.
+    /// Its span in bytes.
     pub span: Span,
-    /// The right concept; `None` where the knowledge base has none: NIL.
+    /// The gold concept; `None` if it is not in the knowledge base (NIL).
     pub concept: Option<ConceptId>,
-    /// Whether the training split has the concept; `None` if nobody says.
+    /// Whether the concept occurs in training; `None` if unknown.
     pub seen: Option<bool>,
-    /// Whether it is NIL because its concept was taken out of the knowledge base (`pel split okb`).
+    /// Whether it is NIL because its concept was held out (`pel split okb`).
     pub held_out: bool,
 }
 
-/// Which of the NIL mentions are looked at, beside all mentions that can be linked.
+/// The NIL mentions to include, besides all linkable mentions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum NilOf {
-    /// All of them
+    /// All NIL mentions
     #[default]
     All,
-    /// Those whose concept `pel split okb` took out of the knowledge base
+    /// Those whose concept `pel split okb` held out
     HeldOut,
-    /// Those whose concept the knowledge base never had
+    /// Those whose concept was never in the knowledge base
     Natural,
 }
 
 impl NilOf {
-    /// Whether a mention is looked at: one that can be linked always is.
+    /// Whether a mention is included. Linkable mentions always are.
     pub fn takes(self, gold: &Gold) -> bool {
         match self {
             _ if gold.concept.is_some() => true,
@@ -134,7 +134,7 @@ impl NilOf {
         }
     }
 
-    /// As tables have it.
+    /// Its name in tables.
     pub fn words(self) -> &'static str {
         match self {
             Self::All => "all",
@@ -144,75 +144,75 @@ impl NilOf {
     }
 }
 
-/// A split to measure or to calibrate on.
+/// A split for evaluation or calibration.
 pub struct Split {
     /// Its documents.
     pub documents: Vec<Document>,
-    /// Its mentions in the order of the file.
+    /// Its mentions in file order.
     pub mentions: Vec<Gold>,
-    /// What they are.
+    /// Counts of its mentions.
     pub counts: SplitCounts,
-    /// Of mentions with several right concepts those beside [`Gold::concept`], by document, span and that concept.
+    /// Further gold concepts besides [`Gold::concept`], by document, span and that concept.
     pub other_concepts: HashMap<(usize, Span, ConceptId), Vec<ConceptId>>,
-    /// The domains of right concepts, where mentions are searched in these instead of their documents' ([`OwnDomain`]).
+    /// The domain of each gold concept, if it replaces the document's ([`OwnDomain`]).
     pub own_domains: Option<HashMap<ConceptId, String>>,
 }
 
-/// What the mentions of a split are.
+/// Counts of the mentions of a split.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct SplitCounts {
     /// The name of the split.
     pub split: String,
-    /// Documents, with mentions or without.
+    /// Number of documents.
     pub documents: usize,
-    /// Mentions that are measured.
+    /// Number of mentions evaluated.
     pub mentions: usize,
-    /// Mentions whose concept the knowledge base has.
+    /// Mentions with a concept of the knowledge base.
     pub in_kb: usize,
-    /// Of these, the ones whose concept the training split has.
+    /// Of these, mentions with a concept in training.
     pub seen: usize,
-    /// Of these, the ones whose concept the training split does not have.
+    /// Of these, mentions with a concept not in training.
     pub zero_shot: usize,
-    /// Mentions without a concept in the knowledge base: NIL.
+    /// Mentions without a concept of the knowledge base (NIL).
     pub nil: usize,
-    /// Of the NIL mentions, those that the corpus gives no concept at all.
+    /// NIL mentions without any annotated concept.
     pub nil_by_annotation: usize,
-    /// Of the NIL mentions, those whose concept was taken out of the knowledge base (`pel split okb`).
+    /// NIL mentions whose concept was held out (`pel split okb`).
     pub held_out: usize,
-    /// Mentions that the corpus gives several concepts, each of which is right.
+    /// Mentions with several gold concepts.
     pub several: usize,
-    /// A hash of the documents and of the mentions that are measured, with their concepts; the same however packed.
+    /// Hash of the documents and evaluated mentions with concepts, independent of compression.
     pub blake3: String,
-    /// Who told seen from zero-shot.
+    /// What determined seen and zero-shot concepts.
     pub seen_by: SeenBy,
-    /// Mentions of which the corpus has `seen_in_train`.
+    /// Mentions with `seen_in_train` in the corpus.
     pub seen_said: usize,
-    /// Mentions whose `seen_in_train` in the corpus says something else than the training split.
+    /// Mentions whose `seen_in_train` contradicts the training split.
     pub seen_differs: usize,
-    /// What was skipped, by reason, and examples.
+    /// Skipped records by reason, with examples.
     pub skipped: Report,
 }
 
-/// Who tells seen concepts from zero-shot ones.
+/// What determined seen and zero-shot concepts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SeenBy {
     /// The concepts of the training split's mentions.
     TrainingSplit,
-    /// The field `seen_in_train` of the corpus, for want of a training split.
+    /// The field `seen_in_train` of the corpus, without a training split.
     Corpus,
-    /// Nobody.
+    /// Unknown.
     #[default]
     Nobody,
 }
 
-/// Why a mention is not measured that could be.
+/// Reason for skipping a mention that `--every` excludes.
 const THINNED: &str = "left out by --every";
 
 impl Split {
-    /// Where each mention begins and ends in its document, in code points.
+    /// Start and end of each mention in code points.
     pub fn code_points(&self) -> Vec<[usize; 2]> {
-        // A document is counted once, however many mentions it has.
+        // Each document is indexed once.
         let mut offsets: Vec<Option<Offsets<'_>>> = self.documents.iter().map(|_| None).collect();
         let of = |gold: &Gold| {
             let offsets =
@@ -222,8 +222,7 @@ impl Split {
         self.mentions.iter().map(of).collect()
     }
 
-    /// Reads a split, of its mentions every `every`-th, and looks its concepts up in the knowledge base and in the
-    /// training split.
+    /// Reads every `every`-th mention of a split and looks up its concepts in the knowledge base and training split.
     ///
     /// # Errors
     /// As [`Corpus::read`]; if the knowledge base has a concept that the corpus holds out.
@@ -248,22 +247,22 @@ impl Split {
                 continue;
             }
             let id = placed.mention.id.as_deref();
-            // Any of several concepts is right, so the first that the knowledge base has stands for all.
+            // Any of several concepts is correct, so the first one in the knowledge base represents them.
             let mut known_concepts = placed.mention.ids().filter_map(|id| kb.find(id));
             let concept = known_concepts.next();
             let others: Vec<ConceptId> = known_concepts.collect();
             let original = id.and_then(held_out);
             if let Some(original) = original.filter(|original| kb.find(original).is_some()) {
                 return Err(Error::input(format!(
-                    "the corpus {} holds {original} out, but the knowledge base has it; use the kb.jsonl beside the corpus",
+                    "{}: expected a knowledge base without the held-out concept {original}, found it; use the kb.jsonl beside the corpus",
                     folder.display()
                 )));
             }
-            let (said, known) = (placed.mention.seen_in_train, training.zip(id));
+            let (message, known) = (placed.mention.seen_in_train, training.zip(id));
             let known = known.map(|(training, _)| placed.mention.ids().any(|id| training.concepts.contains(id)));
-            counts.seen_said += usize::from(said.is_some());
-            counts.seen_differs += usize::from(said.zip(known).is_some_and(|(said, known)| said != known));
-            let seen = known.or(said);
+            counts.seen_said += usize::from(message.is_some());
+            counts.seen_differs += usize::from(message.zip(known).is_some_and(|(message, known)| message != known));
+            let seen = known.or(message);
             if seen.is_some() {
                 counts.seen_by = if training.is_some() { SeenBy::TrainingSplit } else { SeenBy::Corpus };
             }
@@ -296,15 +295,15 @@ impl Split {
         Ok(Self { documents, mentions, counts, other_concepts, own_domains: None })
     }
 
-    /// The concepts that are right for a mention beside [`Gold::concept`].
+    /// The gold concepts of a mention besides [`Gold::concept`].
     pub fn other_concepts_of(&self, gold: &Gold) -> &[ConceptId] {
         let key = gold.concept.map(|concept| (gold.document, gold.span, concept));
         key.and_then(|key| self.other_concepts.get(&key)).map_or(&[], Vec::as_slice)
     }
 
-    /// Puts the concept that stands for all right ones of a mention in the place of the first of them that was found, and leaves the
-    /// others out: whichever came first is then the right answer, once. `ranked` are the answers to the mentions.
-    pub fn settle(&self, ranked: &mut [Ranked]) {
+    /// Replaces the first gold concept found in each ranking by [`Gold::concept`] and removes the others, so that any of them
+    /// counts as correct once.
+    pub fn unify_gold(&self, ranked: &mut [Ranked]) {
         if self.other_concepts.is_empty() {
             return;
         }
@@ -322,10 +321,10 @@ impl Split {
         }
     }
 
-    /// The split with the domains that its mentions are searched in, if these are to be. Warns of mentions without one.
+    /// Sets the domain in which each mention is searched, if `own` is given. Warns of mentions without one.
     ///
     /// # Errors
-    /// If no document says its domain, or a domain has no concept.
+    /// If no document has a domain, or a domain has no concept.
     pub fn in_own_domain(mut self, own: Option<OwnDomain>, kb: &KnowledgeBase) -> Result<Self> {
         let Some(own) = own else { return Ok(self) };
         let name = &self.counts.split;
@@ -336,48 +335,48 @@ impl Split {
         }
         if self.documents.iter().all(|document| document.domain.is_none()) {
             return Err(Error::input(format!(
-                "--within-domain: no document of the split {name} says its domain (the field `domain`); expected that, or \
-                 --within-domain=type or =source, by which the domain is that of the right concept"
+                "--within-domain: expected documents with the field `domain` in the split {name}, found none; use \
+                 --within-domain=type or =source for the domain of the gold concept"
             )));
         }
         let domains: BTreeSet<Option<&str>> = self.queries().map(|query| query.domain).collect();
         let members = own.members(kb);
         if let Some(domain) = domains.iter().flatten().find(|domain| !members.contains_key(**domain)) {
-            return Err(without_concept(domain));
+            return Err(missing_domain_error(domain));
         }
         let (all, without) = (self.mentions.len(), self.queries().filter(|query| query.domain.is_none()).count());
         if without > 0 {
             eprintln!(
-                "warning: {without} of the {all} mentions of {name} are in documents that say no domain; they are searched everywhere"
+                "warning: {without} of the {all} mentions of {name} have a document without a domain; the whole knowledge base is searched for them"
             );
         }
         Ok(self)
     }
 
-    /// The split itself, if there is anything to measure on.
+    /// The split, if it has mentions.
     ///
     /// # Errors
-    /// If it has no mention.
+    /// If it has none.
     pub fn not_empty(self) -> Result<Self> {
         if !self.mentions.is_empty() {
             return Ok(self);
         }
         let reasons = self.counts.skipped.reasons();
         let skipped = if reasons.is_empty() { String::new() } else { format!(" (skipped: {reasons})") };
-        Err(Error::input(format!("the split {} has no mention to measure on{skipped}", self.counts.split)))
+        Err(Error::input(format!("expected mentions in the split {}, found none{skipped}", self.counts.split)))
     }
 
-    /// Whether it has a NIL mention of the kind.
+    /// Whether it has NIL mentions of this kind.
     pub fn has_nil(&self, of: NilOf) -> bool {
         self.mentions.iter().any(|gold| gold.concept.is_none() && of.takes(gold))
     }
 
-    /// The mentions as questions.
+    /// The mentions as queries.
     pub fn queries(&self) -> impl Iterator<Item = Query<'_>> {
         self.mentions.iter().map(|gold| self.query(gold))
     }
 
-    /// One of the mentions as a question.
+    /// A mention as a query.
     pub fn query(&self, gold: &Gold) -> Query<'_> {
         let document = self.documents.get(gold.document);
         let text = document.map_or("", |document| document.text.as_str());
@@ -389,7 +388,7 @@ impl Split {
     }
 }
 
-/// Whether the corpus has mentions of this split.
+/// Whether the corpus has a mention file of this split.
 pub fn has_split(folder: &Path, split: &str) -> bool {
     ["", ".xz", ".gz", ".zst"].iter().any(|packed| folder.join(format!("mentions.{split}.jsonl{packed}")).is_file())
 }

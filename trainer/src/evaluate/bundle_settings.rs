@@ -1,7 +1,7 @@
 //! The settings that a calibration chooses, put into a bundle or taken over from another.
 
 use crate::io::bundles;
-use crate::io::files::{io_error, write_own, write_whole};
+use crate::io::files::{io_error, write_atomic, write_no_follow};
 use pel_shared::bundle::{Manifest, names};
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::nil::NilPolicy;
@@ -36,11 +36,13 @@ pub fn put(path: &Path, settings: BundleSettings) -> Result<()> {
     let (_, json) = Manifest { nil, view, ..manifest }.sealed()?;
     if path.is_dir() {
         let target = path.join(names::MANIFEST);
-        return write_own(&target, |file| file.write_all(&json).map_err(|cause| io_error("writing", &target, cause)));
+        return write_no_follow(&target, |file| {
+            file.write_all(&json).map_err(|cause| io_error("writing", &target, cause))
+        });
     }
     parts.0.insert(names::MANIFEST.into(), json.into());
     let bytes = parts.to_one_file()?;
-    write_whole(path, |file| file.write_all(&bytes).map_err(|cause| io_error("writing", path, cause)))
+    write_atomic(path, |file| file.write_all(&bytes).map_err(|cause| io_error("writing", path, cause)))
 }
 
 /// Takes the settings of the bundle `from` over into the bundle `into`; gives the threshold.

@@ -22,7 +22,7 @@ pub struct Decisions {
     /// The mentions whose concept the knowledge base has.
     pub with_concept: WithConcept,
     /// The others.
-    pub without_concept: WithoutConcept,
+    pub missing_domain_error: WithoutConcept,
 }
 
 /// Shares of the mentions whose concept the knowledge base has; they add up to 1.
@@ -80,7 +80,7 @@ impl Decisions {
                 wrong: share(true, &|linked, right| linked && !right),
                 nil: share(true, &|linked, _| !linked),
             },
-            without_concept: WithoutConcept {
+            missing_domain_error: WithoutConcept {
                 nil: share(false, &|linked, _| !linked),
                 linked: share(false, &|linked, _| linked),
             },

@@ -175,7 +175,7 @@ pub fn measure(
 ) -> Result<Figures> {
     let began = Instant::now();
     let mut ranked = judged(retriever, split, top, "searching")?;
-    split.settle(&mut ranked);
+    split.unify_gold(&mut ranked);
     let seconds = began.elapsed().as_secs_f64();
     let thresholds = match calibration {
         Some(other) => {

@@ -4,7 +4,7 @@ use super::outcomes::{RESAMPLES, SEED};
 use super::{At, Decisions, DomainFigures, Figures, Ranking, Recall};
 use crate::data::mention_domains::By;
 use crate::data::split::{NilOf, SeenBy, SplitCounts, TrainingCounts};
-use crate::io::files::{io_error, write_whole};
+use crate::io::files::{io_error, write_atomic};
 use crate::io::provenance::Run;
 use crate::retrieve::lexical::short_forms;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
@@ -77,7 +77,7 @@ impl Evaluation {
     /// # Errors
     /// If it cannot be written.
     pub fn save(&self, out: &Path) -> Result<()> {
-        write_whole(out, |file| {
+        write_atomic(out, |file| {
             serde_json::to_writer_pretty(&mut *file, self).map_err(|cause| io_error("writing", out, cause.into()))?;
             file.write_all(b"\n").map_err(|cause| io_error("writing", out, cause))
         })
@@ -269,10 +269,10 @@ impl Evaluation {
             ["System", "Threshold", "Linked rightly", "Linked wrongly", "Called NIL", "Others: NIL", "Others: linked"];
         let mut table = table(head.map(str::to_owned).to_vec());
         for system in &self.systems {
-            for Decisions { threshold, chosen_on, with_concept, without_concept, .. } in &system.decisions {
+            for Decisions { threshold, chosen_on, with_concept, missing_domain_error, .. } in &system.decisions {
                 let shown = |at: &At| with_interval(at.recall, at.interval);
                 let known = [&with_concept.right, &with_concept.wrong, &with_concept.nil].map(shown);
-                let others = [&without_concept.nil, &without_concept.linked].map(shown);
+                let others = [&missing_domain_error.nil, &missing_domain_error.linked].map(shown);
                 let mut row = vec![system.system.clone(), format!("{} ({chosen_on})", written(*threshold))];
                 row.extend(known.into_iter().chain(others));
                 table.add_row(row);

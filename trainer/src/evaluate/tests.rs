@@ -307,6 +307,6 @@ fn the_first_right_concept_counts_once_at_its_place() {
     let split = Split::read(folder.path(), "test", 1, &kb, None).expect("read");
     let all = vec![(ConceptId(0), 0.9), (ConceptId(2), 0.8), (ConceptId(1), 0.7)];
     let mut ranked = vec![all.clone(), all.clone()];
-    split.settle(&mut ranked);
+    split.unify_gold(&mut ranked);
     assert_eq!(ranked, [vec![(ConceptId(0), 0.9), (ConceptId(1), 0.8)], all]);
 }

@@ -96,7 +96,7 @@ impl Trial {
     /// If the run is interrupted.
     pub fn recall(&self, split: &Split) -> Result<f64> {
         let (mut found, _) = self.search(1, false)?;
-        split.settle(&mut found);
+        split.unify_gold(&mut found);
         let golds = split.mentions.iter().map(|gold| gold.concept);
         let first = found.iter().map(|found| found.first().map(|(concept, _)| *concept));
         let right = golds.clone().zip(first).filter(|(gold, first)| gold.is_some() && gold == first).count();

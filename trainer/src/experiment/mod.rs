@@ -36,7 +36,7 @@ pub use tables::{Family, TableId};
 
 use crate::data::concept_table;
 use crate::io::device::OpenDevice;
-use crate::io::files::{io_error, read_text, write_own};
+use crate::io::files::{io_error, read_text, write_no_follow};
 use crate::train::config::Config;
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::kb::KnowledgeBase;
@@ -86,7 +86,9 @@ pub fn run(options: &Options, device: &OpenDevice, mut written: impl FnMut(Table
         settings::check(&bench, &data)?;
         let text = bench.text(counts, &kb)?;
         let path = options.out.join(format!("{}.md", table.slug()));
-        write_own(&path, |file| file.write_all(text.as_bytes()).map_err(|cause| io_error("writing", &path, cause)))?;
+        write_no_follow(&path, |file| {
+            file.write_all(text.as_bytes()).map_err(|cause| io_error("writing", &path, cause))
+        })?;
         written(table, &path, &text);
     }
     Ok(())
@@ -201,5 +203,5 @@ fn kept<T: Serialize + for<'de> Deserialize<'de>>(path: &Path, work: impl FnOnce
 
 fn keep(path: &Path, done: &impl Serialize) -> Result<()> {
     let text = serde_json::to_vec_pretty(done).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
-    write_own(path, |file| file.write_all(&text).map_err(|cause| io_error("writing", path, cause)))
+    write_no_follow(path, |file| file.write_all(&text).map_err(|cause| io_error("writing", path, cause)))
 }

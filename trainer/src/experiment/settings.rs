@@ -5,7 +5,7 @@ use crate::data::corpus;
 use crate::data::domain::DomainOf;
 use crate::data::domain::OwnDomain;
 use crate::io::files::io_error;
-use crate::io::files::{entries, files_of};
+use crate::io::files::{entries, list_files};
 use crate::train::config::Config;
 use crate::train::model::check_windows;
 use crate::train::{CHECKPOINTS, METRICS};
@@ -87,7 +87,7 @@ pub fn digest(options: &Options) -> Result<String> {
 /// A hash of a file, or of the files of a folder and of those below it.
 fn hash_of(path: &Path) -> Result<String> {
     let mut hasher = blake3::Hasher::new();
-    files_of(path)?.iter().try_for_each(|file| add(&mut hasher, file))?;
+    list_files(path)?.iter().try_for_each(|file| add(&mut hasher, file))?;
     Ok(hasher.finalize().to_hex().to_string())
 }
 

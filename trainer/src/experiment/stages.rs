@@ -9,7 +9,7 @@
 use super::models::{Cross, Encoder, Finder};
 use super::untrained::by_cosine;
 use super::{Bench, Family, Row, other_kb, pretrained};
-use crate::data::candidate_lists::Lists;
+use crate::data::candidate_lists::CandidateLists;
 use crate::data::concept_table;
 use crate::data::split::{Split, TrainingSplit};
 use crate::evaluate::ranks::Ranks;
@@ -125,7 +125,7 @@ impl<'a> Stages<'a> {
             let precision = self.ranker_config(by)?.model.precision;
             Teacher::open(&self.ranker(by)?, precision, self.bench.device)?.write(&found, kb, k, &path)?;
         }
-        let lists = Lists::read(&path, kb)?;
+        let lists = CandidateLists::read(&path, kb)?;
         let found = whole(&path, mentions()?, k, kb)?;
         let scores = lists.of_split(&found.split, kb)?.into_iter();
         let scores = scores.map(|list| list.map_or_else(Vec::new, |list| list.teacher.clone())).collect();

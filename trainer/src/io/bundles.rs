@@ -1,10 +1,10 @@
-//! Bundles on disk: a folder, or one file; both memory-mapped.
+//! Bundles on disk: a folder or a single file, memory-mapped.
 #![allow(unsafe_code)]
 
-use crate::io::files::{hand_on, io_error, open_own, partial_files, write_whole};
+use crate::io::files::{copy_ownership, io_error, open_no_follow, partial_files, write_atomic};
 use crate::io::interrupt;
 use crate::io::limits::Bound;
-use crate::io::outputs::{Inputs, Writes, check_new_folder};
+use crate::io::outputs::{Inputs, Output, check_new_folder};
 use bytes::Bytes;
 use memmap2::Mmap;
 use pel_shared::bundle::{Bundle, Manifest, Parts, names};
@@ -13,7 +13,7 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 
-/// Maps a file into memory; pages are read when they are used.
+/// Maps a file into memory. Pages are read on first use.
 ///
 /// # Errors
 /// If it cannot be opened or mapped.
@@ -26,13 +26,13 @@ pub fn map(path: &Path) -> Result<Bytes> {
     if let Some(bound) = path.file_name().and_then(|name| name.to_str()).and_then(bound) {
         bound.check(path.display(), bytes)?;
     }
-    // SAFETY: the map is read-only. Another process that shortens the file meanwhile could end this one with a signal;
-    // our own writers never do that: they write beside and rename, which leaves the mapped file whole.
+    // SAFETY: the map is read-only. Another process that truncates the file could end this one with a signal.
+    // PEL's own writers rename a new file into place, which leaves the mapped file intact.
     let map = unsafe { Mmap::map(&file) }.map_err(|cause| io_error("mapping", path, cause))?;
     Ok(Bytes::from_owner(map))
 }
 
-/// How large a file of a bundle or model may be that is read into memory as JSON; of others, the pages that are used are.
+/// The size limit of a file that is read into memory as JSON. Other files are mapped and have none.
 fn bound(name: &str) -> Option<Bound> {
     match name {
         names::TOKENIZER => Some(Bound::Tokenizer),
@@ -41,7 +41,7 @@ fn bound(name: &str) -> Option<Bound> {
     }
 }
 
-/// The files of a bundle, mapped.
+/// Maps the files of a bundle.
 ///
 /// # Errors
 /// If the path is no bundle, or a file cannot be mapped.
@@ -54,7 +54,7 @@ pub fn parts(path: &Path) -> Result<Parts> {
         return Ok(parts);
     }
     if !path.join(names::MANIFEST).is_file() {
-        let why = if path.is_dir() { "the folder has no manifest.json" } else { "there is nothing of that name" };
+        let why = if path.is_dir() { "the folder has no manifest.json" } else { "no such file or folder" };
         return Err(Error::artifact(format!("expected a bundle: {why}; `pel index` makes one")));
     }
     let manifest = map(&path.join(names::MANIFEST))?;
@@ -64,7 +64,7 @@ pub fn parts(path: &Path) -> Result<Parts> {
     for entry in std::fs::read_dir(path).map_err(|cause| io_error("listing", path, cause))? {
         let entry = entry.map_err(|cause| io_error("listing", path, cause))?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        // What else lies in the folder is not of the bundle.
+        // The folder may hold other files.
         if listed.contains_key(&name) && entry.path().is_file() {
             parts.0.insert(name, map(&entry.path())?);
         }
@@ -75,21 +75,21 @@ pub fn parts(path: &Path) -> Result<Parts> {
 /// Reads a bundle and checks it.
 ///
 /// # Errors
-/// If it cannot be read, or a file of it is missing, altered or does not fit; the bundle is named.
+/// If it cannot be read, or one of its files is missing, altered or does not fit. The error names the bundle.
 pub fn open(path: &Path) -> Result<Bundle> {
     parts(path).and_then(Bundle::read).context(|| path.display().to_string())
 }
 
-/// In a folder whose bundle is not whole yet.
+/// Marks a folder whose bundle is incomplete.
 const UNFINISHED: &str = ".unfinished";
 
-/// Refuses a place for a bundle that holds something else. To be asked before the work begins.
+/// Refuses to write a bundle where something else exists. Call it before the work begins.
 ///
 /// # Errors
-/// If a name that ends in `.pel` is that of a folder, or a folder is neither new nor empty nor a bundle.
-pub fn check_place(path: &Path) -> Result<()> {
+/// If a path that ends in `.pel` is a folder, or a folder is neither new, empty nor a bundle.
+pub fn check_output(path: &Path) -> Result<()> {
     if is_one_file(path) {
-        return Inputs::new().check([Writes::File(path)]);
+        return Inputs::new().check([Output::File(path)]);
     }
     match path.join(names::MANIFEST).is_file() && parts(path).is_ok() || path.join(UNFINISHED).is_file() {
         true => Ok(()),
@@ -97,37 +97,37 @@ pub fn check_place(path: &Path) -> Result<()> {
     }
 }
 
-/// Writes a bundle: into one file if the name ends in `.pel`, else into a folder, whose manifest is written last. Files of a bundle
-/// that was there before are replaced or removed, others stay.
+/// Writes a bundle: a single file if the name ends in `.pel`, else a folder. The manifest is written last. Files of an
+/// earlier bundle are replaced or removed, other files stay.
 ///
 /// # Errors
-/// As [`check_place`], or if a file cannot be written or removed.
+/// As [`check_output`], or if a file cannot be written or removed.
 pub fn save(path: &Path, parts: &Parts) -> Result<()> {
-    check_place(path)?;
+    check_output(path)?;
     if is_one_file(path) {
         let bytes = parts.to_one_file()?;
-        return write_whole(path, |file| file.write_all(&bytes).map_err(|cause| io_error("writing", path, cause)));
+        return write_atomic(path, |file| file.write_all(&bytes).map_err(|cause| io_error("writing", path, cause)));
     }
     let made = !path.exists();
-    let _made = made.then(|| partial_files::Made::new(path));
+    let _made = made.then(|| partial_files::CreatedFolder::new(path));
     std::fs::create_dir_all(path).map_err(|cause| io_error("making the folder", path, cause))?;
     save_folder(path, parts).inspect_err(|_| {
         if made {
-            // Only if nothing is in it.
+            // Fails, as intended, if the folder is not empty.
             let _ = std::fs::remove_dir(path);
         }
     })
 }
 
-/// Writes a bundle into a folder that is there.
+/// Writes a bundle into an existing folder.
 fn save_folder(path: &Path, parts: &Parts) -> Result<()> {
-    // All new files are on the disk before the first old one goes.
+    // All new files are on disk before the first old one is removed.
     let staged = partial_files::folder_in(path).map_err(|cause| io_error("writing into the folder", path, cause))?;
     for (name, bytes) in &parts.0 {
         write_part(&staged.0.path().join(name), &path.join(name), bytes)?;
     }
     interrupt::check()?;
-    let _finishing = interrupt::finish();
+    let _finishing = interrupt::critical_section();
     let before = map(&path.join(names::MANIFEST)).and_then(|manifest| Manifest::from_bytes(&manifest));
     let before: Vec<String> = before.map_or_else(|_| Vec::new(), |manifest| manifest.files.into_keys().collect());
     let remove = |name: &str| {
@@ -137,8 +137,8 @@ fn save_folder(path: &Path, parts: &Parts) -> Result<()> {
             false => Ok(()),
         }
     };
-    open_own(&path.join(UNFINISHED), OpenOptions::new().write(true).create(true))?;
-    // Without its manifest a folder is no bundle: nobody reads old and new files mixed.
+    open_no_follow(&path.join(UNFINISHED), OpenOptions::new().write(true).create(true))?;
+    // A folder without a manifest is no bundle, so nobody reads a mixture of old and new files.
     remove(names::MANIFEST)?;
     for old in before.iter().filter(|name| !parts.0.contains_key(*name) && is_plain(name)) {
         remove(old)?;
@@ -152,10 +152,10 @@ fn save_folder(path: &Path, parts: &Parts) -> Result<()> {
     remove(UNFINISHED)
 }
 
-/// How many bytes of a file are written between two looks for Ctrl-C.
+/// Bytes written between two checks for Ctrl-C.
 const PIECE: usize = 4 << 20;
 
-/// Writes a file that is to be moved to its place, with the mode of the one that is there.
+/// Writes a file that will be renamed to `place`, with the mode of the file there.
 fn write_part(staged: &Path, place: &Path, bytes: &[u8]) -> Result<()> {
     let failed = |cause| io_error("writing", place, cause);
     let mut file = File::create_new(staged).map_err(failed)?;
@@ -163,21 +163,21 @@ fn write_part(staged: &Path, place: &Path, bytes: &[u8]) -> Result<()> {
         interrupt::check()?;
         file.write_all(piece).map_err(failed)?;
     }
-    hand_on(place, &file).map_err(failed)?;
+    copy_ownership(place, &file).map_err(failed)?;
     file.sync_all().map_err(failed)
 }
 
-/// Whether a name means a file of the folder itself: a manifest may say anything.
+/// Whether a name is a plain file name. A manifest may contain any text.
 fn is_plain(name: &str) -> bool {
     Path::new(name).file_name().is_some_and(|last| last == name)
 }
 
-/// What writing a bundle of that name writes.
-pub fn writes(path: &Path) -> Writes<'_> {
-    if is_one_file(path) || path.is_file() { Writes::File(path) } else { Writes::Folder(path) }
+/// The output that [`save`] will write.
+pub fn writes(path: &Path) -> Output<'_> {
+    if is_one_file(path) || path.is_file() { Output::File(path) } else { Output::Folder(path) }
 }
 
-/// Whether a bundle of that name is one file.
+/// Whether a bundle of this name is a single file.
 pub fn is_one_file(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "pel")
 }

@@ -1,14 +1,14 @@
-//! A counter on the terminal for reading that lasts over two seconds and whose end is not known: compressed files, pipes.
+//! A counter on the terminal for input of unknown length: compressed files and pipes.
 
 use indicatif::{ProgressBar, ProgressStyle};
 use std::time::{Duration, Instant};
 
-/// Work shorter than this shows nothing.
+/// Work shorter than this shows no counter.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Steps between two looks at the clock.
+/// Steps between two clock checks.
 const STRIDE: u64 = 1024;
 
-/// Counts steps; draws on standard error, if that is a terminal, once the work has lasted two seconds.
+/// Counts steps and draws on standard error once the work has lasted two seconds.
 #[derive(Debug)]
 pub struct Counter {
     unit: &'static str,
@@ -18,7 +18,7 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// Begins to count; `unit` is what one step is, in the plural.
+    /// Starts at zero; `unit` is the plural of what is counted.
     pub fn new(unit: &'static str) -> Self {
         Self { unit, started: Instant::now(), done: 0, bar: None }
     }

@@ -1,15 +1,15 @@
-//! The environment that libraries below us read, set before any thread begins.
+//! Environment variables for libraries, set before any thread starts.
 #![allow(unsafe_code)]
 
 use std::env;
 use std::ffi::OsStr;
 
-/// Turns off Mesa's choice of a default GPU by the desktop where there is no desktop to ask.
+/// Turns off Mesa's device-select layer.
 const NO_SELECTION: &str = "NODEVICE_SELECT";
 
-/// Keeps Mesa's device-select layer, which the Vulkan loader puts into every program, from asking a Wayland desktop which GPU is its own
-/// where there is none: the Wayland library would print "error: XDG_RUNTIME_DIR is invalid or not set in the environment" for it. All GPUs
-/// are found without the layer too. To be called first of all: once there are threads, it does nothing.
+/// Turns off Mesa's device-select layer where no desktop runs. The layer asks a Wayland desktop for its GPU. Without a
+/// desktop the Wayland library prints "error: XDG_RUNTIME_DIR is invalid or not set in the environment". All GPUs are
+/// found without the layer. Call this first: it does nothing once the process has several threads.
 pub fn prepare() {
     if cfg!(target_os = "linux") && !has_desktop(|name| env::var_os(name)) && is_alone() {
         // SAFETY: the process has no other thread that could read the environment meanwhile.
@@ -17,17 +17,18 @@ pub fn prepare() {
     }
 }
 
-/// Whether the process has one thread.
+/// Whether the process has a single thread.
 fn is_alone() -> bool {
     std::fs::read_dir("/proc/self/task").is_ok_and(|tasks| tasks.count() == 1)
 }
 
-/// Whether the layer finds a desktop without complaint, or the user has told it what to do.
+/// Whether a Wayland desktop can be reached, or the user has set a device.
 fn has_desktop<T: AsRef<OsStr>>(variable: impl Fn(&str) -> Option<T>) -> bool {
     let is_path = |name: &str| variable(name).is_some_and(|value| value.as_ref().as_encoded_bytes().starts_with(b"/"));
-    let told = ["MESA_VK_DEVICE_SELECT", NO_SELECTION, "DRI_PRIME"].iter().any(|name| variable(name).is_some());
-    // A socket that was handed over needs no folder, nor does one that is named by its whole path.
-    told || is_path("XDG_RUNTIME_DIR") || is_path("WAYLAND_DISPLAY") || variable("WAYLAND_SOCKET").is_some()
+    let is_set_by_user =
+        ["MESA_VK_DEVICE_SELECT", NO_SELECTION, "DRI_PRIME"].iter().any(|name| variable(name).is_some());
+    // Neither an inherited socket nor an absolute socket path needs the runtime folder.
+    is_set_by_user || is_path("XDG_RUNTIME_DIR") || is_path("WAYLAND_DISPLAY") || variable("WAYLAND_SOCKET").is_some()
 }
 
 #[cfg(test)]
@@ -35,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_machine_without_a_desktop_is_known() {
+    fn missing_desktop_is_detected() {
         let found = |set: &[(&str, &'static str)]| {
             has_desktop(|name| set.iter().find(|(own, _)| *own == name).map(|(_, value)| *value))
         };

@@ -1,5 +1,5 @@
-//! Ctrl-C and termination: the first signal asks the work to stop at the next safe point. Work that has not stopped a moment later is
-//! ended where it is, without what it has half written, unless it holds on to end well by itself ([`hold`]); a second signal ends that too.
+//! Ctrl-C and termination. The first signal requests a stop at the next safe point. Work that has not stopped after
+//! 0.17 s is ended and its partial files are removed, unless it defers the exit ([`defer_exit`]). A second signal ends that too.
 
 use crate::io::files::partial_files;
 use crate::io::signals;
@@ -8,19 +8,19 @@ use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-static ASKED: AtomicBool = AtomicBool::new(false);
-/// How many parts of the work end well by themselves.
-static HELD: AtomicUsize = AtomicUsize::new(0);
-/// How many parts of the work are not to be stopped.
-static FINISHING: AtomicUsize = AtomicUsize::new(0);
-/// How long work that is not held may take to stop by itself.
-const PATIENCE: Duration = Duration::from_millis(170);
-/// The exit code of a command that the user has stopped.
-const STOPPED: i32 = 130;
-/// A signal so soon after the first is the same one: `timeout` and others send it to a process and to its group.
-const TWICE: Duration = Duration::from_millis(300);
+static REQUESTED: AtomicBool = AtomicBool::new(false);
+/// Number of live [`DeferredExit`] guards.
+static DEFERRED: AtomicUsize = AtomicUsize::new(0);
+/// Number of live [`CriticalSection`] guards.
+static CRITICAL: AtomicUsize = AtomicUsize::new(0);
+/// How long work without a guard may take to stop.
+const GRACE_PERIOD: Duration = Duration::from_millis(170);
+/// Exit code of an interrupted command.
+const INTERRUPTED: i32 = 130;
+/// A second signal within this time counts as the first: `timeout` signals a process and its group.
+const DUPLICATE_WINDOW: Duration = Duration::from_millis(300);
 
-/// Listens for Ctrl-C and termination from now on.
+/// Installs the handler of Ctrl-C and termination.
 ///
 /// # Errors
 /// If the system refuses a handler.
@@ -29,91 +29,90 @@ pub fn listen() -> Result<()> {
     ctrlc::set_handler(move || match first {
         None => {
             first = Some(Instant::now());
-            ASKED.store(true, Ordering::SeqCst);
-            // Nobody may be listening any more.
+            REQUESTED.store(true, Ordering::SeqCst);
+            // Standard error may be closed.
             let _ = writeln!(std::io::stderr(), "\nstopping; press Ctrl-C again to stop at once");
-            // Without a thread the work stops at its next safe point.
-            let _ = std::thread::Builder::new().name("stopping".into()).spawn(end_what_does_not_stop);
+            // If no thread can be started, the work stops at its next safe point.
+            let _ = std::thread::Builder::new().name("stopping".into()).spawn(end_after_grace_period);
         }
-        Some(first) if first.elapsed() < TWICE => {}
+        Some(first) if first.elapsed() < DUPLICATE_WINDOW => {}
         Some(_) => end(),
     })
     .map_err(|cause| Error::io("listening for Ctrl-C").caused_by(cause))
 }
 
-/// Waits a moment, and while somebody holds on; then ends the process.
-fn end_what_does_not_stop() {
-    std::thread::sleep(PATIENCE);
-    while HELD.load(Ordering::SeqCst) > 0 {
-        std::thread::sleep(PATIENCE / 10);
+/// Waits for the grace period and for all guards, then ends the process.
+fn end_after_grace_period() {
+    std::thread::sleep(GRACE_PERIOD);
+    while DEFERRED.load(Ordering::SeqCst) > 0 {
+        std::thread::sleep(GRACE_PERIOD / 10);
     }
     end()
 }
 
-/// Ends the process where it is. What it has written in part is removed; what lies in its place is whole.
+/// Removes partial files and ends the process.
 fn end() -> ! {
     partial_files::remove_all();
     let _ = writeln!(std::io::stderr(), "pel: {}", Error::interrupted());
-    signals::end(STOPPED)
+    signals::end(INTERRUPTED)
 }
 
-/// As [`hold`], for a part of the work that is not to be stopped between its beginning and its end: as long as what is returned lives, nobody
-/// has asked to stop.
+/// As [`defer_exit`], for a critical section: [`check`] succeeds while the guard lives.
 #[must_use]
-pub fn finish() -> Finishing {
-    FINISHING.fetch_add(1, Ordering::SeqCst);
-    Finishing { _held: hold() }
+pub fn critical_section() -> CriticalSection {
+    CRITICAL.fetch_add(1, Ordering::SeqCst);
+    CriticalSection { _deferred: defer_exit() }
 }
 
-/// See [`finish`].
+/// See [`critical_section`].
 #[derive(Debug)]
-pub struct Finishing {
-    _held: Held,
+pub struct CriticalSection {
+    _deferred: DeferredExit,
 }
 
-impl Drop for Finishing {
+impl Drop for CriticalSection {
     fn drop(&mut self) {
-        FINISHING.fetch_sub(1, Ordering::SeqCst);
+        CRITICAL.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
-/// Lets a part of the work end well after the user has asked to stop, as long as what is returned lives: it moves several files that
-/// belong together, or looks at [`check`] itself, often, and then writes down how far it has come.
+/// Defers the exit after an interrupt while the guard lives. Use it where the work calls [`check`] often itself and then
+/// saves its state.
 #[must_use]
-pub fn hold() -> Held {
-    HELD.fetch_add(1, Ordering::SeqCst);
-    Held(())
+pub fn defer_exit() -> DeferredExit {
+    DEFERRED.fetch_add(1, Ordering::SeqCst);
+    DeferredExit(())
 }
 
-/// See [`hold`].
+/// See [`defer_exit`].
 #[derive(Debug)]
-pub struct Held(());
+pub struct DeferredExit(());
 
-impl Drop for Held {
+impl Drop for DeferredExit {
     fn drop(&mut self) {
-        HELD.fetch_sub(1, Ordering::SeqCst);
+        DEFERRED.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
-/// Whether the user has asked to stop.
-pub fn is_asked() -> bool {
-    ASKED.load(Ordering::Relaxed) && FINISHING.load(Ordering::Relaxed) == 0
+/// Whether the user has requested a stop.
+pub fn is_requested() -> bool {
+    REQUESTED.load(Ordering::Relaxed) && CRITICAL.load(Ordering::Relaxed) == 0
 }
 
-/// Fails when the user has asked to stop.
+/// Fails after the user has requested a stop.
 ///
 /// # Errors
 /// [`Error::interrupted`].
 pub fn check() -> Result<()> {
     #[cfg(test)]
     testing::check()?;
-    if is_asked() { Err(Error::interrupted()) } else { Ok(()) }
+    if is_requested() { Err(Error::interrupted()) } else { Ok(()) }
 }
 
 #[cfg(test)]
-pub use testing::{die_after, live, stop_after};
+pub use testing::{interrupt_after, kill_after, reset};
 
-/// Deaths on demand.
+/// Simulated interrupts and kills.
 #[cfg(test)]
 mod testing {
     use super::{Error, Result};
@@ -122,20 +121,20 @@ mod testing {
     thread_local!(static LEFT: Cell<usize> = const { Cell::new(usize::MAX) });
     thread_local!(static BY_USER: Cell<bool> = const { Cell::new(false) });
 
-    /// Fails the check after so many more on this thread, and all after it, as if the process were gone.
-    pub fn die_after(checks: usize) {
+    /// Lets this thread's checks fail after `checks` more, as if the process had been killed.
+    pub fn kill_after(checks: usize) {
         LEFT.set(checks);
         BY_USER.set(false);
     }
 
-    /// Fails the check after so many more on this thread, and all after it, as if the user had pressed Ctrl-C there.
-    pub fn stop_after(checks: usize) {
+    /// Lets this thread's checks fail after `checks` more, as if the user had pressed Ctrl-C.
+    pub fn interrupt_after(checks: usize) {
         LEFT.set(checks);
         BY_USER.set(true);
     }
 
-    /// Ends that.
-    pub fn live() {
+    /// Removes a simulated failure.
+    pub fn reset() {
         LEFT.set(usize::MAX);
     }
 

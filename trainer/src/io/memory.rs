@@ -1,10 +1,9 @@
-//! How much memory this process has used, and a device.
+//! Memory used by this process and by a device.
 
-use crate::io::device::held_bytes;
+use crate::io::device::reserved_bytes;
 use burn::tensor::Device;
 
-/// The most physical memory that this process has held, in bytes, where the system says so (Linux); elsewhere what it
-/// holds now.
+/// Peak physical memory of this process in bytes on Linux; its present memory elsewhere.
 pub fn peak() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -14,8 +13,7 @@ pub fn peak() -> Option<u64> {
         .or_else(|| memory_stats::memory_stats().map(|stats| stats.physical_mem as u64))
 }
 
-/// What a GPU holds for this process now, in bytes: tensors, and what is kept for the next ones. Nothing for a processor, whose
-/// tensors lie in the memory of the process.
-pub fn of_device(device: &Device) -> Option<u64> {
-    held_bytes(device)
+/// GPU memory reserved by this process, in bytes. None for the CPU, whose tensors are in process memory.
+pub fn of_gpu(device: &Device) -> Option<u64> {
+    reserved_bytes(device)
 }

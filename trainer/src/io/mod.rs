@@ -1,4 +1,4 @@
-//! Files, devices, the terminal and signals: what the other rooms need of the machine.
+//! Files, devices, the terminal and signals.
 
 #[macro_use]
 pub mod terminal;
@@ -10,6 +10,7 @@ pub mod device;
 pub mod environment;
 pub mod files;
 pub mod interrupt;
+pub mod json;
 pub mod limits;
 pub mod memory;
 pub mod models;

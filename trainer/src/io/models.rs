@@ -1,4 +1,4 @@
-//! Model folders: a Hugging Face encoder, or one for each tower, and beside it how a trained one wants to be used.
+//! Model folders: one Hugging Face encoder or two towers, with the settings of a trained model.
 
 use crate::io::bundles;
 use burn::tensor::Device;
@@ -12,39 +12,39 @@ use pel_shared::tokens::ViewOptions;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// The file beside the weights that says how a trained model wants to be used.
+/// The settings of a trained model, beside its weights.
 pub const SETTINGS_FILE: &str = "pel.json";
-/// The folders of the two towers, where they are two.
+/// The folders of the mention and the entity tower, if the towers differ.
 pub const TOWERS: [&str; 2] = ["mention", "entity"];
 
-/// What [`SETTINGS_FILE`] says.
+/// The content of [`SETTINGS_FILE`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelSettings {
-    /// How mentions and concepts are written.
+    /// How mentions and concepts become token sequences.
     pub view: ViewOptions,
-    /// How vectors are reduced and compared.
+    /// Pooling and similarity of vectors.
     pub reduction: Reduction,
-    /// Whether it is a cross-encoder, which scores pairs.
+    /// Whether the model is a cross-encoder, which scores pairs.
     #[serde(default)]
     pub ranker: bool,
-    /// What of two inputs is compared.
+    /// Whether single vectors or token vectors are compared.
     #[serde(default)]
     pub scorer: Scorer,
 }
 
 impl ModelSettings {
-    /// Checks that windows and shares are within their bounds.
+    /// Checks that window lengths and weights are in range.
     fn check(&self) -> Result<()> {
         self.view.check_lengths()?;
         self.view.check_mix()?;
         self.view.check_spelling(self.reduction.score)
     }
 
-    /// Reads `pel.json` in the folder of a model, or of its mention tower; nothing if the model was not trained by us.
+    /// Reads `pel.json` in a model folder or its mention tower. None if PEL did not train the model.
     ///
     /// # Errors
-    /// If it is there and cannot be read.
+    /// If the file exists and cannot be read.
     pub fn read(folder: &Path) -> Result<Option<Self>> {
         let places = [folder.join(SETTINGS_FILE), folder.join(TOWERS[0]).join(SETTINGS_FILE)];
         let Some(path) = places.into_iter().find(|path| path.is_file()) else { return Ok(None) };
@@ -56,7 +56,7 @@ impl ModelSettings {
     }
 }
 
-/// The files of one tower, mapped into memory or on their way into it.
+/// The files of one tower.
 #[derive(Clone, Debug)]
 pub(crate) struct TowerFiles {
     /// `config.json`.
@@ -65,15 +65,15 @@ pub(crate) struct TowerFiles {
     pub tokenizer: Bytes,
     /// `model.safetensors`.
     pub weights: Bytes,
-    /// The linear layer behind pooling, if there is one.
+    /// The linear layer after pooling, if there is one.
     pub projection: Option<Bytes>,
 }
 
 impl TowerFiles {
-    /// Maps the files in a folder.
+    /// Maps the files of a folder.
     ///
     /// # Errors
-    /// If it is no folder, or a file is missing.
+    /// If it is no folder or a file is missing.
     pub(crate) fn read(folder: &Path) -> Result<Self> {
         if !folder.is_dir() {
             let folder = folder.display();
@@ -91,16 +91,16 @@ impl TowerFiles {
         })
     }
 
-    /// The files that a tower is made of.
+    /// The bytes for a tower.
     pub(crate) fn tower(&self) -> TowerBytes<'_> {
         TowerBytes { config: &self.config, weights: &self.weights, projection: self.projection.as_deref() }
     }
 }
 
-/// A hash of the files of a model of one tower.
+/// A hash over the files of a model with one tower.
 ///
 /// # Errors
-/// If one cannot be read.
+/// If a file cannot be read.
 pub fn model_hash(folder: &Path) -> Result<blake3::Hash> {
     let TowerFiles { config, tokenizer, weights, projection } = TowerFiles::read(folder)?;
     let settings = folder.join(SETTINGS_FILE);
@@ -113,15 +113,15 @@ pub fn model_hash(folder: &Path) -> Result<blake3::Hash> {
     Ok(hash.finalize())
 }
 
-/// Opens the folder of a ranker that `pel train --stage rank` wrote.
+/// Opens a cross-encoder written by `pel train --stage rank`.
 ///
 /// # Errors
-/// If a file is missing or does not fit, or it is no ranker.
+/// If a file is missing or does not fit, or the model is no cross-encoder.
 pub fn open_ranker(folder: &Path, device: &Device) -> Result<Ranker> {
     let named = || folder.display().to_string();
     let settings = ModelSettings::read(folder)?.filter(|settings| settings.ranker);
     let Some(ModelSettings { view, reduction, .. }) = settings else {
-        return Err(Error::input(format!("{}: expected the model of `pel train --stage rank`", named())));
+        return Err(Error::input(format!("{}: expected a cross-encoder of `pel train --stage rank`", named())));
     };
     let files = TowerFiles::read(folder)?;
     Ranker::new(files.tower(), &files.tokenizer, view, reduction, device).context(named)

@@ -1,9 +1,9 @@
-//! Progress bars on standard error, for what lasts longer than two seconds; none when it is no terminal.
+//! Progress bars on standard error for work of over two seconds, if that is a terminal.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::{Duration, Instant};
 
-/// A bar that shows itself after two seconds.
+/// A bar that appears after two seconds.
 pub struct Progress {
     bar: ProgressBar,
     began: Instant,
@@ -22,7 +22,7 @@ impl Progress {
         Self { bar, began: Instant::now(), shown: false }
     }
 
-    /// Steps done.
+    /// Adds finished steps.
     pub fn advance(&mut self, steps: u64) {
         self.bar.inc(steps);
         if !self.shown && self.began.elapsed() > Duration::from_secs(2) {
@@ -31,7 +31,7 @@ impl Progress {
         }
     }
 
-    /// Steps that an earlier run has done; they do not count for the speed.
+    /// Sets the steps finished by an earlier run, which do not count for the rate.
     pub fn resume_at(&mut self, steps: u64) {
         self.bar.set_position(steps);
         self.bar.reset_eta();

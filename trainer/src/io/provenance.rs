@@ -1,4 +1,4 @@
-//! Which program on which machine made a file, for those who read it later.
+//! The program and machine that wrote a file.
 
 use serde::Serialize;
 
@@ -11,7 +11,7 @@ pub struct Run {
     pub os: &'static str,
     /// The processor's architecture.
     pub arch: &'static str,
-    /// Threads that were used at most.
+    /// Maximum number of threads.
     pub threads: usize,
     /// Seconds since 1970.
     pub unix_time: Option<u64>,

@@ -1,56 +1,56 @@
-//! Where an interrupted run leaves what it has done: a folder beside what it makes.
+//! Finished parts of an interrupted run, in a folder beside its output.
 //!
 //! ```text
-//! .NAME.work/key        what the work depends on: its form and a hash
-//! .NAME.work/done.f32   the pieces that are done, each followed by its checksum
+//! .NAME.work/key        the format and a hash of everything that the results depend on
+//! .NAME.work/done.f32   the finished parts, each followed by its checksum
 //! ```
 //!
-//! A checksum covers the key and the number of its piece too, so that no piece is taken for another. Pieces from the first damaged
+//! A checksum also covers the key and the number of its part, so parts cannot be confused. Parts from the first damaged
 //! one on are computed again.
 
-use crate::io::files::io_error;
+use crate::io::files::{io_error, open_no_follow, write_no_follow};
 use pel_shared::error::{Error, Result};
 use std::fs::{File, OpenOptions};
 use std::io::{BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// The form of the files; raised when it changes, so that those of other versions are not gone on with.
-const FORM: &str = "pel work 2";
+/// The format of the files. Work in other formats is not resumed.
+const FORMAT: &str = "pel work 2";
 
-/// The bytes of a checksum.
+/// Bytes of a checksum.
 const CHECKSUM: u64 = blake3::OUT_LEN as u64;
 
-/// A folder for the finished pieces of a long computation.
+/// A folder for the finished parts of a long computation.
 #[derive(Debug)]
 pub struct WorkFolder {
     folder: PathBuf,
 }
 
-/// What an earlier run of the same work has left.
+/// The finished parts of an earlier run of the same work.
 #[derive(Debug)]
-pub struct Begun {
-    /// Its whole pieces, one after the other; at its end, to write the next ones.
+pub struct ResumedWork {
+    /// Holds the finished parts; the next one is written at its end.
     file: File,
     path: PathBuf,
     key: blake3::Hash,
-    /// The bytes of all pieces that are to be.
+    /// The size of every part in bytes.
     sizes: Vec<u64>,
     done: usize,
 }
 
 impl WorkFolder {
-    /// The work folder of a file or folder to be.
+    /// The work folder of an output.
     pub fn beside(out: &Path) -> Self {
         Self { folder: Self::place(out) }
     }
 
-    /// Where the work folder of a file or folder to be is.
+    /// The path of the work folder of an output.
     pub fn place(out: &Path) -> PathBuf {
         let name = out.file_name().unwrap_or_default().to_string_lossy();
         out.with_file_name(format!(".{name}.work"))
     }
 
-    /// Removes the folder when the result is whole.
+    /// Removes the folder once the output is complete.
     ///
     /// # Errors
     /// If it cannot be removed.
@@ -61,22 +61,22 @@ impl WorkFolder {
         Ok(())
     }
 
-    /// Opens the pieces of an earlier run of the same work, or begins anew. `key` stands for everything that they depend on,
-    /// `sizes` are the bytes of all pieces that are to be. Pieces whose checksum differs are left out, and all after them.
+    /// Opens the parts of an earlier run of the same work, or starts from the first. `key` is a hash of everything that they
+    /// depend on; `sizes` are the bytes of all parts. A part with a wrong checksum is dropped with all after it.
     ///
     /// # Errors
-    /// If the folder or its files cannot be made, read or cut.
-    pub fn open(&self, key: &blake3::Hash, sizes: &[u64]) -> Result<Begun> {
+    /// If the folder or its files are links or cannot be created, read or truncated.
+    pub fn open(&self, key: &blake3::Hash, sizes: &[u64]) -> Result<ResumedWork> {
         std::fs::create_dir_all(&self.folder).map_err(|cause| io_error("making the folder", &self.folder, cause))?;
         let (key_path, path) = (self.folder.join("key"), self.folder.join("done.f32"));
-        let own = format!("{FORM}\n{}\n", key.to_hex());
+        let own = format!("{FORMAT}\n{}\n", key.to_hex());
         let same = std::fs::read_to_string(&key_path).is_ok_and(|found| found == own);
-        let options = OpenOptions::new().read(true).write(true).create(true).truncate(!same).open(&path);
-        let file = options.map_err(|cause| io_error("opening", &path, cause))?;
+        let file = open_no_follow(&path, OpenOptions::new().read(true).write(true).create(true).truncate(!same))?;
         if !same {
-            std::fs::write(&key_path, own.as_bytes()).map_err(|cause| io_error("writing", &key_path, cause))?;
+            let failed = |cause| io_error("writing", &key_path, cause);
+            write_no_follow(&key_path, |file| file.write_all(own.as_bytes()).map_err(failed))?;
         }
-        let mut begun = Begun { file, path, key: *key, sizes: sizes.to_vec(), done: sizes.len() };
+        let mut begun = ResumedWork { file, path, key: *key, sizes: sizes.to_vec(), done: sizes.len() };
         let failed = |cause| io_error("reading", &begun.path, cause);
         let found = begun.file.metadata().map_err(failed)?.len();
         let (mut kept, mut whole) = (0, 0);
@@ -86,10 +86,10 @@ impl WorkFolder {
             }
             Ok(())
         })?;
-        // A process that is killed leaves a piece that is cut short, which is nothing to speak of.
+        // A killed process leaves a truncated part, which needs no warning.
         if sizes.get(kept).is_some_and(|next| found >= whole + next + CHECKSUM) {
             let path = begun.path.display();
-            eprintln!("warning: {path}: the pieces from number {kept} on are damaged and are computed again");
+            eprintln!("warning: {path}: parts from number {kept} on are damaged and will be computed again");
         }
         begun.done = kept;
         let failed = |cause| io_error("writing", &begun.path, cause);
@@ -99,44 +99,44 @@ impl WorkFolder {
     }
 }
 
-impl Begun {
-    /// How many pieces it has.
+impl ResumedWork {
+    /// The number of finished parts.
     pub fn done(&self) -> usize {
         self.done
     }
 
-    /// Writes the next piece.
+    /// Appends the next part.
     ///
     /// # Errors
-    /// If it has another size than was said, or cannot be written.
+    /// If its size differs from the announced one, or it cannot be written.
     pub fn add(&mut self, piece: &[u8]) -> Result<()> {
         let expected = self.sizes.get(self.done).copied();
         if expected != Some(piece.len() as u64) {
             let (at, found) = (self.done, piece.len());
-            return Err(Error::io(format!("piece {at} of the work: expected {expected:?} bytes, found {found}")));
+            return Err(Error::io(format!("part {at} of the work: expected {expected:?} bytes, found {found}")));
         }
         let checksum = self.checksum(self.done, piece);
-        // In one call, so that a process that is killed seldom leaves a half.
+        // One call, so that a kill rarely leaves half a part.
         let written = self.file.write_all(&[piece, checksum.as_bytes()].concat());
         written.map_err(|cause| io_error("writing", &self.path, cause))?;
         self.done += 1;
         Ok(())
     }
 
-    /// Calls `take` with each piece that is done, in their order; then the next ones can be added.
+    /// Calls `take` with each finished part in order. Further parts can be added afterwards.
     ///
     /// # Errors
-    /// If the file cannot be read, has been altered meanwhile, or `take` fails.
+    /// If the file cannot be read or has changed since it was opened, or `take` fails.
     pub fn read(&mut self, mut take: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let path = self.path.clone();
         self.each(|piece| match piece {
             Some(piece) => take(piece),
-            None => Err(Error::io(format!("{}: it has been altered since it was opened", path.display()))),
+            None => Err(Error::io(format!("{}: it has changed since it was opened", path.display()))),
         })?;
         self.file.seek(SeekFrom::End(0)).map(drop).map_err(|cause| io_error("reading", &self.path, cause))
     }
 
-    /// Calls `take` with each piece from the first on, and once with nothing where one is cut short or damaged.
+    /// Calls `take` with each part from the first on, and with `None` at a truncated or damaged one.
     fn each(&mut self, mut take: impl FnMut(Option<&[u8]>) -> Result<()>) -> Result<()> {
         self.file.seek(SeekFrom::Start(0)).map_err(|cause| io_error("reading", &self.path, cause))?;
         let mut reader = BufReader::with_capacity(1 << 20, &self.file);
@@ -167,7 +167,7 @@ mod tests {
 
     const SIZES: [u64; 4] = [3, 0, 5, 2];
 
-    fn pieces(begun: &mut Begun) -> Vec<Vec<u8>> {
+    fn parts(begun: &mut ResumedWork) -> Vec<Vec<u8>> {
         let mut all = Vec::new();
         begun
             .read(|piece| {
@@ -178,8 +178,8 @@ mod tests {
         all
     }
 
-    /// A work folder in which the first three pieces are done.
-    fn begun(folder: &Path) -> (WorkFolder, blake3::Hash, PathBuf) {
+    /// A work folder with three finished parts.
+    fn resumed_work(folder: &Path) -> (WorkFolder, blake3::Hash, PathBuf) {
         let work = WorkFolder::beside(&folder.join("out"));
         let key = blake3::hash(b"all that matters");
         let mut begun = work.open(&key, &SIZES).expect("opened");
@@ -192,13 +192,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_done_is_gone_on_with() {
+    fn finished_parts_are_resumed() {
         let folder = tempfile::tempdir().expect("a folder");
-        let (work, key, _) = begun(folder.path());
+        let (work, key, _) = resumed_work(folder.path());
         let mut again = work.open(&key, &SIZES).expect("opened");
-        assert_eq!(pieces(&mut again), [&b"abc"[..], b"", b"defgh"]);
+        assert_eq!(parts(&mut again), [&b"abc"[..], b"", b"defgh"]);
         again.add(b"ij").expect("written");
-        assert_eq!(pieces(&mut again).len(), 4);
+        assert_eq!(parts(&mut again).len(), 4);
         let other = blake3::hash(b"something else");
         assert_eq!(work.open(&other, &SIZES).expect("opened").done(), 0);
         work.remove().expect("removed");
@@ -206,11 +206,11 @@ mod tests {
     }
 
     #[test]
-    fn pieces_from_the_first_damaged_one_on_are_left_out() {
+    fn parts_after_the_first_damaged_one_are_dropped() {
         let folder = tempfile::tempdir().expect("a folder");
-        let (work, key, path) = begun(folder.path());
+        let (work, key, path) = resumed_work(folder.path());
         let whole = std::fs::read(&path).expect("read");
-        // Each piece is followed by 32 bytes.
+        // Each part is followed by 32 bytes.
         let ends = [35, 67, 104];
         assert_eq!(whole.len(), 104);
         for at in 0..whole.len() {
@@ -225,21 +225,21 @@ mod tests {
             let expected = ends.iter().filter(|end| **end <= length).count();
             assert_eq!(work.open(&key, &SIZES).expect("opened").done(), expected, "{length} bytes");
         }
-        // What a file system leaves behind that was not flushed: zeros at the end.
+        // A file that was not flushed may end in zeros.
         std::fs::write(&path, [&whole[..], &[0; 4096]].concat()).expect("written");
         let mut again = work.open(&key, &SIZES).expect("opened");
-        assert_eq!((again.done(), pieces(&mut again).len()), (3, 3));
+        assert_eq!((again.done(), parts(&mut again).len()), (3, 3));
         assert_eq!(std::fs::metadata(&path).expect("there").len(), 104);
-        // A piece in the place of another one.
+        // A part in the place of another.
         std::fs::write(&path, [&whole[35..67], &whole[35..]].concat()).expect("written");
         assert_eq!(work.open(&key, &[0, 0, 5, 2]).expect("opened").done(), 0);
     }
 
     #[test]
-    fn work_of_another_form_is_not_gone_on_with() {
+    fn work_of_another_format_is_not_resumed() {
         let folder = tempfile::tempdir().expect("a folder");
-        let (work, key, _) = begun(folder.path());
-        // What earlier versions wrote: the hash alone, and pieces without checksums.
+        let (work, key, _) = resumed_work(folder.path());
+        // Earlier versions wrote the hash alone and no checksums.
         std::fs::write(folder.path().join(".out.work/key"), key.to_hex().as_bytes()).expect("written");
         assert_eq!(work.open(&key, &SIZES).expect("opened").done(), 0);
     }

@@ -1,4 +1,4 @@
-//! Folders that transformers and sentence-transformers read.
+//! Writes folders that transformers and sentence-transformers read.
 
 use crate::io::files::write_in_folder;
 use bytes::Bytes;
@@ -12,11 +12,11 @@ use safetensors::tensor::SafeTensors;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Writes a tower into a folder that [`write_folder`](crate::io::files::write_folder) fills: pooling, projection and normalising as
-/// modules of their own.
+/// Writes a tower into a folder that [`write_folder`](crate::io::files::write_folder) fills. Pooling, projection and
+/// normalisation are separate modules.
 ///
 /// # Errors
-/// If the device does not give its tensors, or a file cannot be written.
+/// If a tensor cannot be read from the device or a file cannot be written.
 pub fn write(folder: &Path, tower: &Tower, config: &[u8], tokenizer: &Bytes, reduction: Reduction) -> Result<()> {
     let shape = BertConfig::from_bytes(config)?;
     let (weights, projection) = tower.to_safetensors()?;
@@ -65,7 +65,7 @@ pub fn write(folder: &Path, tower: &Tower, config: &[u8], tokenizer: &Bytes, red
     write_in_folder(&folder.join(names::WEIGHTS), &weights)
 }
 
-/// The projection under the names of sentence-transformers' `Dense`.
+/// The projection with the tensor names of sentence-transformers' `Dense`.
 fn renamed(projection: &[u8]) -> Result<Vec<u8>> {
     let failed = |cause: safetensors::SafeTensorError| Error::artifact(names::PROJECTION).caused_by(cause);
     let all = SafeTensors::deserialize(projection).map_err(failed)?;
@@ -74,6 +74,5 @@ fn renamed(projection: &[u8]) -> Result<Vec<u8>> {
 }
 
 fn write_json(path: &Path, value: &Value) -> Result<()> {
-    let text = serde_json::to_vec_pretty(value).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
-    write_in_folder(path, &text)
+    write_in_folder(path, crate::io::json::pretty(value)?.as_bytes())
 }

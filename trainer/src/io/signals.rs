@@ -1,25 +1,24 @@
-//! Signals that would end the process where an error can be told instead.
+//! Signals that are turned into errors, and immediate exit.
 
 use pel_shared::error::{Error, Result};
 
-/// Lets a write beyond the largest file size that the user may write (`ulimit -f`) fail like one on a full disk. The signal that comes with
-/// it would else end the process before it can remove what it has begun. A closed pipe is such an error already: the standard library
-/// ignores its signal.
+/// Lets a write beyond the file size limit (`ulimit -f`) fail with an error. Its signal would end the process before it
+/// can remove partial files. The standard library already does the same for closed pipes.
 ///
 /// # Errors
-/// If the system refuses a handler.
-pub fn turn_into_errors() -> Result<()> {
+/// If the handler cannot be installed.
+pub fn ignore_file_size_signal() -> Result<()> {
     #[cfg(unix)]
     {
         use std::sync::{Arc, atomic::AtomicBool};
-        // Who has a handler is not ended; the flag itself is of no interest, for the write says what is wrong.
+        // A handler prevents the end of the process. The flag is not needed, because the write itself fails.
         signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::new(AtomicBool::new(false)))
             .map_err(|cause| Error::io("listening for the signal of a file that is too large").caused_by(cause))?;
     }
     Ok(())
 }
 
-/// Ends the process at once, whatever its other threads are doing: nothing that they hold is waited for or torn down.
+/// Ends the process at once, without waiting for other threads or running destructors.
 pub fn end(code: i32) -> ! {
     #[cfg(unix)]
     signal_hook::low_level::exit(code);

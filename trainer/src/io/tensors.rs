@@ -5,16 +5,16 @@ use safetensors::SafeTensorError;
 pub use safetensors::tensor::Dtype;
 use safetensors::tensor::TensorView;
 
-/// A tensor on its way into a file.
+/// A tensor to be written.
 #[derive(Clone, Debug)]
 pub struct NamedTensor<'a> {
     /// Its name.
     pub name: String,
     /// The type of its values.
     pub dtype: Dtype,
-    /// Its sizes.
+    /// Its shape.
     pub shape: Vec<usize>,
-    /// Its values, little-endian, row by row.
+    /// Its values, little-endian, row-major.
     pub bytes: &'a [u8],
 }
 
@@ -29,10 +29,10 @@ impl<'a> NamedTensor<'a> {
     }
 }
 
-/// The bytes of a file with these tensors.
+/// Serialises tensors to the bytes of a safetensors file.
 ///
 /// # Errors
-/// If a tensor has not as many bytes as its shape says.
+/// If the bytes of a tensor do not match its shape.
 pub fn to_bytes(tensors: &[NamedTensor<'_>]) -> Result<Vec<u8>> {
     let failed = |cause: SafeTensorError| Error::io("writing safetensors").caused_by(cause);
     let views = tensors.iter().map(NamedTensor::view).collect::<Result<Vec<_>, _>>().map_err(failed)?;

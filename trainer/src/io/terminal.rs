@@ -1,8 +1,8 @@
-//! The edge to the terminal: everything that is printed to standard output or standard error is cleaned here.
+//! Output to the terminal: all text for standard output and standard error is escaped here.
 //!
-//! The macros stand in for those of the standard library in this whole crate, so that no name, identifier or path reaches a
-//! terminal as a command ([`pel_shared::clean::escaped`]). What brings colours of its own goes through
-//! [`files::print`](crate::io::files::print), its parts cleaned one by one.
+//! The macros replace those of the standard library in this crate, so that no name or path can send commands to a
+//! terminal ([`pel_shared::clean::escaped`]). Coloured text goes through [`files::print`](crate::io::files::print), with
+//! each part escaped separately.
 
 use pel_shared::clean::escaped;
 use std::fmt::Arguments;
@@ -10,34 +10,34 @@ use std::fmt::Arguments;
 /// Prints to standard output.
 ///
 /// # Panics
-/// As the macro of the standard library, if it cannot be written; `main` turns that into an error.
-pub fn out(said: Arguments<'_>) {
-    std::print!("{}", escaped(&said.to_string()));
+/// If standard output cannot be written; `main` turns that into an error.
+pub fn out(message: Arguments<'_>) {
+    std::print!("{}", escaped(&message.to_string()));
 }
 
 /// Prints to standard error.
 ///
 /// # Panics
-/// As the macro of the standard library, if it cannot be written.
-pub fn err(said: Arguments<'_>) {
-    std::eprint!("{}", escaped(&said.to_string()));
+/// If standard error cannot be written.
+pub fn err(message: Arguments<'_>) {
+    std::eprint!("{}", escaped(&message.to_string()));
 }
 
 macro_rules! print {
-    ($($said:tt)*) => { $crate::io::terminal::out(format_args!($($said)*)) };
+    ($($message:tt)*) => { $crate::io::terminal::out(format_args!($($message)*)) };
 }
 
 macro_rules! println {
     () => { $crate::io::terminal::out(format_args!("\n")) };
-    ($($said:tt)*) => { $crate::io::terminal::out(format_args!("{}\n", format_args!($($said)*))) };
+    ($($message:tt)*) => { $crate::io::terminal::out(format_args!("{}\n", format_args!($($message)*))) };
 }
 
 macro_rules! eprintln {
     () => { $crate::io::terminal::err(format_args!("\n")) };
-    ($($said:tt)*) => { $crate::io::terminal::err(format_args!("{}\n", format_args!($($said)*))) };
+    ($($message:tt)*) => { $crate::io::terminal::err(format_args!("{}\n", format_args!($($message)*))) };
 }
 
-#[allow(unused_macros)] // So that the one of the standard library is not taken where it is wanted next.
+#[allow(unused_macros)] // Shadows the standard library's macro for future uses.
 macro_rules! eprint {
-    ($($said:tt)*) => { $crate::io::terminal::err(format_args!($($said)*)) };
+    ($($message:tt)*) => { $crate::io::terminal::err(format_args!($($message)*)) };
 }

@@ -1,7 +1,7 @@
-//! The encoding of texts that users bring: concept tables, ontologies, notes, spans and corpora.
+//! The encoding of texts from users: concept tables, ontologies, notes, spans and corpora.
 //!
-//! A byte order mark says the encoding, so it is followed. Without one a text is UTF-8, and what is not is refused with the byte
-//! and what to do. Another encoding is read only if the user names it.
+//! A byte order mark determines the encoding. Without one a text is UTF-8, unless the user names another encoding. An
+//! error gives the position of invalid bytes and what to do.
 
 use crate::io::files::errors::io_error;
 use crate::io::files::open::open_within;
@@ -14,13 +14,13 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::str::FromStr;
 
-/// How much of a text tells what it is, in bytes.
+/// Bytes examined to recognise the kind of a file.
 const HEAD: u64 = 4096;
 
-/// Bytes that are decoded at a time.
+/// Bytes decoded at a time.
 const PIECE: usize = 1 << 16;
 
-/// The encodings that a text may be in; none means UTF-8, or UTF-16 with a byte order mark.
+/// The encodings to try in order. If empty: UTF-8, or UTF-16 with a byte order mark.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TextEncoding(Vec<&'static Encoding>);
 
@@ -40,29 +40,29 @@ impl FromStr for TextEncoding {
 /// The option for the encoding of texts.
 #[derive(Args, Clone, Debug, Default)]
 pub struct EncodingArgs {
-    /// The encoding of the texts, such as windows-1252 or utf-16le. A list (utf-8,windows-1252) takes for each file the first in
-    /// which it is valid. A byte order mark in a file decides before this [default: utf-8]
+    /// Encoding of the texts, such as windows-1252 or utf-16le. With a list (utf-8,windows-1252) the first valid one is used
+    /// for each file. A byte order mark takes precedence [default: utf-8]
     #[arg(long, value_name = "NAME")]
     encoding: Option<TextEncoding>,
 }
 
 impl EncodingArgs {
-    /// What was given, or the default.
+    /// The given encodings, or the default.
     #[must_use]
     pub fn get(&self) -> TextEncoding {
         self.encoding.clone().unwrap_or_default()
     }
 }
 
-/// Opens a text as UTF-8, whatever encoding it is in, and packed or not. Bytes of a text that should be UTF-8 come as they are.
-/// Reading it fails beyond the bound.
+/// Opens a text, compressed or not, and decodes it to UTF-8. Text without a declared encoding is passed on unchecked.
+/// Reading fails beyond the limit.
 ///
 /// # Errors
-/// As `open_within`; if the file is no text, looks like UTF-16 without its mark, or is valid in none of several encodings. Reading fails
-/// where the text is not in the encoding that was named.
+/// As `open_within`; if the file is binary, looks like UTF-16 without a byte order mark, or is invalid in all given
+/// encodings. Reading fails at bytes that are invalid in the named encoding.
 pub fn open_text(path: &Path, encoding: &TextEncoding, bound: Bound) -> Result<Box<dyn BufRead>> {
     let raw = open_within(path, bound)?;
-    let [_, _, ..] = encoding.0[..] else { return decoded(path, raw, encoding) };
+    let [_, _, ..] = encoding.0[..] else { return decode(path, raw, encoding) };
     if path.as_os_str() == "-" {
         return Err(Error::input(
             "standard input can be read only once: expected one name for --encoding, found several",
@@ -70,30 +70,30 @@ pub fn open_text(path: &Path, encoding: &TextEncoding, bound: Bound) -> Result<B
     }
     for one in &encoding.0 {
         if is_valid(path, one, bound)? {
-            return decoded(path, open_within(path, bound)?, &TextEncoding(vec![one]));
+            return decode(path, open_within(path, bound)?, &TextEncoding(vec![one]));
         }
     }
     let names: Vec<&str> = encoding.0.iter().map(|one| one.name()).collect();
     Err(Error::input(format!(
-        "{}: expected a text in {}, found bytes that are in none",
+        "{}: expected a text in {}, found bytes that are invalid in each",
         path.display(),
         names.join(" or ")
     )))
 }
 
-/// The whole of a text, which may have as many bytes as [`Bound::Text`] allows.
+/// Reads a text of at most [`Bound::Text`] bytes.
 ///
 /// # Errors
-/// As [`open_text`]; if the text is not in its encoding.
+/// As [`open_text`], or if the text is invalid in its encoding.
 pub fn read_text_in(path: &Path, encoding: &TextEncoding) -> Result<String> {
-    whole(path, open_text(path, encoding, Bound::Text)?)
+    read_utf8(path, open_text(path, encoding, Bound::Text)?)
 }
 
-/// The whole of a text that is open and should be UTF-8.
+/// Reads an open text that must be UTF-8.
 ///
 /// # Errors
-/// If it cannot be read, or is not UTF-8: the line and the first bad byte are named.
-pub fn whole(path: &Path, mut text: Box<dyn BufRead>) -> Result<String> {
+/// If it cannot be read or is not UTF-8. The error names the line and the first invalid byte.
+pub fn read_utf8(path: &Path, mut text: Box<dyn BufRead>) -> Result<String> {
     let mut bytes = Vec::new();
     text.read_to_end(&mut bytes).map_err(|cause| read_error(path, cause))?;
     String::from_utf8(bytes).map_err(|error| {
@@ -110,7 +110,7 @@ pub fn whole(path: &Path, mut text: Box<dyn BufRead>) -> Result<String> {
     })
 }
 
-/// Names the file in an error of reading it; an error of ours that the reader passes on keeps its kind.
+/// Names the file in a read error. An inner [`Error`] keeps its kind.
 pub(crate) fn read_error(path: &Path, cause: io::Error) -> Error {
     match cause.downcast::<Error>() {
         Ok(own) => own.context(path.display().to_string()),
@@ -118,27 +118,27 @@ pub(crate) fn read_error(path: &Path, cause: io::Error) -> Error {
     }
 }
 
-/// Decodes what is open: by its byte order mark, else as the one encoding that is named, else not at all.
+/// Decodes an open text by its byte order mark, else in the named encoding, else not at all.
 ///
 /// # Errors
-/// If its beginning cannot be read, it is no text, or it looks like UTF-16 without its mark.
-pub fn decoded(path: &Path, mut raw: Box<dyn BufRead>, encoding: &TextEncoding) -> Result<Box<dyn BufRead>> {
+/// If its beginning cannot be read, it is binary, or it looks like UTF-16 without a byte order mark.
+pub fn decode(path: &Path, mut raw: Box<dyn BufRead>, encoding: &TextEncoding) -> Result<Box<dyn BufRead>> {
     let mut head = Vec::new();
     raw.by_ref().take(HEAD).read_to_end(&mut head).map_err(|cause| read_error(path, cause))?;
     let named = encoding.0.first().copied();
-    if let Some(what) = no_text(&head) {
+    if let Some(what) = binary_kind(&head) {
         let path = path.display();
         return Err(Error::input(format!(
             "{path}: expected a text, found {what}; save it as plain text, CSV or OBO first"
         )));
     }
     let marked = Encoding::for_bom(&head);
-    // Only an encoding of several bytes can be meant where every second one is zero.
+    // With a zero in every second byte, only a multi-byte encoding is plausible.
     let refuses = named.is_none_or(|named| named == UTF_8 || named.is_single_byte());
     if let (None, true, Some(looks)) = (marked, refuses, unmarked_utf16(&head)) {
         let (path, option) = (path.display(), looks.name().to_lowercase());
         return Err(Error::input(format!(
-            "{path}: expected {}, found what looks like {} without a byte order mark; if it is, say --encoding {option}",
+            "{path}: expected {}, found text that looks like {} without a byte order mark; if so, use --encoding {option}",
             named.unwrap_or(UTF_8).name(),
             looks.name()
         )));
@@ -148,16 +148,16 @@ pub fn decoded(path: &Path, mut raw: Box<dyn BufRead>, encoding: &TextEncoding) 
         None => Ok(Box::new(whole)),
         Some(encoding) if encoding == UTF_8 => Ok(Box::new(whole)),
         Some(encoding) => {
-            let decoding = Decoding::new(Box::new(whole), encoding, marked.is_none());
+            let decoding = DecodingReader::new(Box::new(whole), encoding, marked.is_none());
             Ok(Box::new(BufReader::with_capacity(PIECE, decoding)))
         }
     }
 }
 
-/// What a file is by its first bytes if it is no text.
-fn no_text(head: &[u8]) -> Option<&'static str> {
+/// The kind of a binary file, by its first bytes.
+fn binary_kind(head: &[u8]) -> Option<&'static str> {
     let kinds: [(&[u8], &str); 12] = [
-        (b"PK\x03\x04", "a ZIP archive (files of Excel, Word and OpenDocument are such)"),
+        (b"PK\x03\x04", "a ZIP archive (which includes Excel, Word and OpenDocument files)"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old file of Excel or Word"),
         (b"%PDF-", "a PDF"),
         (b"7z\xbc\xaf\x27\x1c", "a 7z archive (PEL unpacks gzip, bzip2, xz and zstd)"),
@@ -173,7 +173,7 @@ fn no_text(head: &[u8]) -> Option<&'static str> {
     kinds.into_iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, what)| what)
 }
 
-/// UTF-16 of Western letters has a zero in every second byte.
+/// UTF-16 of Western text has a zero in every second byte.
 fn unmarked_utf16(head: &[u8]) -> Option<&'static Encoding> {
     let pairs = head.len() / 2;
     let zeros = |first: usize| head.iter().skip(first).step_by(2).filter(|byte| **byte == 0).count();
@@ -186,7 +186,7 @@ fn unmarked_utf16(head: &[u8]) -> Option<&'static Encoding> {
     }
 }
 
-/// Whether a file is valid in an encoding from its beginning to its end; its byte order mark decides before.
+/// Whether a file is valid in an encoding. A byte order mark takes precedence.
 fn is_valid(path: &Path, encoding: &'static Encoding, bound: Bound) -> Result<bool> {
     let mut raw = open_within(path, bound)?;
     let mut head = Vec::new();
@@ -194,7 +194,7 @@ fn is_valid(path: &Path, encoding: &'static Encoding, bound: Bound) -> Result<bo
     if let Some((marked, _)) = Encoding::for_bom(&head) {
         return Ok(marked == encoding || marked != UTF_8);
     }
-    let mut text = Decoding::new(Box::new(io::Cursor::new(head).chain(raw)), encoding, false);
+    let mut text = DecodingReader::new(Box::new(io::Cursor::new(head).chain(raw)), encoding, false);
     let mut piece = vec![0; PIECE];
     loop {
         crate::io::interrupt::check()?;
@@ -207,24 +207,24 @@ fn is_valid(path: &Path, encoding: &'static Encoding, bound: Bound) -> Result<bo
     }
 }
 
-/// A text that becomes UTF-8 while it is read; a byte order mark is dropped.
-struct Decoding {
+/// Decodes a text to UTF-8 while it is read and drops a byte order mark.
+struct DecodingReader {
     raw: Box<dyn BufRead>,
     encoding: &'static Encoding,
     decoder: Decoder,
-    /// Watches whether the bytes are valid UTF-8 with more than ASCII in it, which another encoding would garble.
-    watch: Option<Watch>,
+    /// Checks whether the bytes are valid UTF-8 beyond ASCII, which another encoding would garble.
+    check: Option<Utf8Check>,
     out: Vec<u8>,
     given: usize,
     line: usize,
     ended: bool,
 }
 
-impl Decoding {
-    fn new(raw: Box<dyn BufRead>, encoding: &'static Encoding, watched: bool) -> Self {
-        let watch = (watched && encoding.is_single_byte()).then(Watch::new);
+impl DecodingReader {
+    fn new(raw: Box<dyn BufRead>, encoding: &'static Encoding, checked: bool) -> Self {
+        let check = (checked && encoding.is_single_byte()).then(Utf8Check::new);
         let decoder = encoding.new_decoder_with_bom_removal();
-        Self { raw, encoding, decoder, watch, out: Vec::new(), given: 0, line: 1, ended: false }
+        Self { raw, encoding, decoder, check, out: Vec::new(), given: 0, line: 1, ended: false }
     }
 
     /// Decodes the next piece.
@@ -233,13 +233,13 @@ impl Decoding {
         let bytes = self.raw.fill_buf()?;
         let last = bytes.is_empty();
         let bytes = bytes.get(..bytes.len().min(PIECE)).unwrap_or(bytes);
-        // Room for whatever the piece becomes, so that it is taken whole.
-        let room = self.decoder.max_utf8_buffer_length_without_replacement(bytes.len()).unwrap_or(4 * PIECE);
-        self.out.resize(room, 0);
+        // The capacity suffices for the whole piece.
+        let capacity = self.decoder.max_utf8_buffer_length_without_replacement(bytes.len()).unwrap_or(4 * PIECE);
+        self.out.resize(capacity, 0);
         let (result, read, written) = self.decoder.decode_to_utf8_without_replacement(bytes, &mut self.out, last);
         self.out.truncate(written);
-        if let Some(watch) = &mut self.watch {
-            watch.see(bytes.get(..read).unwrap_or_default(), last);
+        if let Some(check) = &mut self.check {
+            check.update(bytes.get(..read).unwrap_or_default(), last);
         }
         self.raw.consume(read);
         match result {
@@ -247,15 +247,15 @@ impl Decoding {
                 let line = self.line + self.out.iter().filter(|byte| **byte == b'\n').count();
                 let name = self.encoding.name();
                 Err(io::Error::other(Error::input(format!(
-                    "line {line}: expected {name}, found bytes that are not (is --encoding right?)"
+                    "line {line}: expected {name}, found invalid bytes (is --encoding right?)"
                 ))))
             }
             DecoderResult::OutputFull | DecoderResult::InputEmpty => {
                 self.ended = last;
-                if last && self.watch.as_ref().is_some_and(Watch::is_utf8) {
+                if last && self.check.as_ref().is_some_and(Utf8Check::is_utf8) {
                     let name = self.encoding.name().to_lowercase();
                     return Err(io::Error::other(Error::input(format!(
-                        "expected {name}, as --encoding says, found valid UTF-8, whose letters beyond ASCII that would garble; leave --encoding out, or say --encoding utf-8,{name} where files differ"
+                        "expected {name} (--encoding), found valid UTF-8, which {name} would garble; omit --encoding, or use --encoding utf-8,{name} if files differ"
                     ))));
                 }
                 Ok(())
@@ -264,7 +264,7 @@ impl Decoding {
     }
 }
 
-impl Read for Decoding {
+impl Read for DecodingReader {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         while self.given == self.out.len() && !self.ended {
             self.fill()?;
@@ -275,21 +275,21 @@ impl Read for Decoding {
     }
 }
 
-/// Sees whether bytes are valid UTF-8.
-struct Watch {
+/// Checks whether bytes are valid UTF-8.
+struct Utf8Check {
     decoder: Decoder,
     scratch: Vec<u8>,
     valid: bool,
     beyond_ascii: bool,
 }
 
-impl Watch {
+impl Utf8Check {
     fn new() -> Self {
         let decoder = UTF_8.new_decoder_without_bom_handling();
         Self { decoder, scratch: vec![0; PIECE], valid: true, beyond_ascii: false }
     }
 
-    fn see(&mut self, mut bytes: &[u8], last: bool) {
+    fn update(&mut self, mut bytes: &[u8], last: bool) {
         self.beyond_ascii |= !bytes.is_ascii();
         while self.valid {
             let (result, read, _) = self.decoder.decode_to_utf8_without_replacement(bytes, &mut self.scratch, last);
@@ -336,55 +336,61 @@ mod tests {
             let encoding = if encoding.is_empty() { TextEncoding::default() } else { named(encoding) };
             assert_eq!(read(&utf16(text, false, true), &encoding).expect("LE"), text, "{encoding:?}");
             assert_eq!(read(&utf16(text, true, true), &encoding).expect("BE"), text, "{encoding:?}");
-            // The mark of UTF-8 is a character for BRAT and Python, which count it; readers of lines drop it.
+            // BRAT and Python count the UTF-8 mark as a character; line readers drop it.
             let marked = format!("\u{feff}{text}");
             assert_eq!(read(marked.as_bytes(), &encoding).expect("UTF-8"), marked, "{encoding:?}");
         }
     }
 
     #[test]
-    fn another_encoding_is_read_only_if_it_is_named() {
+    fn other_encodings_must_be_named() {
         let bytes = b"Fieber \x96 38 \xb0C\nFi\xe8vre\n";
         assert_eq!(read(bytes, &named("windows-1252")).expect("named"), "Fieber – 38 °C\nFièvre\n");
         let error = read(bytes, &TextEncoding::default()).expect_err("no UTF-8");
         assert_eq!(error.kind(), Kind::Input);
-        let said = error.to_string();
-        assert!(said.contains("a.txt: expected UTF-8, found the byte 0x96 at byte 7 of line 1"), "{said}");
-        assert!(said.contains("--encoding windows-1252"), "{said}");
-        let said = read(b"one\nFi\xe8vre\n", &TextEncoding::default()).expect_err("no UTF-8").to_string();
-        assert!(said.contains("found the byte 0xE8 at byte 2 of line 2"), "{said}");
+        let message = error.to_string();
+        assert!(message.contains("a.txt: expected UTF-8, found the byte 0x96 at byte 7 of line 1"), "{message}");
+        assert!(message.contains("--encoding windows-1252"), "{message}");
+        let message = read(b"one\nFi\xe8vre\n", &TextEncoding::default()).expect_err("no UTF-8").to_string();
+        assert!(message.contains("found the byte 0xE8 at byte 2 of line 2"), "{message}");
         let text = "Fever in ticks, 38.5 C.\n";
         for (big, name) in [(false, "UTF-16LE"), (true, "UTF-16BE")] {
             let bytes = utf16(text, big, false);
-            let said = read(&bytes, &TextEncoding::default()).expect_err("no mark").to_string();
-            assert!(said.contains(name) && said.contains(&format!("--encoding {}", name.to_lowercase())), "{said}");
+            let message = read(&bytes, &TextEncoding::default()).expect_err("no mark").to_string();
+            assert!(
+                message.contains(name) && message.contains(&format!("--encoding {}", name.to_lowercase())),
+                "{message}"
+            );
             assert_eq!(read(&bytes, &named(name)).expect("named"), text);
             for other in ["utf-8", "windows-1252", "utf-8,windows-1252"] {
-                let said = read(&bytes, &named(other)).expect_err("zeros").to_string();
-                assert!(said.contains(name), "{said}");
+                let message = read(&bytes, &named(other)).expect_err("zeros").to_string();
+                assert!(message.contains(name), "{message}");
             }
         }
-        let said = read(&utf16(text, false, false)[..7], &named("utf-16le")).expect_err("half a letter").to_string();
-        assert!(said.contains("a.txt: line 1: expected UTF-16LE"), "{said}");
-        let said = read(b"a\nb\n\x81\x20\n", &named("shift_jis")).expect_err("not Shift_JIS").to_string();
-        assert!(said.contains("line 3: expected Shift_JIS"), "{said}");
+        let message = read(&utf16(text, false, false)[..7], &named("utf-16le")).expect_err("half a letter").to_string();
+        assert!(message.contains("a.txt: line 1: expected UTF-16LE"), "{message}");
+        let message = read(b"a\nb\n\x81\x20\n", &named("shift_jis")).expect_err("not Shift_JIS").to_string();
+        assert!(message.contains("line 3: expected Shift_JIS"), "{message}");
     }
 
     #[test]
-    fn utf8_is_not_garbled_by_another_name() {
-        let said = read("Sjögren\n".as_bytes(), &named("windows-1252")).expect_err("UTF-8").to_string();
-        assert!(said.contains("found valid UTF-8") && said.contains("--encoding utf-8,windows-1252"), "{said}");
+    fn utf8_is_not_decoded_as_another_encoding() {
+        let message = read("Sjögren\n".as_bytes(), &named("windows-1252")).expect_err("UTF-8").to_string();
+        assert!(
+            message.contains("found valid UTF-8") && message.contains("--encoding utf-8,windows-1252"),
+            "{message}"
+        );
         assert_eq!(read(b"ASCII alone", &named("windows-1252")).expect("the same in both"), "ASCII alone");
         for (bytes, text) in [("Sjögren".as_bytes(), "Sjögren"), (b"Sj\xf6gren", "Sjögren")] {
             assert_eq!(read(bytes, &named("utf-8,windows-1252")).expect("either"), text);
         }
-        let said = read(b"\xff\x80", &named("utf-8,euc-kr")).expect_err("neither").to_string();
-        assert!(said.contains("expected a text in UTF-8 or EUC-KR"), "{said}");
+        let message = read(b"\xff\x80", &named("utf-8,euc-kr")).expect_err("neither").to_string();
+        assert!(message.contains("expected a text in UTF-8 or EUC-KR"), "{message}");
         assert!("utf-7".parse::<TextEncoding>().expect_err("unknown").contains("expected an encoding such as"));
     }
 
     #[test]
-    fn what_is_no_text_is_named() {
+    fn binary_files_are_recognised() {
         for (bytes, what) in [
             (&b"PK\x03\x04rest of it"[..], "a ZIP archive"),
             (b"%PDF-1.7", "a PDF"),
@@ -399,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_are_decoded_piece_by_piece() {
+    fn long_texts_are_decoded() {
         let text = "Sjögren’s – 38.5 °C\n".repeat(20_000);
         assert_eq!(read(&utf16(&text, true, true), &TextEncoding::default()).expect("UTF-16"), text);
         let (bytes, _, unmappable) = encoding_rs::WINDOWS_1252.encode(&text);

@@ -1,19 +1,19 @@
-//! The one look of all tables on the terminal.
+//! The style of all tables on the terminal.
 
 use comfy_table::{Attribute, Cell, ContentArrangement, Table, TableStyle, presets};
 
-/// Lines above and below the header and at the end, none between rows.
+/// Lines above and below the header and at the end; none between rows.
 const STYLE: TableStyle = presets::UTF8_HORIZONTAL_ONLY.row_separator(comfy_table::LineStyle::none());
 
-/// A table that fits itself to the terminal, without colours: what is printed is cleaned of escape sequences, these too.
+/// A table without colours that fits the terminal width. Printed text is escaped, and so would colours be.
 pub fn table<'a>(header: impl IntoIterator<Item = &'a str>) -> Table {
     let mut table = empty();
     table.set_header(header.into_iter().map(Cell::new));
     table
 }
 
-/// A table with a bold header, whose cells may have colours. Their texts are to be cleaned before
-/// ([`pel_shared::clean::escaped`]), and it is to be printed by [`crate::io::files::print`].
+/// A table with a bold header, whose cells may have colours. Escape the cell texts first
+/// ([`pel_shared::clean::escaped`]) and print the table by [`crate::io::files::print`].
 pub fn coloured<'a>(header: impl IntoIterator<Item = &'a str>) -> Table {
     let mut table = empty();
     table.set_header(header.into_iter().map(|name| Cell::new(name).add_attribute(Attribute::Bold)));

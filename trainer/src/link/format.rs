@@ -1,4 +1,4 @@
-//! The formats of links: a table for the terminal, and those of [`pel_shared::output`].
+//! Output formats of links: a terminal table, and those of [`pel_shared::output`].
 
 use clap::ValueEnum;
 use pel_shared::error::Result;
@@ -6,27 +6,27 @@ use pel_shared::linker::Linker;
 use pel_shared::output;
 use pel_shared::output::{Form, Note, Record};
 
-/// The forms that links are written in.
+/// The output formats of links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// A table for reading
+    /// A table for the terminal
     Table,
-    /// One mention a line, as JSON, with offsets in bytes, code points and UTF-16 units
+    /// One JSON object per mention and line, with offsets in bytes, code points and UTF-16 units
     Jsonl,
-    /// A note with its mentions as one JSON object
+    /// One JSON object per note with its mentions
     Json,
-    /// One mention a row, for spreadsheets; offsets in code points
+    /// One row per mention, for spreadsheets; offsets in code points
     Csv,
     /// BRAT standoff
     Brat,
     /// PubTator: title (the first line), abstract, mentions
     Pubtator,
-    /// A page of its own, with the mentions coloured
+    /// A self-contained page with coloured mentions
     Html,
 }
 
 impl Format {
-    /// The usual ending of such a file.
+    /// File extension.
     pub fn extension(self) -> &'static str {
         match self {
             Self::Table => "links.txt",
@@ -40,7 +40,7 @@ impl Format {
     }
 }
 
-/// Writes the links of a note in a form, part by part: [`NoteFormatter::head`], [`NoteFormatter::part`] as often as there are links, [`NoteFormatter::tail`].
+/// Formats the links of a note in pieces: [`NoteFormatter::head`], any number of [`NoteFormatter::part`], [`NoteFormatter::tail`].
 pub struct NoteFormatter<'a> {
     name: &'a str,
     text: &'a str,
@@ -54,7 +54,7 @@ enum Formatter<'a> {
 }
 
 impl<'a> NoteFormatter<'a> {
-    /// None yet.
+    /// Starts a note.
     pub fn new(format: Format, name: &'a str, text: &'a str, linker: &'a Linker) -> Self {
         let form = match format {
             Format::Table => None,
@@ -72,7 +72,7 @@ impl<'a> NoteFormatter<'a> {
         Self { name, text, linker, form }
     }
 
-    /// What stands before the first link.
+    /// The text before the first link.
     ///
     /// # Errors
     /// If it cannot be encoded.
@@ -83,10 +83,10 @@ impl<'a> NoteFormatter<'a> {
         }
     }
 
-    /// The next links, in the order of the text.
+    /// The next links, in text order.
     ///
     /// # Errors
-    /// If one cannot be encoded.
+    /// If a link cannot be encoded.
     pub fn part(&mut self, records: Vec<Record>) -> Result<String> {
         let note = Note { name: self.name, text: self.text, records: &records, linker: self.linker };
         match &mut self.form {
@@ -95,7 +95,7 @@ impl<'a> NoteFormatter<'a> {
         }
     }
 
-    /// What stands after the last link.
+    /// The text after the last link.
     ///
     /// # Errors
     /// If it cannot be encoded.

@@ -1,7 +1,7 @@
-//! Links many notes: several short ones together, a long one in parts.
+//! Links many notes: short ones in batches, long ones in parts.
 
 use crate::data::spans;
-use crate::io::files::{StandardOutput, io_error, print, write_whole};
+use crate::io::files::{StandardOutput, io_error, print, write_atomic};
 use crate::io::interrupt;
 use crate::io::progress::Progress;
 use crate::io::text_encoding::{TextEncoding, read_text_in};
@@ -17,53 +17,53 @@ use rayon::prelude::*;
 use std::io::Write;
 use std::path::Path;
 
-/// Mentions that are linked together: they bound the memory. In a note with more, companions come from the same part of it.
+/// Maximum number of mentions linked at once, which bounds the memory. In longer notes candidates are shared within a part.
 const MENTIONS: usize = 1 << 14;
 
-/// Mentions of a part that a thread prepares at a time.
+/// Mentions that a thread prepares at once.
 const PREPARED: usize = 256;
 
-/// Links that are written at a time: as many as a table for reading has before its head comes again.
+/// Links formatted at once; also the rows of a terminal table.
 const RECORDS: usize = 512;
 
-/// How notes are linked, and how their links are written.
+/// How to link notes and write the links.
 pub(crate) struct Linking {
     pub linker: Linker,
-    /// The ranker, if one is asked for.
+    /// The cross-encoder, if any.
     pub second: Option<SecondStage>,
-    /// Of the linker; as many candidates as the ranker is to see.
+    /// Options of the linker; `k` covers the candidates for the cross-encoder.
     pub options: LinkOptions,
-    /// Candidates of a mention that are written.
+    /// Candidates per mention in the output.
     pub k: usize,
-    /// The prefixes of the cross-references that are written; all without.
+    /// Prefixes of the cross-references to write; `None` writes all.
     pub xrefs: Option<Vec<String>>,
-    /// Of the notes and of the spans that are brought.
+    /// Encoding of the notes and given spans.
     pub encoding: TextEncoding,
-    /// Whether only the spans that are brought are linked.
+    /// Whether to link only given spans.
     pub spans_only: bool,
     pub format: Format,
 }
 
-/// What has become of the notes.
+/// The outcome of linking.
 pub(crate) struct Outcome {
-    /// Why some could not be read.
+    /// Errors of notes that could not be read.
     pub unread: Vec<Error>,
-    /// What was noted of the spans that were brought.
+    /// Notes on given spans.
     pub noted: Report,
 }
 
-/// What has become of the notes so far.
+/// The state of linking.
 struct Done {
     progress: Progress,
-    /// Whether a table has been printed with its head.
+    /// Whether a CSV header has been printed.
     headed: bool,
-    /// Why some could not be read.
+    /// Errors of notes that could not be read.
     failed: Vec<Error>,
-    /// What was noted of the spans that were brought.
+    /// Notes on given spans.
     noted: Report,
 }
 
-/// A note that has been read, with its mentions.
+/// A note with its text and mentions.
 struct Read<'a> {
     note: &'a Note,
     text: String,
@@ -71,7 +71,7 @@ struct Read<'a> {
 }
 
 impl Done {
-    /// Notes why a note could not be read.
+    /// Records a note that could not be read.
     fn fail(&mut self, error: Error) {
         self.failed.push(error);
         self.progress.advance(1);
@@ -79,11 +79,11 @@ impl Done {
 }
 
 impl Linking {
-    /// Links notes and writes their links into their files, or prints them.
+    /// Links notes and writes or prints their links.
     ///
     /// # Errors
-    /// If the device fails, the output cannot be written, or the user stops the work. Notes that cannot be read do not keep the
-    /// others from being linked.
+    /// If the device fails, the output cannot be written, or after an interrupt. Notes that cannot be read are skipped and
+    /// returned.
     pub fn run(&self, notes: &[Note]) -> Result<Outcome> {
         let mut done = Done {
             progress: Progress::new("linking", notes.len() as u64, "notes"),
@@ -99,7 +99,7 @@ impl Linking {
         Ok(Outcome { unread: failed, noted })
     }
 
-    /// Links the notes of a window, without those that cannot be read: as many together as have [`MENTIONS`], one that has more by itself.
+    /// Links a window of notes: batches of at most [`MENTIONS`] mentions, and larger notes on their own. Skips unreadable ones.
     fn link_window(&self, window: &[Note], done: &mut Done) -> Result<()> {
         let read: Vec<_> = window.par_iter().map(|note| self.read(note)).collect();
         let (mut together, mut mentions) = (Vec::new(), 0);
@@ -130,7 +130,7 @@ impl Linking {
         self.link_together(together, done)
     }
 
-    /// Reads a note and finds its mentions.
+    /// Reads a note and detects its mentions.
     fn read<'n>(&self, note: &'n Note) -> Result<(Read<'n>, Report)> {
         let text = read_text_in(&note.path, &self.encoding)?;
         let given = match &note.spans {
@@ -148,7 +148,7 @@ impl Linking {
         Ok((note, text, prepared))
     }
 
-    /// Links notes together, and writes the links of each whole.
+    /// Links notes in one batch and writes the links of each.
     fn link_together(&self, read: Vec<Read<'_>>, done: &mut Done) -> Result<()> {
         interrupt::check()?;
         let (mut notes, mut texts, mut prepared) = (Vec::new(), Vec::new(), Vec::new());
@@ -182,7 +182,7 @@ impl Linking {
         let written: Vec<_> = notes.par_iter().zip(&texts).zip(&links).map(write).collect();
         for printed in written {
             let printed = printed?;
-            // Of tables that follow each other the first alone has a head.
+            // Only the first CSV table has a header.
             let body = printed.split_once('\n').filter(|_| self.format == Format::Csv && done.headed);
             print(body.map_or(printed.as_str(), |(_, body)| body))?;
             done.headed = true;
@@ -191,17 +191,17 @@ impl Linking {
         Ok(())
     }
 
-    /// Links a note with many mentions part by part; its links are written as they come.
+    /// Links a large note in parts and writes the links of each part.
     fn link_in_parts(&self, read: &Read<'_>, done: &mut Done) -> Result<()> {
         let written = match &read.note.out {
-            Some(path) => write_whole(path, |file| self.write_in_parts(read, true, file)),
+            Some(path) => write_atomic(path, |file| self.write_in_parts(read, true, file)),
             None => {
                 let mut out = StandardOutput::new();
                 self.write_in_parts(read, !done.headed, &mut out).and_then(|()| out.finish())
             }
         };
         match written {
-            // As of a note that cannot be read.
+            // Treated as a note that cannot be read.
             Err(error) if error.kind() == Kind::Input => done.fail(error),
             other => {
                 other?;
@@ -237,7 +237,7 @@ impl Linking {
         put(&parts.tail()?)
     }
 
-    /// Has the ranker, if there is one, put candidates into order; then leaves as many as are to be listed.
+    /// Applies the cross-encoder, if any, then keeps the first `k` candidates.
     fn rerank(&self, text: &str, links: &mut [Link]) -> Result<()> {
         if let Some(second) = &self.second {
             second.rerank(&self.linker, text, links)?;
@@ -246,7 +246,7 @@ impl Linking {
         Ok(())
     }
 
-    /// The links by name.
+    /// Converts links to records with names.
     fn records(&self, links: &[Link]) -> Result<Vec<Record>> {
         let mut records: Vec<Record> = links.iter().map(|link| self.linker.record(link)).collect::<Result<_>>()?;
         if let Some(prefixes) = &self.xrefs {
@@ -255,7 +255,7 @@ impl Linking {
         Ok(records)
     }
 
-    /// Writes the links of a note into its file; gives what is to be printed if there is none.
+    /// Writes the links of a note to its file, or returns them to be printed.
     fn write(&self, note: &Note, text: &str, links: &[Link]) -> Result<String> {
         let mut parts = NoteFormatter::new(self.format, &note.name, text, &self.linker);
         let mut rendered = parts.head()?;
@@ -264,12 +264,12 @@ impl Linking {
         }
         rendered += &parts.tail()?;
         let Some(path) = &note.out else { return Ok(rendered) };
-        write_whole(path, |file| file.write_all(rendered.as_bytes()).map_err(|cause| written_error(note, cause)))?;
+        write_atomic(path, |file| file.write_all(rendered.as_bytes()).map_err(|cause| written_error(note, cause)))?;
         Ok(String::new())
     }
 }
 
-/// Why the links of a note cannot be written.
+/// The error of writing the links of a note.
 fn written_error(note: &Note, cause: std::io::Error) -> Error {
     io_error("writing", note.out.as_deref().unwrap_or(Path::new("standard output")), cause)
 }

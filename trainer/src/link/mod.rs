@@ -1,4 +1,4 @@
-//! Linking notes with a bundle.
+//! Linking of notes with a bundle.
 
 pub(crate) mod format;
 pub(crate) mod linking;
@@ -24,10 +24,10 @@ pub fn link(linker: &Linker, text: &str, mentions: Vec<Detected>, options: &Link
     Ok(linker.finish(&prepared, &queries, options))
 }
 
-/// A bundle on a device, with the scorer that was asked for.
+/// Opens a linker for a bundle on a device, with the given scorer.
 ///
 /// # Errors
-/// If the parts of the bundle do not fit together, or it has no token vectors and Sum-of-Max was asked for; the bundle is named.
+/// If the bundle is inconsistent or has no token vectors for Sum-of-Max. The error names the bundle.
 pub fn open_linker(path: &Path, bundle: Bundle, scorer: Option<Scorer>, opened: &OpenDevice) -> Result<Linker> {
     let made = Linker::new(bundle, &opened.device).and_then(|mut linker| {
         scorer.map_or(Ok(()), |scorer| linker.set_scorer(scorer))?;

@@ -1,4 +1,4 @@
-//! The notes that are to be linked: which files they are, what they are called, and where their links go.
+//! The notes to link: their files, names and outputs.
 
 use crate::io::files::walk_error;
 use crate::link::format::Format;
@@ -6,32 +6,31 @@ use pel_shared::error::{Error, Result};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// Notes and bytes that are linked together: enough to keep every thread busy, few enough to bound the memory.
+/// Maximum number of notes and bytes read at once: enough for all threads, with bounded memory.
 const WINDOW: (usize, u64) = (64, 4 << 20);
 
-/// A note to be read.
+/// A note to read.
 pub(crate) struct Note {
     pub path: PathBuf,
-    /// Its place below the folder that was given, without the ending of a text file.
+    /// Its path below the given folder, without extension.
     pub name: String,
-    /// The spans that were brought for it.
+    /// The file of its given spans.
     pub spans: Option<PathBuf>,
-    /// Where its links go; nothing for the terminal.
+    /// The output file; `None` for standard output.
     pub out: Option<PathBuf>,
 }
 
-/// The notes that were found.
+/// The notes found.
 pub(crate) struct Found {
     pub notes: Vec<Note>,
-    /// Why folders inside the given ones cannot be read.
+    /// Errors of subfolders that cannot be read.
     pub unread: Vec<Error>,
 }
 
-/// The notes behind the inputs, each folder in the order of its paths. What cannot be read inside a folder does not keep the others from
-/// being linked.
+/// Collects the notes of the inputs, each folder in path order. Unreadable subfolders are skipped and returned.
 ///
 /// # Errors
-/// If a given folder cannot be read, or nothing that could be read has a note.
+/// If a given folder cannot be read, or a readable one has no note.
 pub(crate) fn notes(inputs: &[PathBuf]) -> Result<Found> {
     let (mut notes, mut unread) = (Vec::new(), Vec::new());
     let mut push = |path: &Path, name: &Path| {
@@ -73,14 +72,14 @@ pub(crate) fn notes(inputs: &[PathBuf]) -> Result<Found> {
     Ok(Found { notes, unread })
 }
 
-/// Whether a file of a folder is a note: a text file that we have not written.
+/// Whether a file in a folder is a note: a text file that is no output of PEL.
 fn is_note(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
     [".txt", ".text"].iter().any(|ending| name.ends_with(ending))
         && !name.ends_with(&format!(".{}", Format::Table.extension()))
 }
 
-/// The name without its ending; a number is no ending, for `patient.1` and `patient.2` are two notes.
+/// The name without extension. A number is no extension: `patient.1` and `patient.2` are different notes.
 fn unended(name: &Path) -> PathBuf {
     match name.extension().is_some_and(|ending| ending.to_string_lossy().parse::<u64>().is_err()) {
         true => name.with_extension(""),
@@ -88,11 +87,11 @@ fn unended(name: &Path) -> PathBuf {
     }
 }
 
-/// Finds the spans of each note: `spans` is a file for the one note, or a folder with NAME.ann or NAME.jsonl.
+/// Finds the spans of each note. `spans` is a file for a single note, or a folder with NAME.ann or NAME.jsonl.
 ///
 /// # Errors
-/// If one file is given for several notes, or the folder has none for any note.
-pub(crate) fn bring_spans(notes: &mut [Note], spans: &Path, several: bool) -> Result<()> {
+/// If a file is given for several notes, or the folder has no file for any note.
+pub(crate) fn find_spans(notes: &mut [Note], spans: &Path, several: bool) -> Result<()> {
     if !spans.is_dir() {
         return match notes {
             [note] if !several => {
@@ -100,7 +99,7 @@ pub(crate) fn bring_spans(notes: &mut [Note], spans: &Path, several: bool) -> Re
                 Ok(())
             }
             _ => {
-                let expected = "for several notes, expected a folder with NAME.ann or NAME.jsonl for each";
+                let expected = "expected a folder with NAME.ann or NAME.jsonl for each note, found a file";
                 Err(Error::input(format!("--spans {}: {expected}", spans.display())))
             }
         };
@@ -115,14 +114,14 @@ pub(crate) fn bring_spans(notes: &mut [Note], spans: &Path, several: bool) -> Re
     if without.len() == notes.len() {
         return Err(Error::input(format!("--spans {place}: expected {name}.ann or {name}.jsonl in it, found neither")));
     }
-    eprintln!("{} of {} notes have no spans in {place}, the first is {name}", without.len(), notes.len());
+    eprintln!("warning: {} of {} notes have no spans in {place}, first {name}", without.len(), notes.len());
     Ok(())
 }
 
-/// Says where the links of each note go: into the file `out`, or for several notes into that folder.
+/// Sets the output of each note: the file `out`, or files in that folder.
 ///
 /// # Errors
-/// If the links of two notes would go into one file.
+/// If two notes have the same output file.
 pub(crate) fn place(notes: &mut [Note], out: &Path, into_folder: bool, format: Format) -> Result<()> {
     for note in notes.iter_mut() {
         note.out = Some(match into_folder {
@@ -136,7 +135,7 @@ pub(crate) fn place(notes: &mut [Note], out: &Path, into_folder: bool, format: F
         if let Some(other) = taken.insert(out, note) {
             let both = [other, note].map(|note| note.path.display().to_string()).join(" and ");
             return Err(Error::input(format!(
-                "the links of {both} would both go into {}; give the folder that holds both, or link them apart",
+                "expected one output per note, found {} for {both}; give a folder around both, or link them separately",
                 out.display()
             )));
         }
@@ -144,7 +143,7 @@ pub(crate) fn place(notes: &mut [Note], out: &Path, into_folder: bool, format: F
     Ok(())
 }
 
-/// Cuts the notes into windows. Standard input, whose size nobody knows, is one of its own.
+/// Splits the notes into windows. Standard input, whose size is unknown, is a window of its own.
 pub(crate) fn windows(notes: &[Note]) -> Vec<&[Note]> {
     let size = |note: &Note| std::fs::metadata(&note.path).map_or(WINDOW.1, |metadata| metadata.len());
     let (mut windows, mut first, mut bytes) = (Vec::new(), 0, 0);

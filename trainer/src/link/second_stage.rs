@@ -1,4 +1,4 @@
-//! The second stage: a ranker puts the first candidates of each link into order.
+//! The second stage: a cross-encoder reranks the first candidates of each link.
 
 use crate::io::device::OpenDevice;
 use crate::io::interrupt;
@@ -9,30 +9,30 @@ use pel_shared::linker::{Link, Linker};
 use pel_shared::model::cross_encoder::Ranker;
 use std::path::{Path, PathBuf};
 
-/// Pairs that are ranked between two looks for Ctrl-C.
+/// Pairs scored between two checks for Ctrl-C.
 const PAIRS: usize = 1024;
 
-/// Which ranker is asked for.
+/// Options of the cross-encoder.
 #[derive(Debug, Args)]
 pub struct RankerArgs {
-    /// Have a ranker put the first K candidates into order; what is NIL stays NIL
+    /// Rerank the first K candidates by a cross-encoder; NIL decisions stay
     #[arg(long, value_name = "K", requires = "ranker", value_parser = clap::value_parser!(u32).range(2..))]
     rerank: Option<u32>,
-    /// The ranker: the model of `pel train --stage rank`
+    /// Cross-encoder: the model of `pel train --stage rank`
     #[arg(long, value_name = "MODEL", requires = "rerank")]
     ranker: Option<PathBuf>,
 }
 
 impl RankerArgs {
-    /// The folder of the ranker; nothing if none is asked for.
+    /// The folder of the cross-encoder, if given.
     pub fn model(&self) -> Option<&Path> {
         self.ranker.as_deref()
     }
 
-    /// The ranker on a device; nothing if none is asked for.
+    /// Opens the cross-encoder, if given.
     ///
     /// # Errors
-    /// If the model cannot be read, or is no ranker.
+    /// If the model cannot be read or is no cross-encoder.
     pub fn open(&self, opened: &OpenDevice) -> Result<Option<SecondStage>> {
         let asked = self.ranker.as_ref().zip(self.rerank);
         asked
@@ -43,18 +43,18 @@ impl RankerArgs {
     }
 }
 
-/// A ranker, and how many candidates it sees.
+/// A cross-encoder and the number of candidates that it reranks.
 pub struct SecondStage {
     ranker: Ranker,
-    /// Candidates of a mention.
+    /// Candidates per mention.
     pub count: usize,
 }
 
 impl SecondStage {
-    /// Puts the first candidates of a text's mentions into order.
+    /// Reranks the first candidates of a text's mentions.
     ///
     /// # Errors
-    /// If the device fails, or the user stops the work.
+    /// If the device fails, or after an interrupt.
     pub fn rerank(&self, linker: &Linker, text: &str, links: &mut [Link]) -> Result<()> {
         let pairs = linker.pairs(&self.ranker, text, links, self.count)?;
         let mut scores = Vec::with_capacity(pairs.rows().len());

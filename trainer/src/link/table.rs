@@ -1,4 +1,4 @@
-//! A table for reading in a terminal.
+//! The terminal table of links.
 
 use crate::io::text_tables;
 use comfy_table::{Attribute, Cell, CellAlignment, Color, Table};
@@ -7,25 +7,25 @@ use pel_shared::output::{Note, origin_words};
 use pel_shared::tokens::Cut;
 use pel_shared::tokens::cut_words;
 
-/// How far the tables of a note have come; each part of it is a table of its own, whose columns are as wide as it needs.
+/// Formats the table of a note in parts, each with its own column widths.
 #[derive(Debug, Default)]
 pub struct TableFormatter {
     total: usize,
     nil: usize,
     /// Line ends before [`TableFormatter::seen`].
     lines: usize,
-    /// The byte up to which lines have been counted.
+    /// Byte up to which lines have been counted.
     seen: usize,
 }
 
 impl TableFormatter {
-    /// A table of the next records.
+    /// The table of the next records.
     pub fn part(&mut self, note: &Note<'_>) -> String {
         self.total += note.records.len();
         format!("{}\n", self.table(note))
     }
 
-    /// The sum of all tables; the table itself, if there was none.
+    /// The totals, after an empty table if there were no records.
     pub fn tail(&self, note: &Note<'_>) -> String {
         let Self { total, nil, .. } = self;
         let empty = if *total == 0 { format!("{}\n", Self::default().table(note)) } else { String::new() };
@@ -33,7 +33,7 @@ impl TableFormatter {
         let kb = format!("{} ({} concepts)", bundle.kb.name, bundle.kb.concepts);
         let few = match note.linker.bundle().dictionary.knows_enough_words() {
             true => "",
-            false => "; it knows too few words for unknown ones to be looked for",
+            false => "; its vocabulary is too small to detect unknown terms",
         };
         let (name, linked) = (note.name, total - nil);
         let sum = format!("{name}: {total} mentions, {linked} linked, {nil} NIL; knowledge base {kb}{few}");
@@ -51,16 +51,16 @@ impl TableFormatter {
             if let Some(read_as) = &record.read_as {
                 how = format!("{how}; read as {read_as}");
             }
-            // A context is nearly always longer than its window; a mention should not be.
+            // The context is usually cut; only a cut mention is reported.
             if let Some(cut) = cut_words(Cut { context: false, ..record.cut }) {
                 how = format!("{how}; {cut}");
             }
             let score = |score: f32| Cell::new(format!("{score:.3}")).set_alignment(CellAlignment::Right);
             let row = match &record.decision {
                 Ok(best) => {
-                    // The score beside it is still the search's.
+                    // The score is still that of the search.
                     if best.ranker_score.is_some() {
-                        how.push_str("; chosen by the ranker");
+                        how.push_str("; chosen by the cross-encoder");
                     }
                     let kind = cell(best.kind()).fg(colour(best.kind()));
                     vec![cell(&best.name), cell(&best.id), kind, score(best.score), cell(&how)]
@@ -85,7 +85,7 @@ impl TableFormatter {
     }
 }
 
-/// One colour a type; the same type always has the same.
+/// A colour that depends only on the type.
 fn colour(kind: &str) -> Color {
     let colours = [Color::Cyan, Color::Green, Color::Magenta, Color::Blue, Color::Red, Color::White];
     let sum: usize = kind.bytes().map(usize::from).sum();

@@ -1,21 +1,20 @@
-//! How wide a text will be, before a browser chooses its font.
+//! Estimates the width of a text before a browser chooses its font.
 //!
-//! A browser takes the first font of [`super::svg`]'s list that the machine has. The widths here are those of the wider
-//! of Arial and DejaVu Sans, rounded up within each class of letters, so that a text needs no more than the room left for
-//! it whichever it takes.
+//! A browser takes the first installed font of the list in [`super::svg`]. Widths here are those of the wider of Arial and
+//! DejaVu Sans, rounded up per class of letters, so that text fits with either.
 
-/// The width of `text`, in the unit of `size`.
+/// The width of `text` in units of `size`.
 pub(super) fn width(text: &str, size: f64) -> f64 {
     text.chars().map(advance).sum::<f64>() * size
 }
 
-/// `text`, cut to `room` with an ellipsis if it is wider.
-pub(super) fn fitted(text: &str, size: f64, room: f64) -> String {
-    if width(text, size) <= room {
+/// Cuts `text` to width `limit` with an ellipsis if it is wider.
+pub(super) fn fitted(text: &str, size: f64, limit: f64) -> String {
+    if width(text, size) <= limit {
         return text.to_owned();
     }
     let mut cut = String::new();
-    let mut left = room - width("…", size);
+    let mut left = limit - width("…", size);
     for letter in text.chars() {
         left -= advance(letter) * size;
         if left < 0.0 {
@@ -26,7 +25,7 @@ pub(super) fn fitted(text: &str, size: f64, room: f64) -> String {
     format!("{}…", cut.trim_end())
 }
 
-/// The width of a letter, in its size.
+/// The width of a letter in units of the font size.
 fn advance(letter: char) -> f64 {
     match letter {
         'i' | 'j' | 'l' | 'I' | '\'' => 0.3,
@@ -40,7 +39,7 @@ fn advance(letter: char) -> f64 {
         'w' | 'M' | '#' | '+' | '<' | '=' | '>' | '^' | '~' => 0.87,
         // Latin, Greek and Cyrillic letters with and without marks.
         '\u{a0}'..='\u{52f}' => 0.87,
-        // 'm', 'W', '%', '@', the ellipsis, and the letters of Chinese, Japanese and Korean.
+        // 'm', 'W', '%', '@', the ellipsis, and CJK letters.
         _ => 1.02,
     }
 }
@@ -50,8 +49,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_width_is_below_that_of_arial_or_dejavu_sans() {
-        // Advance widths of Helvetica's printable ASCII, in thousandths, which Arial has too; from Adobe's Core 14 metrics.
+    fn widths_cover_arial_and_dejavu_sans() {
+        // Widths of printable ASCII in Helvetica and Arial, in thousandths, from Adobe's Core 14 metrics.
         let arial: [u16; 95] = [
             278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333, 278, 278, 556, 556, 556, 556, 556,
             556, 556, 556, 556, 556, 278, 278, 584, 584, 584, 556, 1015, 667, 667, 722, 722, 667, 611, 778, 722, 278,
@@ -59,7 +58,7 @@ mod tests {
             556, 333, 556, 556, 500, 556, 556, 278, 556, 556, 222, 222, 500, 222, 833, 556, 556, 556, 556, 333, 500,
             278, 556, 500, 722, 500, 500, 500, 334, 260, 334, 584,
         ];
-        // Those of DejaVu Sans, as Chromium measures them.
+        // Widths in DejaVu Sans, measured by Chromium.
         let dejavu: [u16; 95] = [
             318, 401, 460, 838, 636, 950, 780, 275, 390, 390, 500, 838, 318, 361, 318, 337, 636, 636, 636, 636, 636,
             636, 636, 636, 636, 636, 337, 337, 838, 838, 838, 531, 1000, 684, 686, 698, 770, 632, 575, 775, 752, 295,
@@ -74,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_cut_to_the_room() {
+    fn long_text_is_cut() {
         assert_eq!(fitted("loss", 10.0, 40.0), "loss");
         let cut = fitted("a long title", 10.0, 40.0);
         assert!(cut.ends_with('…') && width(&cut, 10.0) <= 40.0, "{cut}");

@@ -1,6 +1,6 @@
 //! Line charts of training and evaluation, as SVG.
 //!
-//! `scene` lays a chart out in paths and text, and `svg` writes these down. The same chart gives the same bytes.
+//! `scene` lays out a chart as paths and texts, and `svg` renders them. Output is deterministic.
 
 mod letters;
 mod scale;
@@ -8,52 +8,52 @@ mod scene;
 mod svg;
 mod trace;
 
-use crate::io::files::{io_error, write_own};
+use crate::io::files::{io_error, write_no_follow};
 use pel_shared::error::Result;
 use std::path::{Path, PathBuf};
 
-/// One curve: its name for the legend, and its points `(x, y)` in the order in which they are joined.
+/// A curve with its name and its points `(x, y)` in order.
 ///
-/// A point that is not finite is left out and the curve has a gap there.
+/// A point with a non-finite value leaves a gap.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Series {
-    /// What the legend says.
+    /// Name in the legend.
     pub name: String,
-    /// The points, in the units of the axes.
+    /// Points in the units of the axes.
     pub points: Vec<(f64, f64)>,
 }
 
-/// A line chart. Series differ by colour, by dashes and by markers, so that they can be told apart in print.
+/// A line chart. Series differ in colour, dashes and markers, so that they can be distinguished in print.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Chart {
-    /// What stands above it.
+    /// Title above the chart.
     pub title: String,
-    /// What the x axis says, with its unit.
+    /// Label of the x axis, with unit.
     pub x: String,
-    /// What the y axis says, with its unit.
+    /// Label of the y axis, with unit.
     pub y: String,
-    /// The curves, in the order of the legend.
+    /// The curves, in legend order.
     pub series: Vec<Series>,
-    /// Lowest and highest y; without it the range of the points, with zero where that is near. Curves are cut at the frame.
+    /// Range of y; default: the range of the points, extended to zero if near. Curves are clipped.
     pub y_range: Option<(f64, f64)>,
-    /// Lowest and highest x; without it the range of the points.
+    /// Range of x; default: the range of the points.
     pub x_range: Option<(f64, f64)>,
-    /// Whether the x axis is logarithmic; points whose x is not positive are then left out.
+    /// Whether the x axis is logarithmic. Points with x <= 0 are then dropped.
     pub log_x: bool,
 }
 
 impl Chart {
-    /// Writes `stem.svg` (960 x 540 units), whole or not at all.
+    /// Writes `stem.svg` (960 x 540 units) atomically.
     ///
     /// # Errors
     /// If the file cannot be written.
     pub fn write(&self, stem: &Path) -> Result<()> {
-        // Not `with_extension`, which would cut a stem such as `margin-0.1`.
+        // `with_extension` would cut a stem such as `margin-0.1`.
         let mut path = stem.as_os_str().to_owned();
         path.push(".svg");
         let path = PathBuf::from(path);
         let svg = self.svg();
-        write_own(&path, |file| file.write_all(svg.as_bytes()).map_err(|cause| io_error("writing", &path, cause)))
+        write_no_follow(&path, |file| file.write_all(svg.as_bytes()).map_err(|cause| io_error("writing", &path, cause)))
     }
 
     /// The chart as an SVG document.
@@ -62,15 +62,15 @@ impl Chart {
     }
 }
 
-/// Running mean of y over `window` points centred on each point (fewer at the ends, at least one); x stays.
+/// Centred running mean of y over `window` points, fewer at the ends; x is unchanged.
 ///
-/// Values that are not finite do not count; y is NaN where none counts. An even window reaches one point further back.
+/// Non-finite values are ignored; y is NaN without finite values. An even window extends one point further back.
 pub fn smoothed(points: &[(f64, f64)], window: usize) -> Vec<(f64, f64)> {
     let window = window.max(1);
     let (back, ahead) = (window / 2, (window - 1) / 2);
     let mean = |at: usize| {
         let inside = &points[at.saturating_sub(back)..points.len().min(at + ahead + 1)];
-        // Summed anew for every point: a running sum would carry the rounding error of a spike along.
+        // A running sum would keep the rounding error of large values.
         let (count, sum) = inside
             .iter()
             .filter(|(_, y)| y.is_finite())

@@ -1,10 +1,10 @@
-//! From values to places on an axis, and the numbers that an axis shows.
+//! Scales of axes and their ticks.
 
-/// Values beyond these are not drawn: their differences or quotients would not be finite.
+/// Values beyond these are not drawn, since their differences or quotients may overflow.
 const HUGE: f64 = 1e300;
 const TINY: f64 = 1e-300;
 
-/// An axis from `low` to `high`, with `low < high` and both positive if it is logarithmic.
+/// The range of an axis, with `low < high`, both positive if it is logarithmic.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Scale {
     low: f64,
@@ -12,24 +12,24 @@ pub(super) struct Scale {
     log: bool,
 }
 
-/// A number on an axis.
+/// A tick of an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tick {
-    /// Its place, 0 at the low end and 1 at the high end.
+    /// Position from 0 (low end) to 1 (high end).
     pub at: f64,
-    /// What it says.
+    /// Label.
     pub label: String,
 }
 
 impl Scale {
-    /// The range that was asked for, if it is one.
+    /// A given range, if valid.
     pub fn asked(range: Option<(f64, f64)>, log: bool) -> Option<Self> {
         let (low, high) = range?;
         let is_range = drawable(low, log) && drawable(high, log) && (low, high) == widened(low, high, log);
         is_range.then_some(Self { low, high, log })
     }
 
-    /// The range of the values; without any, one to show.
+    /// The range of the values, or a default without values.
     pub fn of(values: impl Iterator<Item = f64>, log: bool) -> Self {
         let (low, high) = values
             .filter(|&value| drawable(value, log))
@@ -44,15 +44,14 @@ impl Scale {
         Self { low, high, log }
     }
 
-    /// A linear scale that begins or ends at zero if the values come near it.
+    /// Extends a linear scale to zero if the values are near it.
     pub fn to_zero(self) -> Self {
         let low = if self.low > 0.0 && self.low < self.high / 4.0 { 0.0 } else { self.low };
         let high = if self.high < 0.0 && self.high > self.low / 4.0 { 0.0 } else { self.high };
         Self { low, high, ..self }
     }
 
-    /// Moves the ends of a linear scale outwards to multiples of the step of `most` ticks, where these are no further than
-    /// `reach` of the whole.
+    /// Extends a linear scale to multiples of the tick step, if that adds at most `reach` of its span.
     pub fn rounded(self, most: usize, reach: f64) -> Self {
         let span = self.high - self.low;
         let step = step(span, most);
@@ -62,7 +61,7 @@ impl Scale {
         if self.log { self } else { Self { low, high, ..self } }
     }
 
-    /// The place of a value, 0 at the low end and 1 at the high end; `None` if it has none.
+    /// The position of a value, 0 at the low end and 1 at the high end; `None` if it cannot be drawn.
     pub fn place(&self, value: f64) -> Option<f64> {
         if !drawable(value, self.log) {
             return None;
@@ -72,20 +71,20 @@ impl Scale {
         } else {
             (value - self.low) / (self.high - self.low)
         };
-        // A value at an end lies in the frame, whatever the last bits of the division say.
+        // Snap to the ends, since division may be off in the last bits.
         let end = place.round().clamp(0.0, 1.0);
         (place.abs() <= HUGE).then_some(if (place - end).abs() < 1e-9 { end } else { place })
     }
 
-    /// Round numbers between the ends: about `most` at most, and at least one if `most` is three or more.
+    /// Round numbers within the range, about `most`, and at least one if `most` >= 3.
     pub fn ticks(&self, most: usize) -> Vec<Tick> {
         let powers = if self.log { self.powers(most) } else { Vec::new() };
-        // Less than one power of ten: the numbers of a linear scale, at their logarithmic places.
+        // Less than one decade: linear ticks at logarithmic positions.
         let labelled = if powers.len() >= 2 { powers } else { self.multiples(most) };
         labelled.into_iter().filter_map(|(value, label)| Some(Tick { at: self.place(value)?, label })).collect()
     }
 
-    /// 1, 2 and 5 times powers of ten, or only powers of ten, or only some.
+    /// 1, 2 and 5 times powers of ten, or powers of ten, thinned if too many.
     fn powers(&self, most: usize) -> Vec<(f64, String)> {
         let decades = self.low.log10().floor() as i32..=self.high.log10().ceil() as i32;
         let stride = decades.clone().count().div_ceil(most.max(1));
@@ -114,12 +113,12 @@ impl Scale {
     }
 }
 
-/// Whether a value can have a place.
+/// Whether a value can be drawn.
 fn drawable(value: f64, log: bool) -> bool {
     value.abs() <= HUGE && (!log || value >= TINY)
 }
 
-/// The range made wide enough to divide by.
+/// Widens an empty range.
 fn widened(low: f64, high: f64, log: bool) -> (f64, f64) {
     let largest = low.abs().max(high.abs());
     if high - low > largest * 1e-12 && high - low > TINY {
@@ -144,12 +143,12 @@ fn step(span: f64, most: usize) -> f64 {
         .unwrap_or(10.0 * power)
 }
 
-/// Rounded as the decimal is, which `powi` does not promise.
+/// Parsed from decimal, because `powi` does not guarantee the nearest float.
 fn power_of_ten(power: i32) -> f64 {
     format!("1e{power}").parse().unwrap_or(1.0)
 }
 
-/// A multiple of `step` with the digits that tell it from its neighbours; all numbers up to `largest` get the same form.
+/// Formats a multiple of `step` with as many digits as the step needs, in the same form for all up to `largest`.
 fn number(value: f64, step: f64, largest: f64) -> String {
     let power = |value: f64| (value.log10() + 1e-9).floor() as i32;
     if value.abs() < step / 2.0 {
@@ -161,7 +160,7 @@ fn number(value: f64, step: f64, largest: f64) -> String {
     minus(&format!("{value:.*e}", usize::try_from(power(value.abs()) - power(step)).unwrap_or(0)))
 }
 
-/// `-12345.5` as `−12,345.5`; four digits stay together.
+/// Formats `-12345.5` as `−12,345.5`; four digits are not grouped.
 fn grouped(written: &str) -> String {
     let (whole, fraction) = written.split_at(written.find('.').unwrap_or(written.len()));
     let digits = whole.trim_start_matches('-').len();
@@ -179,7 +178,7 @@ fn grouped(written: &str) -> String {
     minus(&(groups + fraction))
 }
 
-/// Hyphens become signs.
+/// Replaces hyphens by minus signs.
 fn minus(written: &str) -> String {
     written.replace('-', "−")
 }
@@ -195,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_round_and_as_long_as_they_must_be() {
+    fn tick_labels_are_round_and_short() {
         assert_eq!(labels(0.0, 1.0, false, 6), "0 0.2 0.4 0.6 0.8 1.0");
         assert_eq!(labels(-3.0, 7.0, false, 5), "−2 0 2 4 6");
         assert_eq!(labels(0.0, 25_000.0, false, 6), "0 5000 10,000 15,000 20,000 25,000");
@@ -208,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_are_rounded_outwards_and_zero_is_shown_when_near() {
+    fn ranges_are_extended_to_round_numbers_and_zero() {
         let of = |values: &[f64]| Scale::of(values.iter().copied(), false).to_zero().rounded(6, 1.0);
         assert_eq!(of(&[0.3, 5.7]), Scale { low: 0.0, high: 6.0, log: false });
         assert_eq!(of(&[90.2, 93.9]), Scale { low: 90.0, high: 94.0, log: false });
@@ -216,15 +215,15 @@ mod tests {
         assert_eq!(of(&[]), Scale { low: 0.0, high: 1.0, log: false });
         let flat = of(&[2.0, 2.0]);
         assert!(flat.low < 2.0 && flat.high > 2.0);
-        // Steps 1 to 4999: three hundredths reach 0 and 5000; 4700 stays.
+        // From 1 to 4999, an extension of 3 % reaches 0 and 5000, but not from 4700.
         let steps = |last| Scale::of([1.0, last].into_iter(), false).rounded(10, 0.03);
         assert_eq!(steps(4999.0), Scale { low: 0.0, high: 5000.0, log: false });
         assert_eq!(steps(4700.0), Scale { low: 0.0, high: 4700.0, log: false });
     }
 
     #[test]
-    fn values_at_the_ends_are_inside() {
-        // In doubles 0.94 - 0.14 is a little less than 0.8, to which the end is rounded.
+    fn values_at_the_ends_are_in_range() {
+        // As doubles 0.94 - 0.14 is slightly less than 0.8.
         let lowest = 0.94 - 0.14;
         let scale = Scale::of([lowest, 0.938].into_iter(), false).rounded(6, 1.0);
         assert!(lowest < scale.low && scale.place(lowest) == Some(0.0));
@@ -232,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_that_is_none_is_not_taken() {
+    fn invalid_ranges_are_refused() {
         for none in [(1.0, 1.0), (2.0, 1.0), (f64::NAN, 1.0), (0.0, f64::INFINITY)] {
             assert_eq!(Scale::asked(Some(none), false), None);
         }
@@ -242,7 +241,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn ticks_lie_on_the_axis_in_order_and_are_few(
+        fn ticks_are_in_range_in_order_and_few(
             values in proptest::collection::vec(proptest::num::f64::ANY, 0..5), log: bool, round: bool, most in 3usize..12,
         ) {
             let scale = Scale::of(values.iter().copied(), log);

@@ -1,11 +1,11 @@
-//! The layout of a chart: every line, marker and word, with its place.
+//! The layout of a chart: every line, marker and text with its position.
 
 use super::Chart;
 use super::letters;
 use super::scale::{Scale, Tick};
 use super::trace::{Place, inside, is_inside, thinned};
 
-/// The size of a chart. Places are in these units from the top left, y downwards.
+/// Size of a chart. Positions are in these units from the top left, y downwards.
 pub(super) const SIZE: (f64, f64) = (960.0, 540.0);
 
 /// Red, green, blue.
@@ -16,7 +16,7 @@ const GREY: Colour = [0x55, 0x55, 0x55];
 const GRID: Colour = [0xdd, 0xdd, 0xdd];
 const PAPER: Colour = [0xff, 0xff, 0xff];
 
-/// Okabe and Ito's colours, which the colour-blind can tell apart, without the yellow that paper swallows.
+/// The colour-blind safe palette of Okabe and Ito, without yellow, which is invisible on white.
 const COLOURS: [Colour; 7] = [
     [0x00, 0x72, 0xb2],
     [0xd5, 0x5e, 0x00],
@@ -26,7 +26,7 @@ const COLOURS: [Colour; 7] = [
     [0xe6, 0x9f, 0x00],
     [0x56, 0xb4, 0xe9],
 ];
-/// Drawn and skipped lengths. With five markers there are twenty pairs before one comes again.
+/// Dash patterns. With 5 markers there are 20 combinations.
 const DASHES: [&[f64]; 4] = [&[], &[9.0, 4.0], &[2.5, 2.5], &[10.0, 3.0, 2.5, 3.0]];
 const MARKERS: usize = 5;
 
@@ -38,29 +38,29 @@ const LEGEND_ROWS: usize = 5;
 const SWATCH: f64 = 36.0;
 const X_TICKS: usize = 10;
 const Y_TICKS: usize = 6;
-/// Up to so many points each gets its marker; otherwise one every `MARKER_STEP`.
+/// Curves up to this many points have a marker at each; others one every `MARKER_STEP`.
 const MARKED_POINTS: usize = 40;
 const MARKER_STEP: f64 = 120.0;
-/// A curve that goes up and down by so many widths of the frame is drawn as noise.
+/// A curve whose vertical path exceeds this many frame widths is drawn as noise.
 const NOISE: f64 = 25.0;
 
-/// Something to draw; later shapes cover earlier ones.
+/// A shape to draw; later ones cover earlier ones.
 pub(super) enum Shape {
-    /// Straight lines through points.
+    /// A polyline.
     Path { points: Vec<Place>, closed: bool, fill: Option<Colour>, stroke: Option<Stroke> },
-    /// A line of text whose anchor lies on the base line.
+    /// A text with its anchor on the baseline.
     Text { text: String, at: Place, size: f64, anchor: Anchor, colour: Colour, upwards: bool },
 }
 
-/// How a line is drawn.
+/// The style of a line.
 pub(super) struct Stroke {
     pub colour: Colour,
     pub width: f64,
-    /// Drawn and skipped lengths; empty for a solid line.
+    /// Dash pattern; empty for a solid line.
     pub dash: &'static [f64],
 }
 
-/// Which point of a text its place is.
+/// The anchor of a text.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Anchor {
     Start,
@@ -68,13 +68,13 @@ pub(super) enum Anchor {
     End,
 }
 
-/// A chart laid out.
+/// The layout of a chart.
 pub(super) struct Scene {
     pub title: String,
     pub shapes: Vec<Shape>,
 }
 
-/// Where the curves are drawn.
+/// The area of the curves.
 struct Frame {
     left: f64,
     right: f64,
@@ -128,7 +128,7 @@ pub(super) fn lay_out(chart: &Chart) -> Scene {
 
     let mut most = X_TICKS;
     let mut x_ticks = x_scale.ticks(most);
-    // Numbers need air between them.
+    // Labels need some space between them.
     while most > 3 && (widest(&x_ticks) + 22.0) * x_ticks.len() as f64 > right - left {
         most -= 1;
         x_ticks = x_scale.ticks(most);
@@ -138,7 +138,7 @@ pub(super) fn lay_out(chart: &Chart) -> Scene {
     Scene { title, shapes }
 }
 
-/// The names with their lines, in rows from `top`; gives back the height.
+/// Draws the legend in rows from `top` and returns its height.
 fn legend(chart: &Chart, (left, right): (f64, f64), top: f64, shapes: &mut Vec<Shape>) -> f64 {
     let (mut x, mut row) = (left, 0);
     for (at, series) in chart.series.iter().enumerate() {
@@ -152,7 +152,7 @@ fn legend(chart: &Chart, (left, right): (f64, f64), top: f64, shapes: &mut Vec<S
             (x, row) = (left, row + 1);
         }
         let middle = top + LEGEND_ROW * (row as f64 + 0.5);
-        let words = |x, text| Shape::Text {
+        let label = |x, text| Shape::Text {
             text,
             at: (x, middle + 5.0),
             size: LABEL,
@@ -161,18 +161,18 @@ fn legend(chart: &Chart, (left, right): (f64, f64), top: f64, shapes: &mut Vec<S
             upwards: false,
         };
         if row == LEGEND_ROWS {
-            shapes.push(words(left, format!("and {} more", chart.series.len() - at)));
+            shapes.push(label(left, format!("and {} more", chart.series.len() - at)));
             break;
         }
         shapes.push(line(vec![(x, middle), (x + SWATCH, middle)], at, false));
         shapes.push(marker((x + SWATCH / 2.0, middle), at));
-        shapes.push(words(x + SWATCH + 8.0, name));
+        shapes.push(label(x + SWATCH + 8.0, name));
         x += width + 28.0;
     }
     if chart.series.is_empty() { 0.0 } else { LEGEND_ROW * (row as f64 + 1.0) }
 }
 
-/// Grid, numbers, axes and what they are called.
+/// Draws grid, tick labels, axes and axis labels.
 fn axes(chart: &Chart, frame: &Frame, x_ticks: &[Tick], y_ticks: &[Tick], shapes: &mut Vec<Shape>) {
     let straight = |from: Place, to: Place, colour: Colour| Shape::Path {
         points: vec![from, to],
@@ -180,41 +180,41 @@ fn axes(chart: &Chart, frame: &Frame, x_ticks: &[Tick], y_ticks: &[Tick], shapes
         fill: None,
         stroke: Some(Stroke { colour, width: 1.0, dash: &[] }),
     };
-    let words = |text: String, at: Place, size: f64, anchor: Anchor, upwards: bool| {
+    let label = |text: String, at: Place, size: f64, anchor: Anchor, upwards: bool| {
         let colour = if size == NUMBER { GREY } else { INK };
         Shape::Text { text, at, size, anchor, colour, upwards }
     };
     for tick in y_ticks {
         let y = frame.y(tick.at);
         shapes.push(straight((frame.left, y), (frame.right, y), GRID));
-        shapes.push(words(tick.label.clone(), (frame.left - 8.0, y + 4.5), NUMBER, Anchor::End, false));
+        shapes.push(label(tick.label.clone(), (frame.left - 8.0, y + 4.5), NUMBER, Anchor::End, false));
     }
     for tick in x_ticks {
         let x = frame.x(tick.at);
         shapes.push(straight((x, frame.top), (x, frame.bottom), GRID));
         shapes.push(straight((x, frame.bottom), (x, frame.bottom + 5.0), GREY));
-        // The last number may be wide: it stays on the paper.
+        // Keeps a wide last label inside the chart.
         let half = letters::width(&tick.label, NUMBER) / 2.0;
         let at = (x.min(SIZE.0 - 4.0 - half), frame.bottom + 20.0);
-        shapes.push(words(tick.label.clone(), at, NUMBER, Anchor::Middle, false));
+        shapes.push(label(tick.label.clone(), at, NUMBER, Anchor::Middle, false));
     }
     shapes.push(straight((frame.left, frame.top), (frame.left, frame.bottom), GREY));
     shapes.push(straight((frame.left, frame.bottom), (frame.right, frame.bottom), GREY));
     let (middle, height) = ((frame.left + frame.right) / 2.0, frame.bottom - frame.top);
     let text = letters::fitted(&clean(&chart.x), LABEL, frame.right - frame.left);
-    shapes.push(words(text, (middle, SIZE.1 - 16.0), LABEL, Anchor::Middle, false));
+    shapes.push(label(text, (middle, SIZE.1 - 16.0), LABEL, Anchor::Middle, false));
     let text = letters::fitted(&clean(&chart.y), LABEL, height);
-    shapes.push(words(text, (12.0 + LABEL, frame.top + height / 2.0), LABEL, Anchor::Middle, true));
+    shapes.push(label(text, (12.0 + LABEL, frame.top + height / 2.0), LABEL, Anchor::Middle, true));
 }
 
-/// All lines, then all markers.
+/// Draws all lines, then all markers.
 fn curves(chart: &Chart, frame: &Frame, x_scale: &Scale, y_scale: &Scale, shapes: &mut Vec<Shape>) {
-    let on_paper = |(x, y): Place| (frame.x(x), frame.y(y));
+    let to_chart = |(x, y): Place| (frame.x(x), frame.y(y));
     let mut markers = Vec::new();
     let mut empty = true;
     for (at, series) in chart.series.iter().enumerate() {
         let places = series.points.iter().map(|&(x, y)| Some((x_scale.place(x)?, y_scale.place(y)?)));
-        let parts = inside(places.clone()).into_iter().map(|part| part.into_iter().map(on_paper).collect::<Vec<_>>());
+        let parts = inside(places.clone()).into_iter().map(|part| part.into_iter().map(to_chart).collect::<Vec<_>>());
         let parts: Vec<_> = parts.map(|part| thinned(&part, 0.5)).collect();
         empty &= parts.is_empty();
         let climbed = |part: &Vec<Place>| part.windows(2).map(|pair| (pair[1].1 - pair[0].1).abs()).sum::<f64>();
@@ -226,13 +226,13 @@ fn curves(chart: &Chart, frame: &Frame, x_scale: &Scale, y_scale: &Scale, shapes
                 shapes.push(line(part, at, noisy));
             }
         }
-        let seen: Vec<Place> = places.flatten().filter(|&place| is_inside(place)).map(on_paper).collect();
+        let seen: Vec<Place> = places.flatten().filter(|&place| is_inside(place)).map(to_chart).collect();
         let step = if seen.len() <= MARKED_POINTS { 0.0 } else { MARKER_STEP };
-        // Each series begins at another place, so that markers of curves that run together do not lie on each other.
+        // Offset per series, so that markers of similar curves do not overlap.
         let mut left = step * at as f64 / chart.series.len() as f64;
         let mut last = seen.first().map_or(0.0, |place| place.0);
         for place in seen {
-            // Along x only: a noisy curve is far longer than it is wide.
+            // Distance along x only, since noisy curves have long paths.
             if (place.0 - last).abs() >= left {
                 markers.push(marker(place, at));
                 (last, left) = (place.0, step);
@@ -247,7 +247,7 @@ fn curves(chart: &Chart, frame: &Frame, x_scale: &Scale, y_scale: &Scale, shapes
     shapes.append(&mut markers);
 }
 
-/// A piece of the curve of series `at`; noise is pale and thin, so that its mean can be seen over it.
+/// A line of series `at`; noise is pale and thin, so that its mean stays visible.
 fn line(points: Vec<Place>, at: usize, noisy: bool) -> Shape {
     let (colour, dash) = (COLOURS[at % COLOURS.len()], DASHES[at % DASHES.len()]);
     let stroke = if noisy {
@@ -258,7 +258,7 @@ fn line(points: Vec<Place>, at: usize, noisy: bool) -> Shape {
     Shape::Path { points, closed: false, fill: None, stroke: Some(stroke) }
 }
 
-/// The marker of series `at`: circle, square, triangle, diamond or triangle on its tip, of about the same area.
+/// The marker of series `at`: circle, square, triangle, diamond or inverted triangle of similar area.
 fn marker((x, y): Place, at: usize) -> Shape {
     let (corners, radius, turn) =
         [(16, 4.2, 0.0), (4, 5.3, 0.125), (3, 6.2, 0.75), (4, 5.8, 0.0), (3, 6.2, 0.25)][at % MARKERS];
@@ -274,7 +274,7 @@ fn marker((x, y): Place, at: usize) -> Shape {
     }
 }
 
-/// Text in one line, without the characters that XML forbids.
+/// Text on one line without characters that XML forbids.
 fn clean(text: &str) -> String {
     let one_line = text.replace(|letter: char| letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}'), " ");
     one_line.trim().to_owned()

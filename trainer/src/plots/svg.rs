@@ -1,11 +1,11 @@
-//! A chart as an SVG document: text stays text, so that it can be searched and read aloud.
+//! Renders a chart as SVG. Text stays text, which can be searched and read aloud.
 
 use super::scene::{Anchor, Colour, SIZE, Scene, Shape};
 
-/// Fonts that are as wide as [`super::letters`] says, or narrower.
+/// Fonts no wider than assumed in [`super::letters`].
 const FONTS: &str = "Arial, 'Liberation Sans', Helvetica, 'DejaVu Sans', sans-serif";
 
-/// Writes a scene down.
+/// Renders a scene.
 pub(super) fn render(scene: &Scene) -> String {
     let (width, height) = SIZE;
     let mut svg = format!(
@@ -56,7 +56,7 @@ fn hex([red, green, blue]: Colour) -> String {
     format!("#{red:02x}{green:02x}{blue:02x}")
 }
 
-/// Hundredths are finer than any screen, and hide the last bits in which machines may differ.
+/// Two decimals suffice for any screen and hide differences between machines.
 fn short(value: f64) -> String {
     let written = format!("{value:.2}");
     written.trim_end_matches('0').trim_end_matches('.').to_owned()

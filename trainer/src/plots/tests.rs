@@ -1,4 +1,4 @@
-//! Whole charts: what the file contains, and what no input may break.
+//! Tests of whole charts.
 
 use super::*;
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ fn curve(name: &str, points: impl IntoIterator<Item = (f64, f64)>) -> Series {
 }
 
 #[test]
-fn the_file_shows_title_names_and_curves() {
+fn file_contains_title_names_and_curves() {
     let folder = tempfile::tempdir().expect("a folder");
     let stem = folder.path().join("new/margin-0.1");
     let chart = Chart {
@@ -29,7 +29,7 @@ fn the_file_shows_title_names_and_curves() {
         assert!(svg.contains(words), "{words} in {svg}");
     }
     assert_eq!(svg, chart.svg(), "the same chart gives the same bytes");
-    // A curve and its line in the legend, in the colour of each series; the second one is dashed.
+    // A curve and its legend line per series; the second is dashed.
     for (colour, dashed) in [("#0072b2", false), ("#d55e00", true)] {
         let lines: Vec<&str> =
             svg.lines().filter(|line| line.contains(&format!("stroke=\"{colour}\" stroke-width=\"2\""))).collect();
@@ -54,16 +54,16 @@ fn charts_without_points_are_drawn_empty() {
 }
 
 #[test]
-fn curves_have_gaps_and_points_alone_have_markers() {
+fn curves_have_gaps_and_isolated_points_have_markers() {
     let points = [(0.0, 0.0), (1.0, 1.0), (2.0, f64::NAN), (3.0, 1.0), (4.0, f64::NAN)];
     let svg = Chart { series: vec![curve("a", points)], ..Chart::default() }.svg();
-    // The legend's line and the first two points; markers of the legend, of these two and of the point alone.
+    // Lines: legend and the first two points. Markers: legend, these two and the isolated point.
     assert_eq!(svg.matches("stroke-width=\"2\"").count(), 2);
     assert!(svg.matches("Z\"").count() >= 4);
 }
 
 #[test]
-fn long_names_and_many_series_stay_on_the_paper() {
+fn long_names_and_many_series_stay_inside_the_chart() {
     let many = (0..60).map(|n| curve(&format!("{} {n}", "margin ".repeat(n)), [(1.0, n as f64)])).collect();
     let chart = Chart { title: "title ".repeat(90), series: many, ..Chart::default() };
     let svg = chart.svg();
@@ -85,14 +85,14 @@ fn long_names_and_many_series_stay_on_the_paper() {
 }
 
 #[test]
-fn many_points_do_not_make_a_long_file() {
+fn many_points_make_a_short_file() {
     let points = (0..200_000).map(|step| (f64::from(step), f64::from(step % 7)));
     let svg = Chart { series: vec![curve("a", points)], ..Chart::default() }.svg();
     assert!(svg.len() < 200_000, "{}", svg.len());
 }
 
 #[test]
-fn the_running_mean_is_centred_and_skips_what_is_not_finite() {
+fn running_mean_is_centred_and_skips_non_finite_values() {
     let points = [(0.0, 1.0), (1.0, 2.0), (2.0, 6.0), (3.0, f64::NAN), (4.0, 8.0)];
     // (1 + 2) / 2, (1 + 2 + 6) / 3, (2 + 6) / 2, (6 + 8) / 2, 8 / 1.
     assert_eq!(smoothed(&points, 3), [(0.0, 1.5), (1.0, 3.0), (2.0, 4.0), (3.0, 7.0), (4.0, 8.0)]);
@@ -103,7 +103,7 @@ fn the_running_mean_is_centred_and_skips_what_is_not_finite() {
     assert_eq!(smoothed(&points[..3], usize::MAX)[1].1, 3.0);
 }
 
-/// One curve of any numbers at all, with ranges that often are none.
+/// A curve of arbitrary numbers, with ranges that are often invalid.
 fn any_chart() -> impl Strategy<Value = Chart> {
     let number = || proptest::num::f64::ANY;
     (
@@ -121,7 +121,7 @@ fn any_chart() -> impl Strategy<Value = Chart> {
 
 proptest! {
     #[test]
-    fn every_chart_is_laid_out(chart in any_chart()) {
+    fn every_chart_is_rendered(chart in any_chart()) {
         let svg = chart.svg();
         let numbers = svg.split(['"', ' ', 'M', 'L']).filter(|word| matches!(*word, "NaN" | "inf" | "-inf"));
         prop_assert_eq!(numbers.count(), 0, "{}", svg);

@@ -1,9 +1,9 @@
 //! What a retriever finds for the mentions of a split, written as lists.
 
-use crate::data::candidate_lists::{Line, Lists};
+use crate::data::candidate_lists::{CandidateLists, Line};
 use crate::data::domain::OwnDomain;
 use crate::data::split::Split;
-use crate::io::files::{io_error, write_whole};
+use crate::io::files::{io_error, write_atomic};
 use crate::retrieve::Retriever;
 use crate::retrieve::domain_filter::Within;
 use crate::retrieve::rerank::rerank;
@@ -65,7 +65,7 @@ impl Found {
     /// # Errors
     /// If the file cannot be read, has none of the mentions, or says for most that others are right: it is of another corpus.
     pub fn listed(from: &Path, mut split: Split, top: u32, kb: &KnowledgeBase) -> Result<Self> {
-        let lists = Lists::read(from, kb)?;
+        let lists = CandidateLists::read(from, kb)?;
         let all = lists.of_split(&split, kb)?.into_iter().map(|list| Some(list?.ranked(top)));
         let all: Vec<Option<Ranked>> = all.collect();
         let (mut ranked, mut kept) = (Vec::new(), Vec::new());
@@ -103,7 +103,7 @@ impl Found {
     pub fn write(&self, out: &Path, kb: &KnowledgeBase, teacher: Option<&[Vec<f32>]>) -> Result<()> {
         let id = |concept: ConceptId| kb.get(concept).map(|concept| concept.id.clone());
         let Self { split, ranked, .. } = self;
-        write_whole(out, |file| {
+        write_atomic(out, |file| {
             let places = split.code_points();
             for (at, (gold, ranked)) in split.mentions.iter().zip(ranked).enumerate() {
                 let [start, end] = places[at];

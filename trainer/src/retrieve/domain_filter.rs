@@ -1,7 +1,7 @@
 //! ZESHEL's protocol (Logeswaran et al., 2019): a mention is searched among the concepts of its own world alone.
 
 use crate::data::domain::OwnDomain;
-use crate::data::domain::without_concept;
+use crate::data::domain::missing_domain_error;
 use crate::data::split::Query;
 use crate::io::interrupt;
 use crate::retrieve::{Compared, Retriever};
@@ -28,7 +28,7 @@ impl<'a> Within<'a> {
     /// The concepts of a mention's domain; nothing if it has none.
     fn of(&self, query: &Query<'_>) -> Result<Option<&HashSet<u32>>> {
         let Some(domain) = query.domain else { return Ok(None) };
-        self.members.get(domain).map(Some).ok_or_else(|| without_concept(domain))
+        self.members.get(domain).map(Some).ok_or_else(|| missing_domain_error(domain))
     }
 }
 

@@ -4,7 +4,7 @@ use crate::data::split::Query;
 use crate::data::split::Split;
 use crate::io::interrupt;
 use crate::io::progress::Progress;
-use crate::io::resume::{Begun, WorkFolder};
+use crate::io::resume::{ResumedWork, WorkFolder};
 use crate::retrieve::Retriever;
 use pel_shared::error::Result;
 use pel_shared::kb::{ConceptId, KnowledgeBase};
@@ -132,7 +132,7 @@ pub fn scores(
 }
 
 /// The scores that an earlier run has kept, of these candidates.
-fn read(begun: &mut Begun, lists: &[Vec<ConceptId>]) -> Result<Vec<Vec<f32>>> {
+fn read(begun: &mut ResumedWork, lists: &[Vec<ConceptId>]) -> Result<Vec<Vec<f32>>> {
     let mut values: Vec<f32> = Vec::new();
     begun.read(|piece| {
         values.extend(piece.chunks_exact(4).map(bytemuck::pod_read_unaligned::<f32>));

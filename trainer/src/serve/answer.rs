@@ -1,4 +1,4 @@
-//! One request, one answer.
+//! Answers HTTP requests.
 
 use super::site::{Coding, File, Found, Site};
 use bytes::Bytes;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 type Answer = Response<Full<Bytes>>;
 
-/// What a document or script may do, with the place that it may connect to.
+/// The Content-Security-Policy with the given `connect-src`.
 macro_rules! policy {
     ($connect:literal) => {
         concat!(
@@ -27,7 +27,7 @@ macro_rules! policy {
     };
 }
 
-/// Goes with every answer.
+/// Headers of every response.
 const ALWAYS: [(HeaderName, &str); 6] = [
     (header::CACHE_CONTROL, "no-cache"),
     (HeaderName::from_static("cross-origin-embedder-policy"), "require-corp"),
@@ -37,24 +37,24 @@ const ALWAYS: [(HeaderName, &str); 6] = [
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
 ];
 
-/// Answers a request; `local` if only this machine may ask.
+/// Answers a request; `local` if the server listens on loopback only.
 pub async fn answer<B>(site: &Site, request: &Request<B>, local: bool) -> Answer {
     let path = percent_decode_str(request.uri().path()).decode_utf8_lossy();
     let mut answer = if local && !names_this_machine(request) {
-        let said = "This page answers to localhost, 127.0.0.1 and [::1] only; the request names another host.";
-        text(StatusCode::MISDIRECTED_REQUEST, said)
+        let message = "Expected the host localhost, 127.0.0.1 or [::1], found another.";
+        text(StatusCode::MISDIRECTED_REQUEST, message)
     } else if request.method() != Method::GET && request.method() != Method::HEAD {
-        let mut answer = text(StatusCode::METHOD_NOT_ALLOWED, "Only GET and HEAD are answered.");
+        let mut answer = text(StatusCode::METHOD_NOT_ALLOWED, "Expected GET or HEAD, found another method.");
         answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
         answer
     } else {
         match site.find(&path) {
             Some(Found::File(file)) => send(file, request).await,
             Some(Found::Folder) => move_to(&format!("{path}/")),
-            None => text(StatusCode::NOT_FOUND, "There is no such file here."),
+            None => text(StatusCode::NOT_FOUND, "No such file."),
         }
     };
-    // The worker that reads the notes must not be able to connect to anything.
+    // The worker that reads notes must not connect to anything.
     let alone = path.contains("/pkg/") && path.ends_with("worker.js");
     let policy = if alone { policy!("'none'") } else { policy!("'self'") };
     let headers = answer.headers_mut();
@@ -65,8 +65,8 @@ pub async fn answer<B>(site: &Site, request: &Request<B>, local: bool) -> Answer
     answer
 }
 
-/// Whether every name of a host in the request is one of this machine. Another site, whose name was made to lead here, could
-/// else read what is served as if it were its own.
+/// Whether all hosts named in the request are loopback. This prevents DNS rebinding, by which another site could read
+/// what is served.
 fn names_this_machine<B>(request: &Request<B>) -> bool {
     let local = |name: &str| {
         let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
@@ -78,29 +78,29 @@ fn names_this_machine<B>(request: &Request<B>) -> bool {
     one && host.is_some_and(|host| local(host.hostname())) && request.uri().host().is_none_or(local)
 }
 
-/// A short text.
-fn text(status: StatusCode, said: &'static str) -> Answer {
-    let mut answer = Response::new(Full::from(said));
+/// A short text response.
+fn text(status: StatusCode, message: &'static str) -> Answer {
+    let mut answer = Response::new(Full::from(message));
     *answer.status_mut() = status;
     answer.headers_mut().typed_insert(ContentType::text_utf8());
     answer
 }
 
-/// Sends the browser on, so that what the page of a folder names beside itself is looked for inside.
+/// Redirects to a folder with a slash, so that relative links of its page resolve inside it.
 fn move_to(path: &str) -> Answer {
     const SPECIAL: &AsciiSet =
         &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'%').add(b'<').add(b'>').add(b'?').add(b'\\');
-    let mut answer = text(StatusCode::PERMANENT_REDIRECT, "The page is at this address with a slash.");
+    let mut answer = text(StatusCode::PERMANENT_REDIRECT, "The page is at this address followed by a slash.");
     if let Ok(path) = HeaderValue::from_str(&utf8_percent_encode(path, SPECIAL).to_string()) {
         answer.headers_mut().insert(header::LOCATION, path);
     }
     answer
 }
 
-/// Sends a file: nothing if the browser has it, a part if it asks for one, else the whole, compressed if that serves.
+/// Sends a file: status 304 if the browser has it, the requested range, or the whole, compressed if possible.
 async fn send<B>(file: &Arc<File>, request: &Request<B>) -> Answer {
     let headers = request.headers();
-    // Only GET knows ranges, and they count the bytes as they are.
+    // Only GET has ranges, and they count uncompressed bytes.
     let ranged = request.method() == Method::GET && headers.contains_key(header::RANGE);
     let codings = if ranged { Vec::new() } else { accepted(headers) };
     let mut answer = Response::new(Full::default());
@@ -114,20 +114,20 @@ async fn send<B>(file: &Arc<File>, request: &Request<B>) -> Answer {
     } else {
         let mut bytes = file.bytes.clone();
         answer.headers_mut().typed_insert(ContentType::from(file.kind.clone()));
-        match if ranged { range(file, headers) } else { Asked::Whole } {
-            Asked::Part(part) => {
+        match if ranged { range(file, headers) } else { RequestedRange::Whole } {
+            RequestedRange::Part(part) => {
                 *answer.status_mut() = StatusCode::PARTIAL_CONTENT;
                 let named = ContentRange::bytes(part.start as u64..part.end as u64, bytes.len() as u64);
                 named.into_iter().for_each(|named| answer.headers_mut().typed_insert(named));
                 bytes = bytes.slice(part);
             }
-            Asked::Beyond => {
-                let mut answer = text(StatusCode::RANGE_NOT_SATISFIABLE, "The file has no such bytes.");
+            RequestedRange::Beyond => {
+                let mut answer = text(StatusCode::RANGE_NOT_SATISFIABLE, "The range is outside the file.");
                 answer.headers_mut().typed_insert(ContentRange::unsatisfied_bytes(bytes.len() as u64));
                 return answer;
             }
-            Asked::Whole => {
-                // What the first does not make smaller, the next would not either.
+            RequestedRange::Whole => {
+                // If the first coding does not make it smaller, the next one would not either.
                 if let Some(coding) = codings.first().copied()
                     && let Some(packed) = file.packed(coding).await
                 {
@@ -136,7 +136,7 @@ async fn send<B>(file: &Arc<File>, request: &Request<B>) -> Answer {
                 }
             }
         }
-        // Said here too, because an empty answer to HEAD would have none.
+        // Set explicitly, because the empty response to HEAD would have no length.
         answer.headers_mut().typed_insert(ContentLength(bytes.len() as u64));
         *answer.body_mut() = Full::new(bytes);
     }
@@ -147,36 +147,36 @@ async fn send<B>(file: &Arc<File>, request: &Request<B>) -> Answer {
     answer
 }
 
-/// What a request with a range asks for.
-enum Asked {
-    /// Also where the file has changed meanwhile, and where several parts or other units are asked for.
+/// The requested part of a file.
+enum RequestedRange {
+    /// The whole file; also if it has changed, or several ranges or other units are requested.
     Whole,
     Part(Range<usize>),
-    /// Nothing that the file has.
+    /// A range outside the file.
     Beyond,
 }
 
-fn range(file: &File, headers: &HeaderMap) -> Asked {
+fn range(file: &File, headers: &HeaderMap) -> RequestedRange {
     let same = |known: IfRange| !known.is_modified(Some(file.tag(None)), None);
     let is_same = || has_sound_tags(headers, &header::IF_RANGE) && headers.typed_get::<IfRange>().is_some_and(same);
     if headers.contains_key(header::IF_RANGE) && !is_same() {
-        return Asked::Whole;
+        return RequestedRange::Whole;
     }
     let range = headers.get(header::RANGE).and_then(|range| range.to_str().ok());
-    let Some(Ok(range)) = range.map(parse_range_header) else { return Asked::Whole };
-    let [range] = range.ranges[..] else { return Asked::Whole };
+    let Some(Ok(range)) = range.map(parse_range_header) else { return RequestedRange::Whole };
+    let [range] = range.ranges[..] else { return RequestedRange::Whole };
     let len = file.bytes.len() as u64;
-    // Not by `validate` of the parser, which refuses the last bytes of a file that has fewer.
+    // The parser's `validate` refuses a suffix range longer than the file.
     let part = match (range.start, range.end) {
         (StartPosition::FromLast(last), _) => len.saturating_sub(last)..len,
         (StartPosition::Index(from), EndPosition::LastByte) => from..len,
         (StartPosition::Index(from), EndPosition::Index(to)) => from..len.min(to.saturating_add(1)),
     };
-    if part.is_empty() { Asked::Beyond } else { Asked::Part(part.start as usize..part.end as usize) }
+    if part.is_empty() { RequestedRange::Beyond } else { RequestedRange::Part(part.start as usize..part.end as usize) }
 }
 
-/// Whether the tags of a header, which stand in quotes, are without blanks and control characters, which HTTP has in none of them:
-/// in a build with debug assertions the library panics on such a tag.
+/// Whether the quoted tags of a header have no white space or control characters, which HTTP forbids. With debug
+/// assertions the library panics on such tags.
 fn has_sound_tags(headers: &HeaderMap, name: &HeaderName) -> bool {
     headers.get_all(name).iter().all(|value| {
         let within = value.as_bytes().split(|byte| *byte == b'"').skip(1).step_by(2);
@@ -184,7 +184,7 @@ fn has_sound_tags(headers: &HeaderMap, name: &HeaderName) -> bool {
     })
 }
 
-/// The codings that a client accepts, the one that it likes best first.
+/// The accepted codings, preferred ones first.
 fn accepted(headers: &HeaderMap) -> Vec<Coding> {
     let values = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
     let words = values.flat_map(|value| value.split(','));
@@ -192,7 +192,7 @@ fn accepted(headers: &HeaderMap) -> Vec<Coding> {
         .map(|word| {
             let (name, parameters) = word.split_once(';').unwrap_or((word, ""));
             let weight = parameters.trim().strip_prefix(['q', 'Q']).map(|rest| rest.trim_start_matches(['=', ' ']));
-            // In thousandths, of which there are no finer ones.
+            // In thousandths, the finest HTTP allows.
             let weight = weight.map_or(Some(1.0), |weight| weight.trim().parse::<f32>().ok()).unwrap_or(0.0);
             (name.trim(), (weight.clamp(0.0, 1.0) * 1000.0) as u16)
         })
@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codings_are_taken_by_weight() {
+    fn codings_are_ordered_by_weight() {
         use Coding::{Gzip, Zstd};
         for (header, expected) in [
             ("", &[][..]),
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_with_blanks_are_no_tags() {
+    fn tags_with_white_space_are_invalid() {
         for (value, expected) in [
             ("\"a\", W/\"b\" , \"\"", true),
             ("*", true),
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_of_this_machine_are_known() {
+    fn loopback_hosts_are_recognised() {
         for (uri, host, expected) in [
             ("/", "localhost", true),
             ("/", "LocalHost:8080", true),

@@ -1,4 +1,4 @@
-//! Who is connected, and who has to go: nobody can keep the server busy by reading or writing slowly, or by connecting often.
+//! Admits and closes connections, so that slow or frequent clients cannot block the server.
 
 use std::collections::HashMap;
 use std::io::{self, ErrorKind, IoSlice};
@@ -13,24 +13,24 @@ use tokio::net::TcpStream;
 use tokio::task::AbortHandle;
 use tokio::time::{Sleep, sleep};
 
-/// Whoever has moved nothing for so long may be put out where another waits for the place.
+/// A connection idle for this long may be closed if another client is waiting.
 const STALLED: Duration = Duration::from_millis(500);
 
-/// A client takes so many bytes of an answer at least in each write timeout: one that takes a byte now and then would else stay for ever.
-const LEAST: u64 = 4096;
+/// Minimum number of bytes a client must read per write timeout.
+const MIN_BYTES_READ: u64 = 4096;
 
-/// How many may be connected.
+/// Limits on connections.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// In all.
+    /// Maximum number in total.
     pub all: usize,
-    /// From one address.
+    /// Maximum number per address.
     pub of_address: usize,
-    /// How long a client may take to read `LEAST` bytes of an answer.
+    /// Time for a client to read `MIN_BYTES_READ` bytes.
     pub write_timeout: Duration,
 }
 
-/// The connections.
+/// The open connections.
 #[derive(Clone)]
 pub struct Connections {
     limits: Limits,
@@ -43,18 +43,18 @@ struct State {
     open: HashMap<u64, Open>,
 }
 
-/// One connection.
+/// A connection.
 struct Open {
     address: IpAddr,
     pulse: Arc<Pulse>,
-    /// Ends it; nothing while it begins.
+    /// Aborts it; `None` until it has started.
     end: Option<AbortHandle>,
 }
 
-/// When something was last read or written.
+/// Time of the last read or write.
 struct Pulse {
     begun: Instant,
-    /// Milliseconds after that.
+    /// Milliseconds after `begun`.
     last: AtomicU64,
 }
 
@@ -67,12 +67,12 @@ impl Pulse {
         self.last.store(self.begun.elapsed().as_millis() as u64, Ordering::Relaxed);
     }
 
-    fn still(&self) -> Duration {
+    fn idle_time(&self) -> Duration {
         self.begun.elapsed().saturating_sub(Duration::from_millis(self.last.load(Ordering::Relaxed)))
     }
 }
 
-/// The place of a connection; it is free when this is dropped.
+/// A connection's slot, which is freed when dropped.
 pub struct Place {
     number: u64,
     pulse: Arc<Pulse>,
@@ -80,20 +80,20 @@ pub struct Place {
 }
 
 impl Connections {
-    /// None yet.
+    /// No connections.
     pub fn new(limits: Limits) -> Self {
         Self { limits, state: Arc::default() }
     }
 
-    /// A place for a client; if all are taken, that of the connection in which nothing has moved for longest, of the client's own address
-    /// first. Nothing if something moves in every one.
+    /// Admits a client. If no slot is free, the longest idle connection is closed, of the same address if that is at its
+    /// limit. `None` if no connection is idle.
     pub fn admit(&self, address: IpAddr) -> Option<Place> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let of_address = state.open.values().filter(|open| open.address == address).count();
-        if of_address >= self.limits.of_address && !state.put_out(|open| open.address == address) {
+        if of_address >= self.limits.of_address && !state.close_idle(|open| open.address == address) {
             return None;
         }
-        if state.open.len() >= self.limits.all && !state.put_out(|_| true) {
+        if state.open.len() >= self.limits.all && !state.close_idle(|_| true) {
             return None;
         }
         let (number, pulse) = (state.next, Arc::new(Pulse::new()));
@@ -102,35 +102,34 @@ impl Connections {
         Some(Place { number, pulse, connections: self.clone() })
     }
 
-    /// Makes room where the system gives no further connection, for several of those who wait: a quarter of the connections goes, of those in
-    /// which nothing moves. Gives how many have gone.
-    pub fn make_room(&self) -> usize {
+    /// Closes up to a quarter of the connections, idle ones only, when the system accepts no more. Returns their number.
+    pub fn close_some(&self) -> usize {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let most = state.open.len().div_ceil(4);
-        (0..most).take_while(|_| state.put_out(|_| true)).count()
+        (0..most).take_while(|_| state.close_idle(|_| true)).count()
     }
 
-    /// Says how a connection is ended.
-    pub fn begun(&self, number: u64, end: AbortHandle) {
+    /// Sets the handle that aborts a connection.
+    pub fn set_abort_handle(&self, number: u64, end: AbortHandle) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(open) = state.open.get_mut(&number) {
             open.end = Some(end);
         }
     }
 
-    /// A client's stream, which ends if it takes an answer too slowly.
-    pub fn watched(&self, stream: TcpStream, place: Place) -> Watched {
+    /// Wraps a client's stream, which fails if the client reads too slowly.
+    pub fn with_timeout(&self, stream: TcpStream, place: Place) -> TimedStream {
         let timeout = self.limits.write_timeout;
-        Watched { stream, place, timeout, stalled: None, moved: 0 }
+        TimedStream { stream, place, timeout, stalled: None, moved: 0 }
     }
 }
 
 impl State {
-    /// Ends the connection in which nothing has moved for longest, of those that are meant, if that is long enough.
-    fn put_out(&mut self, is_meant: impl Fn(&Open) -> bool) -> bool {
-        let meant = self.open.iter().filter(|(_, open)| open.end.is_some() && is_meant(open));
-        let longest = meant.map(|(number, open)| (open.pulse.still(), *number)).max();
-        let Some((_, number)) = longest.filter(|(still, _)| *still >= STALLED) else { return false };
+    /// Closes the longest idle of the matching connections, if idle for at least [`STALLED`].
+    fn close_idle(&mut self, matches: impl Fn(&Open) -> bool) -> bool {
+        let matching = self.open.iter().filter(|(_, open)| open.end.is_some() && matches(open));
+        let longest = matching.map(|(number, open)| (open.pulse.idle_time(), *number)).max();
+        let Some((_, number)) = longest.filter(|(idle, _)| *idle >= STALLED) else { return false };
         if let Some(Open { end: Some(end), .. }) = self.open.remove(&number) {
             end.abort();
         }
@@ -152,25 +151,25 @@ impl Drop for Place {
     }
 }
 
-/// A client's stream. Reading has its bound in the server, which waits only so long for the head of a request; writing has it here.
-pub struct Watched {
+/// A client's stream with a write timeout. The server itself limits the time for reading a request head.
+pub struct TimedStream {
     stream: TcpStream,
     place: Place,
     timeout: Duration,
-    /// The end of the time in which the client has to take something, while it does not.
+    /// Timeout of the current wait for the client.
     stalled: Option<Pin<Box<Sleep>>>,
-    /// What it has taken in that time.
+    /// Bytes read by the client since the last reset.
     moved: u64,
 }
 
-impl Watched {
-    /// What a write means: bytes that have moved, or time that has passed.
+impl TimedStream {
+    /// Updates the timeout after a write.
     fn written(&mut self, context: &mut Context<'_>, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         match written {
             Poll::Ready(Ok(bytes)) => {
                 self.place.pulse.beat();
                 self.moved += bytes as u64;
-                if self.moved >= LEAST {
+                if self.moved >= MIN_BYTES_READ {
                     (self.stalled, self.moved) = (None, 0);
                 }
                 Poll::Ready(Ok(bytes))
@@ -186,7 +185,7 @@ impl Watched {
     }
 }
 
-impl AsyncRead for Watched {
+impl AsyncRead for TimedStream {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = into.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, into);
@@ -197,7 +196,7 @@ impl AsyncRead for Watched {
     }
 }
 
-impl AsyncWrite for Watched {
+impl AsyncWrite for TimedStream {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
         self.written(context, written)
@@ -217,7 +216,7 @@ impl AsyncWrite for Watched {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // The answer has been handed over.
+        // The response has been written.
         (self.stalled, self.moved) = (None, 0);
         Pin::new(&mut self.stream).poll_flush(context)
     }
@@ -236,14 +235,14 @@ mod tests {
         Ipv4Addr::new(10, 0, 0, last).into()
     }
 
-    /// Connections whose clients are silent for as many seconds as they are told.
-    struct Bench {
+    /// Connections of clients that have been idle for given times.
+    struct TestClients {
         connections: Connections,
         runtime: tokio::runtime::Runtime,
         places: Vec<Place>,
     }
 
-    impl Bench {
+    impl TestClients {
         fn new(all: usize, of_address: usize) -> Self {
             let limits = Limits { all, of_address, write_timeout: Duration::from_secs(1) };
             let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
@@ -254,7 +253,7 @@ mod tests {
             let place = self.connections.admit(address(last))?;
             let number = place.number();
             let task = self.runtime.spawn(std::future::pending::<()>());
-            self.connections.begun(number, task.abort_handle());
+            self.connections.set_abort_handle(number, task.abort_handle());
             let mut state = self.connections.state.lock().expect("whole");
             let begun = Instant::now().checked_sub(Duration::from_secs(silent)).expect("the machine runs for longer");
             let pulse = Pulse { begun, last: AtomicU64::new(0) };
@@ -272,34 +271,34 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_silent_one_makes_room() {
-        let mut bench = Bench::new(3, 3);
+    fn longest_idle_connection_is_closed() {
+        let mut clients = TestClients::new(3, 3);
         for (last, silent) in [(1, 5), (2, 9), (3, 0)] {
-            bench.admit(last, silent).expect("a free place");
+            clients.admit(last, silent).expect("a free place");
         }
-        assert_eq!(bench.admit(4, 0), Some(3));
-        assert_eq!(bench.open(), [0, 2, 3]);
-        assert_eq!(bench.admit(5, 0), Some(4));
-        assert_eq!(bench.open(), [2, 3, 4]);
-        // All of them are at work.
-        assert_eq!(bench.admit(6, 0), None);
-        bench.places.remove(3);
-        assert_eq!(bench.open(), [2, 4]);
-        assert_eq!(bench.admit(6, 0), Some(5));
+        assert_eq!(clients.admit(4, 0), Some(3));
+        assert_eq!(clients.open(), [0, 2, 3]);
+        assert_eq!(clients.admit(5, 0), Some(4));
+        assert_eq!(clients.open(), [2, 3, 4]);
+        // None is idle.
+        assert_eq!(clients.admit(6, 0), None);
+        clients.places.remove(3);
+        assert_eq!(clients.open(), [2, 4]);
+        assert_eq!(clients.admit(6, 0), Some(5));
     }
 
     #[test]
-    fn one_address_takes_no_more_than_its_places() {
-        let mut bench = Bench::new(10, 2);
+    fn connections_per_address_are_limited() {
+        let mut clients = TestClients::new(10, 2);
         for silent in [0, 0] {
-            bench.admit(1, silent).expect("a free place");
+            clients.admit(1, silent).expect("a free place");
         }
-        assert_eq!(bench.admit(1, 0), None);
-        assert_eq!(bench.admit(2, 9), Some(2));
-        // The silent one of another address stays: there is room in all.
-        assert_eq!(bench.admit(2, 9), Some(3));
-        assert_eq!(bench.admit(2, 0), Some(4));
-        assert_eq!(bench.open().len(), 4);
-        assert!(bench.open().starts_with(&[0, 1]));
+        assert_eq!(clients.admit(1, 0), None);
+        assert_eq!(clients.admit(2, 9), Some(2));
+        // Idle connections of other addresses stay open, since the total is below its limit.
+        assert_eq!(clients.admit(2, 9), Some(3));
+        assert_eq!(clients.admit(2, 0), Some(4));
+        assert_eq!(clients.open().len(), 4);
+        assert!(clients.open().starts_with(&[0, 1]));
     }
 }

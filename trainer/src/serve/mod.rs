@@ -1,4 +1,4 @@
-//! The page over HTTP, on this machine alone.
+//! Serves the page over HTTP.
 
 #[doc(hidden)]
 pub mod answer;

@@ -17,33 +17,33 @@ use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::{sleep, timeout};
 
-/// How often Ctrl-C is looked for, and how long a listener rests that could not take a connection.
+/// Interval between checks for Ctrl-C, and pause after a failed accept.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// The longest head of a request, in bytes and in lines.
+/// Maximum request head in bytes and lines.
 const HEAD: (usize, usize) = (16 << 10, 64);
 
-/// Files that are compressed at once while their askers wait.
+/// Number of files compressed at the same time.
 const PACKERS: usize = 4;
 
-/// What a client hears for whom there is no place.
+/// Response to a client that is not admitted.
 const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n\
     Content-Type: text/plain; charset=utf-8\r\nContent-Length: 46\r\n\r\nToo many clients are connected; try again soon";
 
-/// How long connections that are put out take to close.
+/// Time for aborted connections to close.
 const BRIEF: Duration = Duration::from_millis(2);
 
-/// How long answers that are under way may take after Ctrl-C.
+/// Time for open responses to end after Ctrl-C.
 const LAST: Duration = Duration::from_millis(500);
 
-/// A listener with the thread that its connections share.
+/// A listener and the runtime of its connections.
 pub struct Server {
     runtime: Runtime,
     listener: tokio::net::TcpListener,
 }
 
 impl Server {
-    /// Prepares a listener; nothing is answered yet.
+    /// Prepares a listener.
     ///
     /// # Errors
     /// If the operating system refuses.
@@ -57,18 +57,18 @@ impl Server {
         Ok(Self { runtime, listener })
     }
 
-    /// Serves a site until Ctrl-C. `local` says whether this machine alone can connect; `read_timeout` is how long a client may take to
-    /// send the head of a request.
+    /// Serves a site until Ctrl-C. `local` means that only this machine can connect; `read_timeout` limits the time to send a
+    /// request head.
     pub fn run(self, site: Site, local: bool, limits: Limits, read_timeout: Duration) {
-        // Answers that are under way may end.
-        let _held = interrupt::hold();
+        // Open responses may end.
+        let _held = interrupt::defer_exit();
         self.runtime.block_on(serve(&self.listener, Arc::new(site), local, limits, read_timeout));
-        // Without waiting for what is still being compressed.
+        // Does not wait for compression.
         self.runtime.shutdown_background();
     }
 }
 
-/// Answers until Ctrl-C.
+/// Serves until Ctrl-C.
 async fn serve(
     listener: &tokio::net::TcpListener,
     site: Arc<Site>,
@@ -83,15 +83,15 @@ async fn serve(
         let (stream, address) = match timeout(LOOK, listener.accept()).await {
             Ok(Ok(accepted)) => accepted,
             Ok(Err(_)) => {
-                // The client has left, which passes; or too many files are open.
-                let rest = if connections.make_room() > 0 { BRIEF } else { LOOK };
+                // The client has left, or too many files are open.
+                let rest = if connections.close_some() > 0 { BRIEF } else { LOOK };
                 sleep(rest).await;
                 continue;
             }
             Err(_) => continue,
         };
         let Some(place) = connections.admit(address.ip()) else {
-            turn_away(stream);
+            refuse_busy(stream);
             continue;
         };
         let site = Arc::clone(&site);
@@ -100,18 +100,18 @@ async fn serve(
             async move { Ok::<_, Infallible>(answer(&site, &request, local).await) }
         });
         let number = place.number();
-        let stream = TokioIo::new(connections.watched(stream, place));
+        let stream = TokioIo::new(connections.with_timeout(stream, place));
         let connection = graceful.watch(http.serve_connection(stream, service));
-        // A connection that breaks is its client's affair.
+        // Broken connections are ignored.
         let task = tokio::spawn(async { connection.await.unwrap_or_default() });
-        connections.begun(number, task.abort_handle());
+        connections.set_abort_handle(number, task.abort_handle());
     }
-    // Connections without a request close at once.
+    // Idle connections close at once.
     timeout(LAST, graceful.shutdown()).await.unwrap_or_default();
 }
 
-/// Says that there is no place, without waiting for the client to hear it.
-fn turn_away(stream: TcpStream) {
-    // Whoever does not read it finds the connection closed.
+/// Sends the busy response without waiting for the client.
+fn refuse_busy(stream: TcpStream) {
+    // A client that does not read it sees a closed connection.
     let _ = stream.into_std().and_then(|mut stream| stream.write(BUSY));
 }

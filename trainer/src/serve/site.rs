@@ -1,4 +1,4 @@
-//! What can be asked for: a table of paths, made once, so that no request ever reaches the file system.
+//! The served files: a table of paths built once, so that requests never access the file system.
 
 use crate::io::bundles;
 use crate::io::files::{io_error, walk_error};
@@ -15,29 +15,29 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use walkdir::{DirEntry, WalkDir};
 
-/// Files up to so many bytes are sent as they are: little would be gained.
+/// Files up to this size are not compressed.
 const SMALL: usize = 1024;
 
-/// Files from so many bytes on are compressed while the first who ask for them get them as they are.
+/// Files from this size on are sent uncompressed until compression in the background has finished.
 const LARGE: usize = 1 << 20;
 
-/// The page of a folder.
+/// Index page of a folder.
 const INDEX: &str = "index.html";
 
-/// The files, by path.
+/// The files by path.
 pub struct Site(HashMap<String, Found>);
 
-/// What a path leads to.
+/// What a path refers to.
 #[derive(Clone)]
 pub enum Found {
     /// A file.
     File(Arc<File>),
-    /// A folder with a page, asked for without the slash at its end.
+    /// A folder with a page, requested without a trailing slash.
     Folder,
 }
 
 impl Site {
-    /// Reads the folder of a page, and a bundle that takes the place of the page's own.
+    /// Reads the folder of the page, and a bundle that replaces the page's own.
     ///
     /// # Errors
     /// If the folder has no page, a link leads out of it, a file cannot be read, or the bundle is damaged.
@@ -45,7 +45,7 @@ impl Site {
         let shown = page.display();
         let expected = |found| Error::input(format!("{shown}: expected the folder of the built page, found {found}"));
         if !page.exists() {
-            return Err(expected("nothing of that name"));
+            return Err(expected("no such file or folder"));
         }
         if !page.is_dir() {
             return Err(expected("a file"));
@@ -54,7 +54,7 @@ impl Site {
             return Err(expected("a folder without index.html"));
         }
         let mut site = Self(HashMap::new());
-        // The cheap errors first: a bundle is read whole.
+        // Check the page first, because reading a bundle takes longer.
         site.add_page(page, bundle.is_some())?;
         if let Some(bundle) = bundle {
             for (name, bytes) in &bundles::open(bundle)?.parts().0 {
@@ -64,7 +64,7 @@ impl Site {
         Ok(site)
     }
 
-    /// Adds the files of the page's folder, perhaps without its bundle.
+    /// Adds the files of the page's folder, optionally without its bundle.
     fn add_page(&mut self, page: &Path, without_bundle: bool) -> Result<()> {
         let root = page.canonicalize().map_err(|cause| io_error("opening", page, cause))?;
         let left_out = |entry: &DirEntry| match entry.depth() {
@@ -77,8 +77,8 @@ impl Site {
             let path = entry.path();
             let real = path.canonicalize().map_err(|cause| io_error("opening", path, cause))?;
             if !real.starts_with(&root) {
-                let said = "expected files of the page, found a link that leads out of its folder";
-                return Err(Error::input(format!("{}: {said}", path.display())));
+                let message = "expected files in the page's folder, found a link to a file outside";
+                return Err(Error::input(format!("{}: {message}", path.display())));
             }
             if !entry.file_type().is_file() {
                 continue;
@@ -88,7 +88,7 @@ impl Site {
             let Some(name) = names.collect::<Option<String>>() else {
                 return Err(Error::input(format!("{}: expected a name in Unicode, found another", path.display())));
             };
-            // Not mapped: who builds the page anew may shorten the files that are being served.
+            // Not mapped, because rebuilding the page may truncate files in use.
             self.add(&name, std::fs::read(path).map_err(|cause| io_error("reading", path, cause))?.into())?;
         }
         Ok(())
@@ -106,28 +106,28 @@ impl Site {
         Ok(())
     }
 
-    /// What a path leads to, if anything.
+    /// The entry of a path.
     pub fn find(&self, path: &str) -> Option<&Found> {
         self.0.get(path)
     }
 
-    /// How many files there are.
+    /// Number of files.
     pub fn files(&self) -> usize {
         self.0.iter().filter(|(path, found)| !path.ends_with('/') && matches!(found, Found::File(_))).count()
     }
 }
 
-/// A way to send a file compressed.
+/// An HTTP content coding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coding {
-    /// Browsers take it over HTTPS, and over HTTP from their own machine.
+    /// Accepted by browsers over HTTPS and from localhost.
     Zstd,
-    /// Browsers take it always.
+    /// Accepted by browsers always.
     Gzip,
 }
 
 impl Coding {
-    /// The better one first.
+    /// Preferred codings first.
     pub const ALL: [Self; 2] = [Self::Zstd, Self::Gzip];
 
     /// Its name in HTTP.
@@ -140,7 +140,7 @@ impl Coding {
 
     fn compress(self, bytes: &[u8]) -> io::Result<Vec<u8>> {
         match self {
-            // Levels from 20 on use a larger window than browsers accept; from 10 on a model takes seconds.
+            // Levels from 20 on need a larger window than browsers accept; from 10 on a model takes seconds.
             Self::Zstd => zstd::bulk::compress(bytes, 9),
             Self::Gzip => {
                 let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
@@ -151,24 +151,24 @@ impl Coding {
     }
 }
 
-/// A file as it is served.
+/// A served file.
 pub struct File {
     /// Its content.
     pub bytes: Bytes,
-    /// What it is.
+    /// Its media type.
     pub kind: Mime,
     plain: ETag,
     packed: Option<[Packed; 2]>,
 }
 
-/// The compressed form of a file, made when somebody asks for it; none where it is no smaller.
+/// A file's compressed form, created on first request; none if it is not smaller.
 struct Packed {
     tag: ETag,
     begun: AtomicBool,
     bytes: OnceLock<Option<Bytes>>,
 }
 
-/// Large files are compressed one after another.
+/// Large files are compressed one at a time.
 static TURN: Mutex<()> = Mutex::new(());
 
 impl File {
@@ -188,7 +188,7 @@ impl File {
         Ok(Self { plain: tag("")?, bytes, kind, packed })
     }
 
-    /// The tag of its content, as it is or compressed.
+    /// The entity tag of a file, uncompressed or compressed.
     pub fn tag(&self, coding: Option<Coding>) -> &ETag {
         match (coding, &self.packed) {
             (Some(coding), Some(packed)) => &packed[coding as usize].tag,
@@ -196,8 +196,7 @@ impl File {
         }
     }
 
-    /// The file compressed, where that is smaller. A large file is compressed in the background first, for whoever asks
-    /// again.
+    /// The compressed file, if smaller. A large file is compressed in the background for later requests.
     pub async fn packed(self: &Arc<Self>, coding: Coding) -> Option<Bytes> {
         let packed = &self.packed.as_ref()?[coding as usize];
         if let Some(done) = packed.bytes.get() {
@@ -212,7 +211,7 @@ impl File {
                 let _turn = TURN.lock();
                 file.pack(coding);
             };
-            // Without a thread it is sent as it is.
+            // If no thread can be started, the file is sent uncompressed.
             std::thread::Builder::new().spawn(pack).ok();
         }
         None
@@ -225,13 +224,13 @@ impl File {
     }
 }
 
-/// What a file is, by the end of its name; texts are UTF-8.
+/// The media type by file extension; texts are UTF-8.
 fn kind(path: &str) -> Mime {
     let kind = mime_guess::from_path(path).first_or_octet_stream();
     if kind.type_() == mime::TEXT { format!("{kind}; charset=utf-8").parse().unwrap_or(kind) } else { kind }
 }
 
-/// Whether files of a kind are worth compressing: texts, programs, and the files of a bundle.
+/// Whether files of a type shrink when compressed: texts, programs and bundle files.
 fn can_shrink(kind: &Mime) -> bool {
     let named = |name: mime::Name<'_>| ["javascript", "json", "octet-stream", "wasm", "xml"].contains(&name.as_str());
     kind.type_() == mime::TEXT || named(kind.subtype()) || kind.suffix().is_some_and(named)
@@ -242,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_are_known_by_the_ends_of_names() {
+    fn media_types_follow_extensions() {
         for (path, expected, shrinks) in [
             ("/index.html", "text/html; charset=utf-8", true),
             ("/a.js", "text/javascript; charset=utf-8", true),
@@ -264,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_shrink_has_no_compressed_form() {
+    fn incompressible_files_have_no_compressed_form() {
         let noise: Vec<u8> = (0..64_u32).flat_map(|n| *blake3::hash(&n.to_le_bytes()).as_bytes()).collect();
         for coding in Coding::ALL {
             let file = |bytes: Vec<u8>| File::new("/a.bin", bytes.into()).expect("a file");

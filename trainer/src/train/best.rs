@@ -10,7 +10,7 @@
 //! that still exists, the best weights up to the step of that checkpoint.
 
 use crate::io::bundles;
-use crate::io::files::{entries, files_of, io_error, write_folder, write_in_folder};
+use crate::io::files::{entries, io_error, list_files, write_folder, write_in_folder};
 use pel_shared::error::{Context, Error, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -165,7 +165,7 @@ fn remove(folder: &Path) -> Result<()> {
 
 /// The checksum of each file in a folder, by its path in the folder, with `/` between the parts.
 fn hashes(folder: &Path) -> Result<BTreeMap<String, String>> {
-    let files = files_of(folder)?.into_iter().map(|file| {
+    let files = list_files(folder)?.into_iter().map(|file| {
         let below = file.strip_prefix(folder).unwrap_or(&file);
         let parts: Vec<_> = below.components().map(|part| part.as_os_str().to_string_lossy()).collect();
         Ok((parts.join("/"), blake3::hash(&bundles::map(&file)?).to_hex().to_string()))

@@ -19,7 +19,7 @@ use super::model::Model;
 use super::optimiser::Optimiser;
 use super::step::perturbation::Perturbation;
 use crate::io::bundles;
-use crate::io::files::{entries, files_of, io_error, write_folder, write_in_folder};
+use crate::io::files::{entries, io_error, list_files, write_folder, write_in_folder};
 use crate::io::tensors::{Dtype, NamedTensor, to_bytes};
 use crate::train::entity_inputs::SequenceId;
 use crate::train::loss_scale::Scale;
@@ -135,7 +135,7 @@ impl State {
 /// The size and checksum of every file of a checkpoint except its state, by its path in the checkpoint with `/` between the parts.
 fn infos(folder: &Path) -> Result<BTreeMap<String, FileInfo>> {
     let mut infos = BTreeMap::new();
-    for file in files_of(folder)? {
+    for file in list_files(folder)? {
         let parts = file.strip_prefix(folder).unwrap_or(&file).components();
         let name = parts.map(|part| part.as_os_str().to_string_lossy().into_owned()).collect::<Vec<_>>().join("/");
         if name != STATE {

@@ -2,7 +2,7 @@
 
 use super::config::{Config, Task};
 use super::random::{Purpose, stream};
-use crate::data::candidate_lists::{List, Lists};
+use crate::data::candidate_lists::{CandidateList, CandidateLists};
 use crate::data::corpus::Corpus;
 use crate::train::entity_inputs::{Catalogue, SequenceId};
 use pel_shared::error::{Context, Error, Result};
@@ -60,7 +60,7 @@ pub fn mentions(
     let (folder, split) = (&config.data.corpus, &config.data.split);
     let lists = match config.data.candidates.as_os_str().is_empty() {
         true => None,
-        false => Some(Lists::read(&config.data.candidates, &catalogue.kb)?),
+        false => Some(CandidateLists::read(&config.data.candidates, &catalogue.kb)?),
     };
     let distils = config.data.task == Task::Link && config.distillation.own_share < 1.0;
     let Corpus { documents, mentions, mut report } = Corpus::read(folder, split)?;
@@ -136,7 +136,7 @@ pub fn mentions(
 
 /// The first candidates of a list, including the right concept; `None` if the list lacks it and it may not be added. It is never added
 /// under distillation, because the teacher has no score for it.
-fn with_gold(list: &List, gold: ConceptId, config: &Config, catalogue: &Catalogue) -> Option<Candidates> {
+fn with_gold(list: &CandidateList, gold: ConceptId, config: &Config, catalogue: &Catalogue) -> Option<Candidates> {
     let has_text = |concept: &ConceptId| catalogue.sequences_of(*concept).len() > 0;
     let scored = list.candidates.iter().enumerate().filter(|(_, concept)| has_text(concept)).take(config.data.top);
     let (places, mut concepts): (Vec<usize>, Vec<ConceptId>) = scored.map(|(at, concept)| (at, *concept)).unzip();

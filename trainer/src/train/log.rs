@@ -1,7 +1,7 @@
 //! The log of a run: `metrics.jsonl`, and a progress bar on a terminal or a line every 30 seconds elsewhere.
 
 use super::best::Kept;
-use crate::io::files::{for_each_line, io_error, open_own, write_own};
+use crate::io::files::{for_each_line, io_error, open_no_follow, write_no_follow};
 use crate::train::validation::Validated;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use pel_shared::error::{Error, Result};
@@ -119,9 +119,9 @@ impl Log {
             });
             crate::io::files::write_jsonl(path, kept)?;
         } else {
-            write_own(path, |_| Ok(()))?;
+            write_no_follow(path, |_| Ok(()))?;
         }
-        let file = open_own(path, OpenOptions::new().append(true))?;
+        let file = open_no_follow(path, OpenOptions::new().append(true))?;
         let bar = ProgressBar::with_draw_target(Some(steps as u64), ProgressDrawTarget::stderr_with_hz(2));
         let template = "{pos}/{len} {bar:10} {eta} left; {wide_msg}";
         if let Ok(style) = ProgressStyle::with_template(template) {

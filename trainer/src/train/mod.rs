@@ -87,9 +87,9 @@ pub struct Trained {
 /// - The loss becomes NaN or infinite; the error names the step and its batch.
 /// - The user stops the run; a checkpoint is written first.
 pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained> {
-    config.check_place(&device.device)?;
+    config.check_output(&device.device)?;
     // An interrupted run finishes its step and writes a checkpoint.
-    let _held = crate::io::interrupt::hold();
+    let _held = crate::io::interrupt::defer_exit();
     let _lock = config.lock_run(out)?;
     let device = device.device.clone().autodiff();
     let device = if config.model.gradient_checkpointing { device.gradient_checkpointing() } else { device };

@@ -2,7 +2,7 @@
 
 use crate::io::files::entries;
 use crate::io::files::is_partial;
-use crate::io::files::{io_error, open_own, read_text, write_own};
+use crate::io::files::{io_error, open_no_follow, read_text, write_no_follow};
 use crate::train::checkpoint::CHECKPOINTS;
 use crate::train::config::Config;
 use crate::train::log::METRICS;
@@ -27,7 +27,7 @@ impl Config {
         }
         let lock = lock(out)?;
         if !begun() {
-            write_own(&path, |file| {
+            write_no_follow(&path, |file| {
                 file.write_all(text.as_bytes()).map_err(|cause| io_error("writing", &path, cause))
             })?;
             return Ok(lock);
@@ -76,7 +76,7 @@ const LOCK: &str = ".lock";
 fn lock(out: &Path) -> Result<File> {
     std::fs::create_dir_all(out).map_err(|cause| io_error("making the folder", out, cause))?;
     let path = out.join(LOCK);
-    let file = open_own(&path, OpenOptions::new().write(true).create(true))?;
+    let file = open_no_follow(&path, OpenOptions::new().write(true).create(true))?;
     match file.try_lock() {
         Err(TryLockError::WouldBlock) => Err(Error::input(format!(
             "{}: another process is training there; wait for it, or choose another --out",

@@ -68,7 +68,7 @@ impl Run<'_> {
             tokens_per_s: learned.tokens as f64 / seconds,
             without_negatives: learned.without_negatives,
             peak_bytes: memory::peak(),
-            device_bytes: memory::of_device(&self.device),
+            device_bytes: memory::of_gpu(&self.device),
             transformation: self.perturbation.as_ref().map(Perturbation::norms).transpose()?,
         })?;
         Ok(Times { step: seconds, mining })

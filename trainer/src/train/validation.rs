@@ -2,7 +2,7 @@
 
 use super::config::{Config, Task};
 use super::model::Model;
-use crate::data::candidate_lists::{List, Lists};
+use crate::data::candidate_lists::{CandidateList, CandidateLists};
 use crate::data::split::{Gold, Split, TrainingSplit};
 use crate::train::encoded_kb::encode;
 use crate::train::entity_inputs::Catalogue;
@@ -76,7 +76,7 @@ impl HeldOut {
         if !config.validates() {
             return Ok(None);
         }
-        let lists = if ranks { Some(Lists::read(listed, &catalogue.kb)?) } else { None };
+        let lists = if ranks { Some(CandidateLists::read(listed, &catalogue.kb)?) } else { None };
         let (folder, split) = (&config.data.corpus, &config.validation.split);
         let training = TrainingSplit::read(folder, &config.data.split)?;
         let without = || format!("validation on the split {split} (`--set validation.mentions=0` trains without)");
@@ -88,7 +88,7 @@ impl HeldOut {
         let known = read.mentions.iter().zip(listed_of).filter(|(_, list)| !ranks || list.is_some());
         // As in training: none of several concepts alone is what the words say.
         let known = known.filter(|(gold, _)| read.other_concepts_of(gold).is_empty());
-        let known: Vec<(&Gold, Option<&List>)> = known.collect();
+        let known: Vec<(&Gold, Option<&CandidateList>)> = known.collect();
         if known.is_empty() {
             let (folder, listed) = (folder.display(), listed.display());
             return Err(Error::input(match ranks {

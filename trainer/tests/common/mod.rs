@@ -1,11 +1,11 @@
-//! Runs the `pel` that was just built, on the committed tiny model.
-#![allow(dead_code)] // Each test program uses its part.
+//! Runs the built `pel` with the committed tiny model.
+#![allow(dead_code)] // Each test program uses a part.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
 
-/// Concepts enough to link a note.
+/// Concepts for linking a note.
 pub const KB: &str = r#"{"id": "D1", "name": "fever", "synonyms": ["pyrexia"], "types": ["Sign"], "definition": "A high temperature.", "sources": ["TEST"]}
 {"id": "D2", "name": "chest pain", "types": ["Sign"], "sources": ["TEST"]}
 {"id": "D3", "name": "diabetes mellitus", "synonyms": ["diabetes"], "types": ["Disease"], "sources": ["TEST"]}
@@ -16,31 +16,31 @@ pub fn tiny() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/tests/fixtures/tiny")
 }
 
-/// `pel` with arguments.
+/// A `pel` command with arguments.
 pub fn pel(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pel"));
     command.args(args).stdin(Stdio::null());
     command
 }
 
-/// What a finished `pel` said.
-pub struct Said {
+/// The exit code and output of a finished command.
+pub struct CommandOutput {
     pub code: Option<i32>,
     pub out: String,
     pub err: String,
 }
 
 /// Runs a command to its end.
-pub fn said(mut command: Command) -> Said {
+pub fn output_of(mut command: Command) -> CommandOutput {
     from(command.output().expect("it can be started"))
 }
 
-pub fn from(output: Output) -> Said {
+pub fn from(output: Output) -> CommandOutput {
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("pel writes UTF-8");
-    Said { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+    CommandOutput { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
 }
 
-/// What Ctrl-C sends.
+/// Sends the signal of Ctrl-C.
 pub fn interrupt(child: &Child) {
     // Twice, as `timeout` does.
     for _ in 0..2 {
@@ -50,14 +50,14 @@ pub fn interrupt(child: &Child) {
 }
 
 /// Indexes a knowledge base with the tiny model.
-pub fn index(kb: &Path, out: &Path, more: &[&str]) -> Said {
+pub fn index(kb: &Path, out: &Path, more: &[&str]) -> CommandOutput {
     let (kb, encoder, out) = (kb.display().to_string(), tiny().display().to_string(), out.display().to_string());
     let mut args = vec!["index", "--device", "cpu", "--kb", &kb, "--encoder", &encoder, "--out", &out];
     args.extend(more);
-    said(pel(&args))
+    output_of(pel(&args))
 }
 
-/// A bundle of [`KB`], made once.
+/// A bundle of [`KB`], built once.
 pub fn bundle() -> &'static str {
     static BUNDLE: OnceLock<(tempfile::TempDir, String)> = OnceLock::new();
     let (_, path) = BUNDLE.get_or_init(|| {
@@ -73,7 +73,7 @@ pub fn bundle() -> &'static str {
     path
 }
 
-/// The bytes of a manifest that was edited, with the digest that it now has.
+/// The bytes of an edited manifest with a new digest.
 pub fn sealed(manifest: &serde_json::Value) -> Vec<u8> {
     let mut manifest = manifest.clone();
     manifest["digest"] = "".into();
@@ -81,7 +81,7 @@ pub fn sealed(manifest: &serde_json::Value) -> Vec<u8> {
     manifest.to_string().into_bytes()
 }
 
-/// Every file below a folder with its bytes; of a link that leads nowhere, nothing.
+/// Every file below a folder with its bytes; none for a dangling link.
 pub fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut all = Vec::new();
     for entry in std::fs::read_dir(folder).expect("listed") {
@@ -95,7 +95,7 @@ pub fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     all
 }
 
-/// Copies a folder of files.
+/// Copies the files of a folder.
 pub fn copy(from: &str, to: &Path) {
     std::fs::create_dir_all(to).expect("a folder");
     for entry in std::fs::read_dir(from).expect("listed") {
@@ -110,9 +110,9 @@ const MENTIONS: &str = r#"{"doc_id":"1","start":0,"end":5,"text":"fever","id":"D
 {"doc_id":"1","start":19,"end":25,"text":"qwertz","id":null}"#;
 
 /// A folder with a corpus, a knowledge base and a copy of [`bundle`].
-pub struct Bench(tempfile::TempDir);
+pub struct Workspace(tempfile::TempDir);
 
-impl Bench {
+impl Workspace {
     pub fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("written");
@@ -128,7 +128,7 @@ impl Bench {
         self.0.path().join(name)
     }
 
-    /// Each command line ends with this code and says this.
+    /// Checks exit code and error message of each command line.
     pub fn refuses(&self, lines: &[(&str, i32, &str)]) {
         for (line, code, expected) in lines {
             let done = self.pel(line);
@@ -137,13 +137,13 @@ impl Bench {
         }
     }
 
-    /// Runs a command line in which `@name` stands for a file of the folder and `@` for the folder.
-    pub fn pel(&self, line: &str) -> Said {
+    /// Runs a command line in which `@name` is a file of the folder and `@` the folder.
+    pub fn pel(&self, line: &str) -> CommandOutput {
         let word = |word: &str| match word.strip_prefix('@') {
             Some(name) => self.path(name).display().to_string(),
             None => word.to_owned(),
         };
         let words: Vec<String> = line.split(' ').map(word).collect();
-        said(pel(&words.iter().map(String::as_str).collect::<Vec<_>>()))
+        output_of(pel(&words.iter().map(String::as_str).collect::<Vec<_>>()))
     }
 }

@@ -1,6 +1,6 @@
 //! BLINK's tables: one chain of trainings that they share.
 
-use super::common::{Bench, KB, tiny};
+use super::common::{KB, Workspace as Bench, tiny};
 use super::{RANKER, bench, line, rows};
 
 #[test]

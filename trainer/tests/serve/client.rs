@@ -1,4 +1,4 @@
-//! A page, a server of it, and a client that sends what it is told to, byte by byte.
+//! A page, a server and an HTTP client for raw requests.
 
 use crate::common::pel;
 use std::collections::HashMap;
@@ -7,12 +7,12 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-/// A file that compresses.
+/// A compressible file.
 pub fn script() -> String {
     (0..1000).map(|n| format!("console.log({n});\n")).collect()
 }
 
-/// A file that is compressed in the background.
+/// A file large enough to be compressed in the background.
 pub fn large() -> String {
     script().repeat(80)
 }
@@ -44,7 +44,7 @@ pub fn page() -> tempfile::TempDir {
     folder
 }
 
-/// A `pel serve` that ends with the test.
+/// A `pel serve` that is stopped at the end of the test.
 pub struct Server {
     pub child: Child,
     pub port: u16,
@@ -57,7 +57,7 @@ impl Server {
         Self::spawned(command)
     }
 
-    /// The server that a shell starts.
+    /// A server started by a shell.
     #[cfg(unix)]
     pub fn under(words: &[String]) -> Self {
         let mut command = std::process::Command::new("sh");
@@ -70,18 +70,18 @@ impl Server {
         let mut child = command.spawn().expect("it can be started");
         let mut line = String::new();
         BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut line).expect("UTF-8");
-        let said: serde_json::Value = serde_json::from_str(&line).expect("one line of JSON");
-        let port = said["port"].as_u64().expect("a port") as u16;
-        assert_eq!(said["address"], format!("http://127.0.0.1:{port}/"));
+        let message: serde_json::Value = serde_json::from_str(&line).expect("one line of JSON");
+        let port = message["port"].as_u64().expect("a port") as u16;
+        assert_eq!(message["address"], format!("http://127.0.0.1:{port}/"));
         Self { child, port }
     }
 
-    /// A page at a free port.
+    /// Serves a page on a free port.
     pub fn of(page: &Path) -> Self {
         Self::start(page, &["--port", "0"])
     }
 
-    /// Sends a request with these lines after its first, and reads the answer to its end.
+    /// Sends a request with the given headers and reads the whole response.
     pub fn ask(&self, first: &str, lines: &[&str]) -> Answer {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("it listens");
         let host = if lines.iter().any(|line| line.starts_with("Host")) { "" } else { "Host: localhost\r\n" };
@@ -109,7 +109,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended before.
+        // It may have ended already.
         let _ = self.child.kill();
         self.child.wait().expect("it ends");
     }
@@ -126,7 +126,7 @@ impl Answer {
         self.headers.get(name).map_or("", String::as_str)
     }
 
-    /// The body as it was before it was compressed.
+    /// The decompressed body.
     pub fn plain(&self) -> Vec<u8> {
         let mut plain = Vec::new();
         match self.header("content-encoding") {

@@ -1,4 +1,4 @@
-//! Clients that read or write slowly, or are many: the others are served.
+//! Slow clients and many clients do not block others.
 
 use super::client::{Server, page};
 use crate::common::pel;
@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// More than the buffers of the system take.
+/// More than the socket buffers hold.
 const LARGE: usize = 24 << 20;
 
 fn with_large_file() -> tempfile::TempDir {
@@ -16,18 +16,18 @@ fn with_large_file() -> tempfile::TempDir {
     page
 }
 
-/// A connection that has sent a request, and waits no longer than ten seconds for anything.
+/// A connection that has sent a request, with a read timeout of 10 s.
 fn asked(server: &Server, request: &str) -> TcpStream {
     let mut stream = TcpStream::connect(("127.0.0.1", server.port)).expect("it listens");
     stream.set_read_timeout(Some(Duration::from_secs(10))).expect("set");
-    // Whoever is turned away cannot send.
+    // A refused client cannot send.
     let _ = stream.write_all(request.as_bytes());
     stream
 }
 
 const WANTS_LARGE: &str = "GET /large.bin HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
-/// Reads to the end, however the connection ends.
+/// Reads to the end, also of a reset connection.
 fn rest(stream: &mut TcpStream) -> Vec<u8> {
     let mut bytes = Vec::new();
     if let Err(cause) = stream.read_to_end(&mut bytes) {
@@ -36,14 +36,14 @@ fn rest(stream: &mut TcpStream) -> Vec<u8> {
     bytes
 }
 
-/// The status of an answer to a new client, who gives up after ten seconds.
+/// The status of a new client's request, with a timeout of 10 s.
 fn status(server: &Server, path: &str) -> Option<u16> {
     let mut stream = asked(server, &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"));
     let bytes = rest(&mut stream);
     std::str::from_utf8(bytes.get(9..12)?).ok()?.parse().ok()
 }
 
-/// Is served within a while: the crowd's own connections are young at first.
+/// Waits until a request is served, since connections must be idle for a while before they are closed.
 fn is_served_soon(server: &Server) {
     let begun = Instant::now();
     while status(server, "/style.css") != Some(200) {
@@ -53,7 +53,7 @@ fn is_served_soon(server: &Server) {
 }
 
 #[test]
-fn many_who_never_read_keep_nobody_out() {
+fn clients_that_do_not_read_block_nobody() {
     let page = with_large_file();
     let server = Server::start(page.path(), &["--port", "0", "--max-connections", "20", "--max-per-address", "20"]);
     let crowd: Vec<TcpStream> = (0..100).map(|_| asked(&server, WANTS_LARGE)).collect();
@@ -65,7 +65,7 @@ fn many_who_never_read_keep_nobody_out() {
 
 #[cfg(unix)]
 #[test]
-fn more_clients_than_files_that_may_be_open_keep_nobody_out() {
+fn more_clients_than_file_descriptors_block_nobody() {
     let page = with_large_file();
     let server = Server::under(&page_with_few_files(page.path()));
     let crowd: Vec<TcpStream> = (0..200).map(|_| asked(&server, WANTS_LARGE)).collect();
@@ -75,7 +75,7 @@ fn more_clients_than_files_that_may_be_open_keep_nobody_out() {
     drop(crowd);
 }
 
-/// `pel serve` with 64 open files at most, as words of a shell.
+/// `pel serve` with at most 64 open files, as arguments of a shell.
 #[cfg(unix)]
 fn page_with_few_files(page: &Path) -> [String; 2] {
     let program = pel(&[]).get_program().to_string_lossy().into_owned();
@@ -84,11 +84,11 @@ fn page_with_few_files(page: &Path) -> [String; 2] {
 }
 
 #[test]
-fn who_takes_nothing_of_an_answer_is_left_and_who_is_slow_is_not() {
+fn idle_reader_is_closed_and_slow_reader_is_not() {
     let page = with_large_file();
     let server = Server::start(page.path(), &["--port", "0", "--write-timeout", "1"]);
     let (mut silent, mut slow) = (asked(&server, WANTS_LARGE), asked(&server, WANTS_LARGE));
-    // 24 MiB in pieces of 1 MiB, over three seconds.
+    // 24 MiB in pieces of 1 MiB over 3 s.
     let (mut piece, mut read) = (vec![0; 1 << 20], 0);
     while read < LARGE {
         std::thread::sleep(Duration::from_millis(120));
@@ -103,7 +103,7 @@ fn who_takes_nothing_of_an_answer_is_left_and_who_is_slow_is_not() {
 }
 
 #[test]
-fn a_head_that_does_not_end_or_is_too_long_is_not_waited_for() {
+fn incomplete_and_long_request_heads_are_refused() {
     let page = page();
     let server = Server::start(page.path(), &["--port", "0", "--read-timeout", "1"]);
     let begun = Instant::now();
@@ -111,7 +111,7 @@ fn a_head_that_does_not_end_or_is_too_long_is_not_waited_for() {
     let mut half = asked(&server, "GET / HTTP/1.1\r\nHost: local");
     for _ in 0..4 {
         std::thread::sleep(Duration::from_millis(400));
-        // A byte now and then does not make it longer.
+        // Single bytes do not extend the timeout.
         let _ = half.write_all(b"h");
     }
     assert!(!rest(&mut half).starts_with(b"HTTP/1.1 200") && rest(&mut nothing).is_empty());
@@ -128,10 +128,10 @@ fn a_head_that_does_not_end_or_is_too_long_is_not_waited_for() {
 }
 
 #[test]
-fn one_address_has_its_share_and_hears_when_it_is_taken() {
+fn connections_per_address_are_limited() {
     let page = with_large_file();
     let server = Server::start(page.path(), &["--port", "0", "--max-per-address", "2"]);
-    // Two that are at work all the time.
+    // Two busy readers.
     let readers: Vec<_> = (0..2)
         .map(|_| {
             let mut stream = asked(&server, WANTS_LARGE);

@@ -1,10 +1,10 @@
-//! What the server answers, by the rules of HTTP and by those that guard the page.
+//! HTTP responses: caching, ranges, compression and security headers.
 
 use crate::client::{Server, large, page, script};
 use std::time::{Duration, Instant};
 
 #[test]
-fn what_the_browser_has_is_not_sent_again() {
+fn known_content_is_not_sent_again() {
     let page = page();
     let server = Server::of(page.path());
     let first = server.get("/main.js", &[]);
@@ -33,7 +33,7 @@ fn what_the_browser_has_is_not_sent_again() {
 }
 
 #[test]
-fn parts_of_a_file_are_sent_as_they_are() {
+fn ranges_are_sent_uncompressed() {
     let page = page();
     let server = Server::of(page.path());
     let whole = script().into_bytes();
@@ -56,7 +56,7 @@ fn parts_of_a_file_are_sent_as_they_are() {
         let answer = server.get(path, &[&format!("Range: {range}")]);
         assert_eq!((answer.status, answer.header("content-range")), (416, format!("bytes */{length}").as_str()));
     }
-    // Several parts, other units and nonsense get the whole.
+    // Several ranges, other units and invalid ranges get the whole file.
     for range in ["bytes=0-1,5-6", "lines=0-1", "bytes=x-y", "bytes=", "bytes=99999999999999999999-"] {
         let answer = server.get("/main.js", &[&format!("Range: {range}")]);
         assert!(answer.status == 200 && answer.body == whole, "{range}: {}", answer.status);
@@ -76,7 +76,7 @@ fn parts_of_a_file_are_sent_as_they_are() {
 }
 
 #[test]
-fn what_shrinks_is_sent_compressed_to_those_who_accept_it() {
+fn compressible_files_are_compressed_if_accepted() {
     let page = page();
     let server = Server::of(page.path());
     let plain = server.get("/main.js", &[]);
@@ -111,7 +111,7 @@ fn what_shrinks_is_sent_compressed_to_those_who_accept_it() {
 }
 
 #[test]
-fn large_files_are_compressed_for_whoever_asks_again() {
+fn large_files_are_compressed_for_later_requests() {
     let page = page();
     let server = Server::of(page.path());
     for coding in ["gzip", "zstd"] {
@@ -128,14 +128,14 @@ fn large_files_are_compressed_for_whoever_asks_again() {
             std::thread::sleep(Duration::from_millis(20));
         };
         assert!(again.plain() == large().as_bytes(), "{coding}");
-        // Whoever has it as it was still has it.
+        // The uncompressed form stays valid.
         let known = format!("If-None-Match: {}", first.header("etag"));
         assert_eq!(server.get("/large.js", &[&lines[0], &known]).status, 304);
     }
 }
 
 #[test]
-fn every_answer_guards_the_page() {
+fn every_response_has_security_headers() {
     let page = page();
     let server = Server::of(page.path());
     let tag = format!("If-None-Match: {}", server.get("/", &[]).header("etag"));
@@ -178,7 +178,7 @@ fn every_answer_guards_the_page() {
 }
 
 #[test]
-fn only_the_names_of_this_machine_are_answered() {
+fn only_loopback_hosts_are_answered() {
     let page = page();
     let server = Server::of(page.path());
     for host in ["localhost", "LOCALHOST:8080", "127.0.0.1:1", "[::1]", "[::1]:8080"] {
@@ -187,7 +187,7 @@ fn only_the_names_of_this_machine_are_answered() {
     for host in ["evil.example", "localhost.evil.example:8080", "192.168.1.2", "0.0.0.0", ""] {
         let answer = server.get("/", &[&format!("Host: {host}")]);
         assert_eq!(answer.status, 421, "{host}");
-        assert!(String::from_utf8_lossy(&answer.body).contains("localhost, 127.0.0.1 and [::1] only"));
+        assert!(String::from_utf8_lossy(&answer.body).contains("localhost, 127.0.0.1 or [::1], found another"));
     }
     assert_eq!(server.ask("GET /", &["Host: localhost", "Host: evil.example"]).status, 421);
     assert_eq!(server.get("http://evil.example/", &[]).status, 421);

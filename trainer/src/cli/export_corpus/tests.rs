@@ -1,4 +1,4 @@
-//! Whole exports, read again: what a form has room for comes back, what it has not is counted.
+//! Round trips of exports: what a format can store is restored, what it cannot is counted.
 
 use super::{ExportCorpusArgs, export};
 use crate::cli::import::{ImportArgs, import};
@@ -22,9 +22,9 @@ enum Command {
 const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/formats/");
 
 /// A folder in which commands run.
-struct Bench(TempDir);
+struct Workspace(TempDir);
 
-impl Bench {
+impl Workspace {
     fn new() -> Self {
         Self(tempfile::tempdir().expect("a folder"))
     }
@@ -37,7 +37,7 @@ impl Bench {
         std::fs::read_to_string(self.path(name)).expect(name)
     }
 
-    /// Runs a command line in which `@name` stands for a file of the folder and `%name` for a fixture.
+    /// Runs a command line in which `@name` is a file of the folder and `%name` a fixture.
     fn run(&self, line: &str) -> Result<Report> {
         let word = |word: &str| match (word.strip_prefix('@'), word.strip_prefix('%')) {
             (Some(name), _) => self.path(name).into_os_string(),
@@ -51,9 +51,8 @@ impl Bench {
         }
     }
 
-    /// Imports into `a`, writes that to `b`, imports `b` into `c`: the two corpora must be one to the letter. Gives the counts of
-    /// the writing.
-    fn round(&self, there: &str, format: &str, back: &str) -> Report {
+    /// Imports into `a`, exports `a` to `b`, imports `b` into `c`, and compares `a` with `c`. Returns the export's report.
+    fn round_trip(&self, there: &str, format: &str, back: &str) -> Report {
         self.run(&format!("import {there} --out @a")).expect("a sample");
         let report = self.run(&format!("export-corpus --format {format} --corpus @a --out @b")).expect("written");
         self.run(&format!("import {back} --out @c")).expect("what we write");
@@ -69,7 +68,7 @@ impl Bench {
         report
     }
 
-    /// A corpus with everything that some form has no place for.
+    /// A corpus with everything that some format cannot store.
     fn clinical(&self) {
         let concept = |id: &str, name: &str| Concept { id: id.into(), name: name.into(), ..Concept::default() };
         let fever = Concept {
@@ -127,26 +126,26 @@ impl Bench {
 }
 
 #[test]
-fn the_command_line_is_sound() {
+fn command_line_is_valid() {
     Command::command().debug_assert();
 }
 
 #[test]
-fn zeshel_comes_back() {
-    let report = Bench::new().round("zeshel %zeshel", "zeshel", "zeshel @b");
+fn zeshel_round_trips() {
+    let report = Workspace::new().round_trip("zeshel %zeshel", "zeshel", "zeshel @b");
     let kept = ["concepts", "documents", "mentions (train)", "mentions (dev)", "mentions (test)"]
         .map(|kind| report.kept(kind));
     assert_eq!((kept, report.skipped_in_all(), report.noted.len()), ([7, 6, 3, 2, 1], 0, 0));
 }
 
 #[test]
-fn zeshel_is_written_as_it_was() {
-    let bench = Bench::new();
-    bench.round("zeshel %zeshel", "zeshel", "zeshel @b");
+fn zeshel_export_equals_fixture() {
+    let workspace = Workspace::new();
+    workspace.round_trip("zeshel %zeshel", "zeshel", "zeshel @b");
     let lines = |text: String| -> Vec<serde_json::Value> {
         text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
     };
-    let ours = lines(bench.read("b/mentions/train.json"));
+    let ours = lines(workspace.read("b/mentions/train.json"));
     let theirs = lines(std::fs::read_to_string(format!("{FIXTURES}zeshel/mentions/train.json")).expect("a fixture"));
     assert_eq!(ours.len(), 3);
     for (ours, theirs) in ours.iter().zip(&theirs) {
@@ -156,63 +155,63 @@ fn zeshel_is_written_as_it_was() {
         }
     }
     let theirs = std::fs::read_to_string(format!("{FIXTURES}zeshel/documents/verdigris.json")).expect("a fixture");
-    assert_eq!(lines(bench.read("b/documents/verdigris.json")), lines(theirs));
+    assert_eq!(lines(workspace.read("b/documents/verdigris.json")), lines(theirs));
 }
 
 #[test]
-fn blink_comes_back() {
+fn blink_round_trips() {
     let files =
         |folder: &str| format!("--train {folder}train.jsonl --dev {folder}valid.jsonl --test {folder}test.jsonl");
     let (there, back) = (files("%blink/"), files("@b/"));
     let there = format!("blink --entities %blink/entity.jsonl {there}");
-    let bench = Bench::new();
-    let report = bench.round(&there, "blink", &format!("blink --entities @b/entities/entity.jsonl {back}"));
+    let workspace = Workspace::new();
+    let report = workspace.round_trip(&there, "blink", &format!("blink --entities @b/entities/entity.jsonl {back}"));
     let kept = ["concepts", "documents", "mentions (train)", "mentions (dev)", "mentions (test)"]
         .map(|kind| report.kept(kind));
     assert_eq!((kept, report.skipped_in_all(), report.noted.len()), ([3, 4, 2, 1, 1], 0, 0));
     let row: serde_json::Value =
-        serde_json::from_str(bench.read("b/train.jsonl").lines().next().expect("a line")).expect("JSON");
+        serde_json::from_str(workspace.read("b/train.jsonl").lines().next().expect("a line")).expect("JSON");
     assert_eq!(row["context_left"], "Fifty winters long the été fleet steered by the");
     assert_eq!((&row["context_right"], &row["label_id"]), (&", until the lamp broke.".into(), &7001.into()));
 }
 
 #[test]
-fn wikilinks_comes_back() {
+fn wikilinks_round_trips() {
     let files = |folder: &str| {
         format!("wikilinks --train {folder}train.jsonl --dev {folder}dev.jsonl --test {folder}test.jsonl")
     };
-    let bench = Bench::new();
-    let report = bench.round(&files("%wikilinks/"), "wikilinks", &files("@b/"));
+    let workspace = Workspace::new();
+    let report = workspace.round_trip(&files("%wikilinks/"), "wikilinks", &files("@b/"));
     let kept = ["concepts", "documents", "mentions (train)", "mentions (dev)", "mentions (test)"]
         .map(|kind| report.kept(kind));
     assert_eq!((kept, report.skipped_in_all(), report.noted.len()), ([3, 4, 2, 1, 1], 0, 0));
     let row: serde_json::Value =
-        serde_json::from_str(bench.read("b/train.jsonl").lines().nth(1).expect("a line")).expect("JSON");
+        serde_json::from_str(workspace.read("b/train.jsonl").lines().nth(1).expect("a line")).expect("JSON");
     assert_eq!(row["right_context"], serde_json::json!(["of", "copper", "🐦", "sing", "."]));
     assert_eq!((&row["wikiId"], &row["y_title"]), (&7002.into(), &"Copper_finch".into()));
 }
 
 #[test]
-fn tac_comes_back() {
+fn tac_round_trips() {
     let there = "tac --kb %tac/kb --documents %tac/source --train %tac/training_queries.xml --train-answers %tac/training_KB_links.tab \
                  --test %tac/evaluation_queries.xml --test-answers %tac/evaluation_KB_links.tab";
     let back = "tac --kb @b/kb --documents @b/source --train @b/train_queries.xml --train-answers @b/train_KB_links.tab \
                 --test @b/test_queries.xml --test-answers @b/test_KB_links.tab";
-    let report = Bench::new().round(there, "tac", back);
+    let report = Workspace::new().round_trip(there, "tac", back);
     let kept = ["concepts", "documents", "mentions (train)", "mentions (test)"].map(|kind| report.kept(kind));
     assert_eq!((kept, report.skipped_in_all(), report.noted.len()), ([3, 2, 3, 4], 0, 0));
 }
 
 #[test]
-fn tac_keeps_concepts_whole_and_counts_what_files_and_answers_cannot_be() {
-    let bench = Bench::new();
-    bench.clinical();
-    // On some systems a second file of this name would be the first.
-    let documents = bench.read("a/documents.jsonl") + "{\"doc_id\":\"c1\",\"text\":\"cough\"}\n";
-    std::fs::write(bench.path("a/documents.jsonl"), documents).expect("written");
-    let report = bench.run("export-corpus --format tac --corpus @a --out @b").expect("written");
+fn tac_stores_all_concept_fields_and_counts_invalid_names() {
+    let workspace = Workspace::new();
+    workspace.clinical();
+    // A case-insensitive file system would overwrite the first document.
+    let documents = workspace.read("a/documents.jsonl") + "{\"doc_id\":\"c1\",\"text\":\"cough\"}\n";
+    std::fs::write(workspace.path("a/documents.jsonl"), documents).expect("written");
+    let report = workspace.run("export-corpus --format tac --corpus @a --out @b").expect("written");
     assert_eq!(report.skipped(tac::SAME_FILE_NAME), 1);
-    bench.run("import tac --kb @b/kb --documents @b/source --dev @b/dev_queries.xml --dev-answers @b/dev_KB_links.tab --out @c").expect("readable");
+    workspace.run("import tac --kb @b/kb --documents @b/source --dev @b/dev_queries.xml --dev-answers @b/dev_KB_links.tab --out @c").expect("readable");
     for (reason, count) in
         [(tac::NO_FILE_NAME, 1), (tac::MENTION_NO_FILE, 1), (tac::NO_ENTITY_ID, 1), (tac::MENTION_NO_ENTITY, 1)]
     {
@@ -220,11 +219,11 @@ fn tac_keeps_concepts_whole_and_counts_what_files_and_answers_cannot_be() {
     }
     assert_eq!((report.noted[tac::BECOMES_NIL], report.noted[tac::CLEANED], report.kept("mentions (dev)")), (1, 1, 5));
     assert_eq!(report.noted[capabilities::WIDE], 1);
-    let found = bench.texts("c/mentions.dev.jsonl");
+    let found = workspace.texts("c/mentions.dev.jsonl");
     let expected = [("fever", "C1"), ("cough", "C2"), ("subfever", ""), ("sub", ""), ("sub", "NIL:C7")];
     assert_eq!(found, expected.map(|(text, id)| (text.to_owned(), id.to_owned())));
     let read = |name: &str| -> Concept {
-        serde_json::from_str(bench.read(name).lines().next().expect("a line")).expect("a concept")
+        serde_json::from_str(workspace.read(name).lines().next().expect("a line")).expect("a concept")
     };
     let (mut before, after) = (read("a/kb.jsonl"), read("c/kb.jsonl"));
     before.definition = Some("heat ]]> above 38 é".into());
@@ -232,11 +231,11 @@ fn tac_keeps_concepts_whole_and_counts_what_files_and_answers_cannot_be() {
 }
 
 #[test]
-fn zeshel_divides_words_and_counts_what_it_cannot_hold() {
-    let bench = Bench::new();
-    bench.clinical();
-    let report = bench.run("export-corpus --format zeshel --corpus @a --out @b").expect("written");
-    bench.run("import zeshel @b --out @c").expect("readable");
+fn zeshel_splits_words_and_counts_losses() {
+    let workspace = Workspace::new();
+    workspace.clinical();
+    let report = workspace.run("export-corpus --format zeshel --corpus @a --out @b").expect("written");
+    workspace.run("import zeshel @b --out @c").expect("readable");
     let skipped =
         [(source::NO_CONCEPT, 1), (UNKNOWN_CONCEPT, 2), (source::NO_MENTION, 1), (crate::data::corpus::MISPLACED, 1)];
     for (reason, count) in skipped {
@@ -255,57 +254,57 @@ fn zeshel_divides_words_and_counts_what_it_cannot_hold() {
     for (reason, count) in noted {
         assert_eq!(report.noted.get(reason), Some(&count), "{reason} in {report:?}");
     }
-    let documents = bench.read("c/documents.jsonl");
+    let documents = workspace.read("c/documents.jsonl");
     assert!(
         documents.contains(r#"{"doc_id":"document C1","text":"🐦 sub fever\tand cough .","domain":"ward"}"#),
         "{documents}"
     );
-    let mut found = bench.texts("c/mentions.dev.jsonl");
+    let mut found = workspace.texts("c/mentions.dev.jsonl");
     found.sort();
     let expected = [("and", "NIL3"), ("cough", "C2"), ("cough", "C2"), ("fever", "C1")];
     assert_eq!(found, expected.map(|(text, id)| (text.to_owned(), id.to_owned())));
 }
 
 #[test]
-fn contexts_have_no_place_for_much() {
-    let bench = Bench::new();
-    bench.clinical();
-    let report = bench.run("export-corpus --format blink --corpus @a --out @b").expect("written");
-    bench.run("import blink --entities @b/entities/X_Y.jsonl --entities @b/entities/entity.jsonl --dev @b/valid.jsonl --out @c").expect("readable");
+fn context_formats_count_losses() {
+    let workspace = Workspace::new();
+    workspace.clinical();
+    let report = workspace.run("export-corpus --format blink --corpus @a --out @b").expect("written");
+    workspace.run("import blink --entities @b/entities/X_Y.jsonl --entities @b/entities/entity.jsonl --dev @b/valid.jsonl --out @c").expect("readable");
     assert_eq!(
         (report.noted[contexts::SPACED], report.kept("mentions (dev)"), report.skipped(source::NO_MENTION)),
         (3, 4, 1)
     );
     assert_eq!(report.noted[capabilities::WIDE], 1);
     let expected = [("fever", "C1"), ("cough", "C2"), ("cough", "C2"), ("and", "NIL3")];
-    assert_eq!(bench.texts("c/mentions.dev.jsonl"), expected.map(|(text, id)| (text.to_owned(), id.to_owned())));
+    assert_eq!(workspace.texts("c/mentions.dev.jsonl"), expected.map(|(text, id)| (text.to_owned(), id.to_owned())));
 
-    let report = bench.run("export-corpus --format wikilinks --corpus @a --out @w").expect("written");
+    let report = workspace.run("export-corpus --format wikilinks --corpus @a --out @w").expect("written");
     assert_eq!((report.skipped(contexts::NOT_MENTIONED), report.noted[contexts::UNDERSCORE]), (1, 1));
     assert_eq!(report.noted[contexts::SEVERAL_DOCUMENTS], 1);
     assert_eq!(report.noted["document's domain: no place for it"], 1);
-    // Definitions are not written at all.
+    // Definitions are not exported.
     assert!(!report.noted.contains_key(capabilities::WIDE));
 }
 
 #[test]
-fn what_cannot_be_written_is_said_and_leaves_nothing() {
-    let bench = Bench::new();
-    bench.clinical();
-    let refusal = |line: &str, said: &str| {
-        let error: Error = bench.run(line).expect_err(line);
-        assert!(error.to_string().contains(said), "{line}: {error}");
+fn failed_exports_write_nothing() {
+    let workspace = Workspace::new();
+    workspace.clinical();
+    let refusal = |line: &str, message: &str| {
+        let error: Error = workspace.run(line).expect_err(line);
+        assert!(error.to_string().contains(message), "{line}: {error}");
     };
-    refusal("export-corpus --format tac --corpus @a --out @a", "this is an input; choose another place to write to");
+    refusal("export-corpus --format tac --corpus @a --out @a", "this is an input; choose another output");
     refusal("export-corpus --format tac --corpus @none --kb @a/kb.jsonl --out @b", "reading the folder");
     refusal("export-corpus --format tac --corpus @a --kb @none --out @b", "opening ");
-    std::fs::copy(bench.path("a/mentions.dev.jsonl"), bench.path("a/mentions.val.jsonl")).expect("copied");
-    refusal("export-corpus --format zeshel --corpus @a --out @b", "two splits would be written as val");
+    std::fs::copy(workspace.path("a/mentions.dev.jsonl"), workspace.path("a/mentions.val.jsonl")).expect("copied");
+    refusal("export-corpus --format zeshel --corpus @a --out @b", "found two that become val");
     for name in ["dev", "val"] {
-        std::fs::remove_file(bench.path(&format!("a/mentions.{name}.jsonl"))).expect("removed");
+        std::fs::remove_file(workspace.path(&format!("a/mentions.{name}.jsonl"))).expect("removed");
     }
     refusal("export-corpus --format blink --corpus @a --out @b", "expected mentions.SPLIT.jsonl");
-    std::fs::remove_file(bench.path("a/kb.jsonl")).expect("removed");
-    refusal("export-corpus --format blink --corpus @a --out @b", "give the concepts with --kb");
-    assert!(!bench.path("b").exists());
+    std::fs::remove_file(workspace.path("a/kb.jsonl")).expect("removed");
+    refusal("export-corpus --format blink --corpus @a --out @b", "give the concept table with --kb");
+    assert!(!workspace.path("b").exists());
 }

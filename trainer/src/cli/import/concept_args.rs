@@ -1,4 +1,4 @@
-//! The options of `pel import` for concept tables and ontologies.
+//! Options of `pel import` for concept tables and ontologies.
 
 use crate::data::import::TextFiles;
 use crate::io::text_encoding::EncodingArgs;
@@ -10,16 +10,16 @@ use pel_shared::kb::import::obo;
 use pel_shared::kb::import::rows::Quoting;
 use std::path::PathBuf;
 
-/// Where to read and to write.
+/// Inputs and output.
 #[derive(Args, Clone, Debug)]
 pub struct Common {
-    /// The files to read, `-` for standard input; several are read one after the other into one result
+    /// Files to read into one result; `-` is standard input
     #[arg(value_name = "IN", required = true)]
     pub inputs: Vec<PathBuf>,
-    /// The folder to write into; it is made if it is missing, and files of an earlier import in it are replaced
+    /// Output folder; created if missing, and files of an earlier import are replaced
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// Of the files.
+    /// The encoding of the files.
     #[command(flatten)]
     pub encoding: EncodingArgs,
 }
@@ -31,13 +31,13 @@ impl Common {
     }
 }
 
-/// What to fill in where the input does not say it.
+/// Values for missing fields.
 #[derive(Args, Clone, Debug)]
 pub struct Fill {
-    /// The vocabulary that the concepts come from, e.g. "DOID"; where a row of a table names one itself, that stays
+    /// Source of concepts without one in the input, such as "DOID"
     #[arg(long, value_name = "NAME")]
     pub source: Option<String>,
-    /// The semantic type of the concepts, e.g. "Disease"; where a row of a table names one itself, that stays
+    /// Semantic type of concepts without one in the input, such as "Disease"
     #[arg(long = "type", value_name = "NAME")]
     pub kind: Option<String>,
 }
@@ -49,16 +49,16 @@ impl Fill {
     }
 }
 
-/// How closely a synonym means its term, in the words of OBO.
+/// The scope of an OBO synonym.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Scope {
-    /// It means the same.
+    /// Same meaning as the term.
     Exact,
-    /// It means more.
+    /// Broader meaning.
     Broad,
-    /// It means less.
+    /// Narrower meaning.
     Narrow,
-    /// It means something near.
+    /// Related meaning.
     Related,
 }
 
@@ -79,20 +79,19 @@ impl From<Scope> for obo::Scope {
     pel import obo symp.obo --type \"Sign or Symptom\" --scopes exact,related --out symptoms\n  \
     pel import obo doid.obo symp.obo --out both")]
 pub struct OboArgs {
-    /// Where to read and to write.
+    /// Inputs and output.
     #[command(flatten)]
     pub common: Common,
-    /// What to fill in.
+    /// Values for missing fields.
     #[command(flatten)]
     pub fill: Fill,
-    /// Which synonyms to take, with commas between them. "exact" ones mean the same as the term. The others mean
-    /// something wider, narrower or merely near, and lead to wrong links more often
+    /// Scopes of synonyms to import, separated by commas. Scopes other than exact cause more wrong links
     #[arg(long, value_name = "SCOPES", value_enum, value_delimiter = ',', default_value = "exact")]
     pub scopes: Vec<Scope>,
-    /// Types of synonyms to take although they withdraw a name or mark a wrong one, e.g. "MISSPELLING"
+    /// Types of synonyms to import although they mark withdrawn or wrong names, such as "MISSPELLING"
     #[arg(long, value_name = "TYPES", value_delimiter = ',')]
     pub with_synonym_types: Vec<String>,
-    /// Types of synonyms to leave out besides, e.g. "ABBREVIATION"
+    /// Further types of synonyms to skip, such as "ABBREVIATION"
     #[arg(long, value_name = "TYPES", value_delimiter = ',')]
     pub without_synonym_types: Vec<String>,
 }
@@ -113,13 +112,13 @@ impl OboArgs {
     {\"id\": \"R50.9\", \"name\": \"fever\", \"synonyms\": [\"pyrexia\"], \"types\": [\"Sign or Symptom\"]}\n\n\
     Example:\n  pel import jsonl concepts.jsonl.gz --source ICD10 --out icd")]
 pub struct JsonlArgs {
-    /// Where to read and to write.
+    /// Inputs and output.
     #[command(flatten)]
     pub common: Common,
-    /// What to fill in.
+    /// Values for missing fields.
     #[command(flatten)]
     pub fill: Fill,
-    /// Count lines that cannot be read and go on, instead of stopping at the first
+    /// Count and skip invalid lines instead of stopping at the first
     #[arg(long)]
     pub skip_bad: bool,
 }
@@ -132,30 +131,30 @@ pub struct JsonlArgs {
     pel import csv codes.txt --delimiter ';' \\\n      --id-column Code --name-column Label --type Finding --out codes\n  \
     pel import csv MRCONSO.RRF --delimiter '|' --columns id=1,name=15,preferred=7,sources=12 --out umls")]
 pub struct CsvArgs {
-    /// Where to read and to write.
+    /// Inputs and output.
     #[command(flatten)]
     pub common: Common,
-    /// What to fill in.
+    /// Values for missing fields.
     #[command(flatten)]
     pub fill: Fill,
-    /// The character between columns, or the word "tab" [default: a tab for .tsv and .tab files, else a comma; another one if
-    /// the header has the columns only by it]
+    /// Character between columns, or "tab" [default: tab for .tsv and .tab files, else comma, or the delimiter that the header
+    /// shows]
     #[arg(long, value_name = "CHAR", value_parser = delimiter)]
     pub delimiter: Option<u8>,
-    /// Read quotation marks as RFC 4180 has it, also between tabs and bars: a quoted cell may hold delimiters and line ends
+    /// Read quotes as in RFC 4180 also between tabs and bars: a quoted cell may contain delimiters and line ends
     #[arg(long, conflicts_with = "no_quotes")]
     pub quotes: bool,
-    /// Read quotation marks as ordinary characters
+    /// Read quotes as ordinary characters
     #[arg(long)]
     pub no_quotes: bool,
-    /// Which column is what, by name or by number from 1. With a number the file has no header. The parts are id, name, synonyms,
-    /// types, type_ids, definition, xrefs, sources and preferred
+    /// Fields by column name or number from 1; with numbers there is no header. Fields: id, name, synonyms, types, type_ids,
+    /// definition, xrefs, sources and preferred
     #[arg(long, value_name = "PART=COLUMN,...", value_delimiter = ',', value_parser = part_and_column)]
     pub columns: Vec<(Role, Column)>,
-    /// The first line is a header, although columns are given by number
+    /// The first line is a header although columns are given by number
     #[arg(long)]
     pub header: bool,
-    /// What separates several values in one cell
+    /// Separator of several values in one cell
     #[arg(long, value_name = "TEXT", default_value = "|")]
     pub within: String,
     /// Column of the identifier [default: id]
@@ -164,34 +163,34 @@ pub struct CsvArgs {
     /// Column of the preferred name [default: name]
     #[arg(long, value_name = "NAME")]
     pub name_column: Option<String>,
-    /// Column of other names [default: synonyms, if there is one]
+    /// Column of other names [default: synonyms, if present]
     #[arg(long, value_name = "NAME")]
     pub synonyms_column: Option<String>,
-    /// Column of the names of semantic types [default: types, if there is one]
+    /// Column of the names of semantic types [default: types, if present]
     #[arg(long, value_name = "NAME")]
     pub types_column: Option<String>,
-    /// Column of the identifiers of semantic types [default: type_ids, if there is one]
+    /// Column of the identifiers of semantic types [default: type_ids, if present]
     #[arg(long, value_name = "NAME")]
     pub type_ids_column: Option<String>,
-    /// Column of the definition [default: definition, if there is one]
+    /// Column of the definition [default: definition, if present]
     #[arg(long, value_name = "NAME")]
     pub definition_column: Option<String>,
-    /// Column of ids of the same concept in other vocabularies [default: xrefs, if there is one]
+    /// Column of identifiers in other vocabularies [default: xrefs, if present]
     #[arg(long, value_name = "NAME")]
     pub xrefs_column: Option<String>,
-    /// Column of the vocabularies [default: sources, if there is one]
+    /// Column of the sources [default: sources, if present]
     #[arg(long, value_name = "NAME")]
     pub sources_column: Option<String>,
-    /// Column that marks the preferred one of a concept's names [default: preferred, name_status, ispref, tty and the like]
+    /// Column that marks the preferred name [default: preferred, name_status, ispref, tty and similar]
     #[arg(long, value_name = "NAME")]
     pub preferred_column: Option<String>,
-    /// What in that column marks a preferred name [default: P, Y, PT, PN, 1, true, preferred and the like]
+    /// Values that mark a preferred name in that column [default: P, Y, PT, PN, 1, true, preferred and similar]
     #[arg(long, value_name = "MARKS", value_delimiter = ',')]
     pub preferred_marks: Vec<String>,
-    /// The longest row, in MiB; a longer one is an error, since a quote is left open in it more often than not
+    /// Maximum row length in MiB; a longer row is an error, usually caused by an unclosed quote
     #[arg(long, value_name = "MIB", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub max_row: u16,
-    /// Count rows that cannot be read and go on, instead of stopping at the first
+    /// Count and skip invalid rows instead of stopping at the first
     #[arg(long)]
     pub skip_bad: bool,
 }
@@ -234,7 +233,7 @@ impl CsvArgs {
     }
 }
 
-/// Reads `;`, `tab` and the like.
+/// Parses `;`, `tab` and so on.
 fn delimiter(text: &str) -> Result<u8, String> {
     match text.as_bytes() {
         b"tab" | b"\\t" => Ok(b'\t'),
@@ -243,7 +242,7 @@ fn delimiter(text: &str) -> Result<u8, String> {
     }
 }
 
-/// Reads `id=1` or `name=Label`.
+/// Parses `id=1` or `name=Label`.
 fn part_and_column(text: &str) -> Result<(Role, Column), String> {
     let words = || Role::ALL.map(Role::word).join(", ");
     let (word, column) = text.split_once('=').ok_or_else(|| format!("expected PART=COLUMN, found {text:?}"))?;
@@ -251,7 +250,7 @@ fn part_and_column(text: &str) -> Result<(Role, Column), String> {
     let role = role.ok_or_else(|| format!("expected one of {}, found {word:?}", words()))?;
     let column = column.trim();
     match column.parse() {
-        Ok(0) => Err("columns are counted from 1, found 0".to_owned()),
+        Ok(0) => Err("expected a column number from 1, found 0".to_owned()),
         Ok(number) => Ok((role, Column::Numbered(number))),
         Err(_) if column.is_empty() => Err(format!("expected a column for {word}, found none")),
         Err(_) => Ok((role, column.into())),
@@ -263,18 +262,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_column_is_a_name_or_a_number() {
+    fn column_is_a_name_or_a_number() {
         assert_eq!(part_and_column("id=1"), Ok((Role::Id, Column::Numbered(1))));
         assert_eq!(part_and_column("type_ids=Semantic Type"), Ok((Role::TypeIds, "Semantic Type".into())));
-        for (wrong, said) in
+        for (wrong, message) in
             [("id", "PART=COLUMN"), ("colour=1", "one of id, name"), ("id=0", "from 1"), ("id=", "none")]
         {
-            assert!(part_and_column(wrong).expect_err(wrong).contains(said), "{wrong}");
+            assert!(part_and_column(wrong).expect_err(wrong).contains(message), "{wrong}");
         }
     }
 
     #[test]
-    fn a_delimiter_is_one_byte() {
+    fn delimiter_is_one_byte() {
         assert_eq!((delimiter(";"), delimiter("tab"), delimiter("\\t")), (Ok(b';'), Ok(b'\t'), Ok(b'\t')));
         for wrong in ["", "ab", "é", "\"", "\n"] {
             assert!(delimiter(wrong).is_err(), "{wrong:?}");

@@ -1,4 +1,4 @@
-//! The options of `pel import` for annotated corpora.
+//! Options of `pel import` for annotated corpora.
 
 use super::concept_args::Common;
 use crate::data::import::splits::SplitFiles;
@@ -13,25 +13,25 @@ use std::path::PathBuf;
     pel import pubtator corpus_pubtator.txt.gz \\\n      --train pmids_trng.txt --dev pmids_dev.txt --test pmids_test.txt --out corpus\n  \
     pel import pubtator mine.txt --out mine")]
 pub struct PubtatorArgs {
-    /// Where to read and to write.
+    /// Inputs and output.
     #[command(flatten)]
     pub common: Common,
-    /// A list of the documents to train on, one id a line
+    /// Document ids of the training split, one per line
     #[arg(long, value_name = "FILE")]
     pub train: Option<PathBuf>,
-    /// A list of the documents to choose settings on
+    /// Document ids of the validation split
     #[arg(long, value_name = "FILE")]
     pub dev: Option<PathBuf>,
-    /// A list of the documents to test on
+    /// Document ids of the test split
     #[arg(long, value_name = "FILE")]
     pub test: Option<PathBuf>,
-    /// What to take off the front of concept ids
+    /// Prefix to remove from concept ids
     #[arg(long, value_name = "TEXT", default_value = "UMLS:")]
     pub prefix: String,
 }
 
 impl PubtatorArgs {
-    /// The lists of documents.
+    /// The lists of document ids.
     pub(super) fn lists(&self) -> SplitFiles {
         SplitFiles { train: self.train.clone(), dev: self.dev.clone(), test: self.test.clone() }
     }
@@ -42,25 +42,25 @@ impl PubtatorArgs {
 #[command(after_help = "Example:\n  pel import zeshel zeshel --out corpus\n  \
     pel evaluate --corpus corpus --kb corpus/kb.jsonl --split test --within-domain --by domain")]
 pub struct ZeshelArgs {
-    /// The folder with documents and mentions
+    /// Folder with documents and mentions
     #[arg(value_name = "FOLDER")]
     pub folder: PathBuf,
-    /// The folder to write into; it is made if it is missing, and files of an earlier import in it are replaced
+    /// Output folder; created if missing, and files of an earlier import are replaced
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
 }
 
-/// The files of a corpus by split; one at least.
+/// Files by split; at least one.
 #[derive(Args, Clone, Debug)]
 #[group(required = true, multiple = true)]
 pub struct MentionFiles {
-    /// The mentions to train on
+    /// File of the training split
     #[arg(long, value_name = "FILE")]
     pub train: Option<PathBuf>,
-    /// The mentions to choose settings on
+    /// File of the validation split
     #[arg(long, value_name = "FILE")]
     pub dev: Option<PathBuf>,
-    /// The mentions to test on
+    /// File of the test split
     #[arg(long, value_name = "FILE")]
     pub test: Option<PathBuf>,
 }
@@ -76,13 +76,13 @@ impl MentionFiles {
 #[command(after_help = "Example:\n  \
     pel import blink --entities entity.jsonl --train train.jsonl --dev valid.jsonl --test test.jsonl --out corpus")]
 pub struct BlinkArgs {
-    /// Tables of entities, each named after its world, or folders of them
+    /// Entity tables named after their world, or folders of them
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub entities: Vec<PathBuf>,
     /// The mentions of each split.
     #[command(flatten)]
     pub mentions: MentionFiles,
-    /// The folder to write into; it is made if it is missing, and files of an earlier import in it are replaced
+    /// Output folder; created if missing, and files of an earlier import are replaced
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
 }
@@ -96,7 +96,7 @@ pub struct WikilinksArgs {
     /// The mentions of each split.
     #[command(flatten)]
     pub mentions: MentionFiles,
-    /// The folder to write into; it is made if it is missing, and files of an earlier import in it are replaced
+    /// Output folder; created if missing, and files of an earlier import are replaced
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
 }
@@ -107,25 +107,25 @@ pub struct WikilinksArgs {
     --train training_queries.xml --train-answers training_KB_links.tab \\\n      \
     --test evaluation_queries.xml --test-answers evaluation_KB_links.tab --out corpus")]
 pub struct TacArgs {
-    /// The knowledge base: files of <knowledge_base>, or folders with such .xml files
+    /// Knowledge base: files of <knowledge_base>, or folders with such .xml files
     #[arg(long, value_name = "PATH", required = true)]
     pub kb: Vec<PathBuf>,
-    /// The folders with the source documents, as ID.xml, ID.sgm or ID.txt; those that no query names stay out
+    /// Folders with source documents (ID.xml, ID.sgm or ID.txt); documents without a query are skipped
     #[arg(long, value_name = "DIR", required = true)]
     pub documents: Vec<PathBuf>,
     /// The queries of each split.
     #[command(flatten)]
     pub queries: MentionFiles,
-    /// The answers to the queries of --train
+    /// Answers to the queries of --train
     #[arg(long, value_name = "FILE", requires = "train")]
     pub train_answers: Option<PathBuf>,
-    /// The answers to the queries of --dev
+    /// Answers to the queries of --dev
     #[arg(long, value_name = "FILE", requires = "dev")]
     pub dev_answers: Option<PathBuf>,
-    /// The answers to the queries of --test
+    /// Answers to the queries of --test
     #[arg(long, value_name = "FILE", requires = "test")]
     pub test_answers: Option<PathBuf>,
-    /// The folder to write into; it is made if it is missing, and files of an earlier import in it are replaced
+    /// Output folder; created if missing, and files of an earlier import are replaced
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
 }
@@ -134,8 +134,8 @@ impl TacArgs {
     /// The files of the task.
     ///
     /// # Errors
-    /// If queries have no answers beside them.
-    pub(super) fn files(&self) -> Result<tac::Files> {
+    /// If queries have no answers.
+    pub(super) fn files(&self) -> Result<tac::TaskFiles> {
         let answers = |split: &str| match split {
             "train" => self.train_answers.clone(),
             "dev" => self.dev_answers.clone(),
@@ -143,12 +143,10 @@ impl TacArgs {
         };
         let questions = self.queries.files();
         let asked = questions.given().map(|(split, queries)| match answers(split) {
-            Some(answers) => Ok(tac::Questions { split, queries: queries.to_owned(), answers }),
-            None => {
-                Err(Error::input(format!("--{split}: expected its answers beside it (--{split}-answers), found none")))
-            }
+            Some(answers) => Ok(tac::QuerySet { split, queries: queries.to_owned(), answers }),
+            None => Err(Error::input(format!("--{split}: expected --{split}-answers with the answers, found none"))),
         });
         let questions = asked.collect::<Result<_>>()?;
-        Ok(tac::Files { kb: self.kb.clone(), documents: self.documents.clone(), questions })
+        Ok(tac::TaskFiles { kb: self.kb.clone(), documents: self.documents.clone(), questions })
     }
 }

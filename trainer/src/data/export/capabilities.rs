@@ -1,37 +1,40 @@
-//! What a form has room for, and counts of what it has not.
+//! What each corpus format can store, and counts of what is lost.
 
 use crate::data::corpus::{CorpusMention, Document};
 use pel_shared::kb::Concept;
 use pel_shared::kb::import::concepts::single_spaced;
 use pel_shared::kb::import::report::Report;
 
-/// The reason under which a concept is noted in whose texts words are not parted by single spaces: importing gives them these.
+/// Note on a concept whose words are not separated by single spaces. Importing gives them single spaces.
 pub const WIDE: &str = "concept whose texts read back with single spaces";
 
-/// What a form has room for beside identifiers, names, texts and spans.
+/// What a format can store besides identifiers, names, texts and spans.
 #[derive(Clone, Copy, Debug)]
-pub struct Room {
-    /// Concepts' synonyms, types and cross-references.
+pub struct Capabilities {
+    /// Synonyms, types and cross-references of concepts.
     pub details: bool,
-    /// Concepts' definitions.
+    /// Definitions of concepts.
     pub definition: bool,
-    /// How many sources of a concept.
+    /// Number of sources per concept.
     pub sources: usize,
-    /// How many types of a mention.
+    /// Number of types per mention.
     pub mention_types: usize,
-    /// Documents' domains.
+    /// Domains of documents.
     pub domain: bool,
 }
 
-/// ZESHEL and BLINK: a source and a domain are a world.
-pub const WORLDS: Room = Room { details: false, definition: true, sources: 1, mention_types: 0, domain: true };
+/// ZESHEL and BLINK, whose worlds are sources and domains.
+pub const ZESHEL_BLINK: Capabilities =
+    Capabilities { details: false, definition: true, sources: 1, mention_types: 0, domain: true };
 /// WikilinksNED.
-pub const WORDS: Room = Room { details: false, definition: false, sources: 0, mention_types: 0, domain: false };
-/// TAC-KBP: facts hold everything.
-pub const TASK: Room = Room { details: true, definition: true, sources: usize::MAX, mention_types: 1, domain: false };
+pub const WIKILINKS: Capabilities =
+    Capabilities { details: false, definition: false, sources: 0, mention_types: 0, domain: false };
+/// TAC-KBP, whose facts can store everything.
+pub const TAC: Capabilities =
+    Capabilities { details: true, definition: true, sources: usize::MAX, mention_types: 1, domain: false };
 
-impl Room {
-    /// Counts what of a concept is lost.
+impl Capabilities {
+    /// Counts what is lost of a concept.
     pub fn concept(&self, concept: &Concept, report: &mut Report) {
         let lost = [
             ("synonyms", !self.details && !concept.synonyms.is_empty()),
@@ -50,7 +53,7 @@ impl Room {
         }
     }
 
-    /// Counts what of a mention is lost.
+    /// Counts what is lost of a mention.
     pub fn mention(&self, mention: &CorpusMention, report: &mut Report) {
         if mention.types.len() > self.mention_types || !mention.type_ids.is_empty() {
             let place = || format!("{} {}..{}", mention.doc_id, mention.start, mention.end);
@@ -58,7 +61,7 @@ impl Room {
         }
     }
 
-    /// Counts what of a document is lost.
+    /// Counts what is lost of a document.
     pub fn document(&self, document: &Document, report: &mut Report) {
         if let Some(domain) = document.domain.as_ref().filter(|_| !self.domain) {
             report.note("document's domain: no place for it", || format!("{} {domain}", document.doc_id));

@@ -1,9 +1,9 @@
-//! One line for each mention, which brings its context with it: BLINK's form, and that of WikilinksNED.
+//! Formats with one line per mention and its context: BLINK and WikilinksNED.
 
 use super::source::{Linked, NO_MENTION, Source, file_of};
 use super::zeshel::GETS_WORLD;
-use crate::data::export::capabilities::{Room, WORDS, WORLDS};
-use crate::data::import::annotated::around;
+use crate::data::export::capabilities::{Capabilities, WIKILINKS, ZESHEL_BLINK};
+use crate::data::import::annotated::join_context;
 use crate::io::outputs::OutputFolder;
 use crate::io::outputs::write_line;
 use pel_shared::error::Result;
@@ -14,15 +14,15 @@ use serde::Serialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The file of concepts without a source, as BLINK calls that of Wikipedia.
+/// File of concepts without a source, named as in BLINK's Wikipedia data.
 const NO_WORLD: &str = "entity";
-/// The reason under which a mention is noted beside which no single space stands.
+/// Note on a mention whose neighbouring white space is not a single space.
 pub const SPACED: &str = "mention whose context reads back with other white space";
-/// The reason under which a document is noted that has several mentions.
+/// Note on a document with several mentions.
 pub const SEVERAL_DOCUMENTS: &str = "document that reads back as several, one for each mention";
-/// The reason for skipping a concept that is not mentioned, where mentions alone bring concepts.
+/// Reason for skipping a concept without mentions in a format that has no concept table.
 pub const NOT_MENTIONED: &str = "concept that no mention names (no place for it)";
-/// The reason under which a concept is noted whose name has an underscore, which WikilinksNED reads as a space.
+/// Note on a concept whose name has an underscore, which WikilinksNED reads as a space.
 pub const UNDERSCORE: &str = "concept whose name reads back with a space for `_`";
 
 /// A line of BLINK's mentions.
@@ -60,7 +60,7 @@ struct WikilinksRow<'a> {
     y_title: String,
 }
 
-/// An identifier as a number, if it is one to the letter.
+/// An identifier as a JSON number if its canonical decimal form is equal.
 fn number_or_text(id: &str) -> Value {
     match id.parse::<i64>() {
         Ok(number) if number.to_string() == id => Value::from(number),
@@ -68,21 +68,21 @@ fn number_or_text(id: &str) -> Value {
     }
 }
 
-/// The text before a mention, the mention, and the text after it, without white space at their ends.
+/// The text before a mention, the mention and the text after it, trimmed.
 fn cut<'a>(linked: &Linked<'a>) -> [&'a str; 3] {
     let (text, span) = (linked.document.text.as_str(), linked.span());
     let parts = [text.get(..span.start), text.get(span.start..span.end), text.get(span.end..)];
     parts.map(|part| part.unwrap_or_default().trim())
 }
 
-/// Writes `entities/{world}.jsonl` and one file for each split, in which `dev` is called `valid`.
+/// Writes `entities/{world}.jsonl` and one file per split; `dev` is called `valid`.
 ///
 /// # Errors
-/// If the output cannot be written, or two splits would have one file.
+/// If the output cannot be written, or two splits have the same file name.
 pub fn blink(source: &Source, output: &mut OutputFolder, report: &mut Report) -> Result<()> {
     let mut worlds: BTreeMap<String, Vec<&Concept>> = BTreeMap::new();
     for (_, concept) in source.kb.iter() {
-        WORLDS.concept(concept, report);
+        ZESHEL_BLINK.concept(concept, report);
         report.keep("concepts", 1);
         if concept.sources.is_empty() {
             report.note(GETS_WORLD, || concept.id.clone());
@@ -99,7 +99,7 @@ pub fn blink(source: &Source, output: &mut OutputFolder, report: &mut Report) ->
             })
         })?;
     }
-    rows(source, "valid", WORLDS, output, report, |linked, _| {
+    rows(source, "valid", ZESHEL_BLINK, output, report, |linked, _| {
         let [context_left, mention, context_right] = cut(linked);
         let row = BlinkRow {
             context_left,
@@ -110,14 +110,14 @@ pub fn blink(source: &Source, output: &mut OutputFolder, report: &mut Report) ->
             label_id: number_or_text(&linked.concept.id),
             world: linked.document.domain.as_deref(),
         };
-        (row, around(context_left, mention, context_right).0)
+        (row, join_context(context_left, mention, context_right).0)
     })
 }
 
-/// Writes one file for each split.
+/// Writes one file per split.
 ///
 /// # Errors
-/// If the output cannot be written, or two splits would have one file.
+/// If the output cannot be written, or two splits have the same file name.
 pub fn wikilinks(source: &Source, output: &mut OutputFolder, report: &mut Report) -> Result<()> {
     let linked = source.linked(&mut Report::default());
     let mentioned: BTreeSet<&str> = linked.iter().flatten().map(|linked| linked.concept.id.as_str()).collect();
@@ -126,13 +126,13 @@ pub fn wikilinks(source: &Source, output: &mut OutputFolder, report: &mut Report
             report.skip(NOT_MENTIONED, || concept.id.clone());
             continue;
         }
-        WORDS.concept(concept, report);
+        WIKILINKS.concept(concept, report);
         report.keep("concepts", 1);
         if concept.name.contains('_') {
             report.note(UNDERSCORE, || format!("{} {}", concept.id, concept.name));
         }
     }
-    rows(source, "dev", WORDS, output, report, |linked, id| {
+    rows(source, "dev", WIKILINKS, output, report, |linked, id| {
         let [left, word, right] = cut(linked);
         let row = WikilinksRow {
             ex_id: id,
@@ -142,15 +142,15 @@ pub fn wikilinks(source: &Source, output: &mut OutputFolder, report: &mut Report
             id: number_or_text(&linked.concept.id),
             y_title: linked.concept.name.replace(' ', "_"),
         };
-        (row, around(&single_spaced(left), word, &single_spaced(right)).0)
+        (row, join_context(&single_spaced(left), word, &single_spaced(right)).0)
     })
 }
 
-/// Writes a line for each mention; `row` gives it, and the text that it reads back as.
+/// Writes a line per mention. `row` gives it, and the text that an import would restore.
 fn rows<'a, T: Serialize>(
     source: &'a Source,
     dev: &str,
-    room: Room,
+    capabilities: Capabilities,
     output: &mut OutputFolder,
     report: &mut Report,
     row: impl Fn(&Linked<'a>, String) -> (T, String),
@@ -164,7 +164,7 @@ fn rows<'a, T: Serialize>(
                 if text != linked.document.text {
                     report.note(SPACED, || format!("{} {}..{}", mention.doc_id, mention.start, mention.end));
                 }
-                room.mention(mention, report);
+                capabilities.mention(mention, report);
                 report.keep(&format!("mentions ({})", split.name), 1);
                 write_line(out, &row)?;
             }
@@ -180,7 +180,7 @@ fn rows<'a, T: Serialize>(
             None => report.skip(NO_MENTION, || document.doc_id.clone()),
             Some(count) => {
                 report.keep("documents", 1);
-                room.document(document, report);
+                capabilities.document(document, report);
                 if *count > 1 {
                     report.note(SEVERAL_DOCUMENTS, || format!("{} as {count}", document.doc_id));
                 }

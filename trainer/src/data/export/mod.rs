@@ -1,5 +1,4 @@
-//! Export: a corpus folder in the form of a data set of the papers, as `pel import` reads it, and what that form has no
-//! place for.
+//! Export of a corpus folder to the formats of public data sets, as `pel import` reads them. Reports what is lost.
 
 pub mod capabilities;
 pub mod contexts;
@@ -15,21 +14,21 @@ use serde::Serialize;
 use source::Source;
 use std::path::Path;
 
-/// The form of a data set.
+/// The format of a data set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
-    /// Pages in documents/WORLD.json, mentions in mentions/SPLIT.json; they count words, so a text is divided at their borders
+    /// documents/WORLD.json and mentions/SPLIT.json with word offsets; texts are split at mention borders
     Zeshel,
-    /// SPLIT.jsonl with the text left and right of each mention, entities/WORLD.jsonl
+    /// SPLIT.jsonl with left and right context of each mention, and entities/WORLD.jsonl
     Blink,
-    /// Queries and answers of each split, source documents, knowledge base
+    /// Queries and answers of each split, source documents and knowledge base
     Tac,
     /// SPLIT.jsonl with the words left and right of each mention
     Wikilinks,
 }
 
-/// The file that says what was written.
+/// The record of an export.
 pub const RECORD: &str = "export.json";
 
 /// The content of [`RECORD`].
@@ -42,8 +41,8 @@ struct Record<'a> {
     report: &'a Report,
 }
 
-/// Writes the corpus in the folder `corpus`, with the concepts of the table `kb`, into the new folder `out`. Its files appear there
-/// together, or none does.
+/// Exports the corpus folder `corpus` with the concept table `kb` into the new folder `out`. Its files appear together
+/// or not at all.
 ///
 /// # Errors
 /// If the corpus or the knowledge base cannot be read, the output folder is not empty, or it cannot be written.

@@ -1,4 +1,4 @@
-//! What is written: the documents, mentions and concepts of a corpus folder.
+//! Reads the documents, mentions and concepts to export.
 
 use crate::data::concept_table;
 use crate::data::corpus::{Corpus, DUPLICATE_DOCUMENT, Document, PlacedMention, documents, split_names};
@@ -10,11 +10,11 @@ use pel_shared::text::Span;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-/// The reason for skipping a natural NIL.
+/// Reason for skipping a natural NIL.
 pub const NO_CONCEPT: &str = "mention without a concept (no place for it)";
-/// The reason for skipping a document in which nothing is marked.
+/// Reason for skipping a document without mentions.
 pub const NO_MENTION: &str = "document without a mention (no place for it)";
-/// The reason under which a domain or source is noted that is no file name.
+/// Note on a domain or source that is not a valid file name.
 pub const RENAMED: &str = "domain or source under another name, for it names a file";
 
 /// A whole corpus with its knowledge base.
@@ -31,12 +31,12 @@ pub struct Source {
 pub struct Split {
     /// Its name.
     pub name: String,
-    /// Its mentions; their documents are those of [`Source::documents`].
+    /// Its mentions; `document` indexes [`Source::documents`].
     pub mentions: Vec<PlacedMention>,
 }
 
 impl Source {
-    /// Reads a corpus folder and a concept table. Mentions that do not fit their documents are counted skips.
+    /// Reads a corpus folder and a concept table. Mentions that do not match their documents are counted and skipped.
     ///
     /// # Errors
     /// If a file is missing or cannot be read, or the folder has no split.
@@ -60,7 +60,7 @@ impl Source {
         let mut splits = Vec::new();
         for name in names {
             let Corpus { documents, mut mentions, report: of_split } = Corpus::read(folder, &name)?;
-            // Every split reads all documents: those that stand twice have been counted.
+            // Each split reads all documents; duplicates have been counted already.
             for (reason, count) in of_split.skipped.iter().filter(|(reason, _)| *reason != DUPLICATE_DOCUMENT) {
                 let mut examples = of_split.examples.get(reason).into_iter().flatten();
                 for _ in 0..*count {
@@ -76,7 +76,7 @@ impl Source {
         Ok(Self { documents: all, splits, kb })
     }
 
-    /// The mentions of each split whose concept the knowledge base has; the others are counted skips.
+    /// The mentions of each split with a concept of the knowledge base; others are counted and skipped.
     pub fn linked(&self, report: &mut Report) -> Vec<Vec<Linked<'_>>> {
         let mut whole = |placed| {
             let PlacedMention { document, mention, .. }: &PlacedMention = placed;
@@ -95,17 +95,17 @@ impl Source {
         self.splits.iter().map(|split| split.mentions.iter().filter_map(&mut whole).collect()).collect()
     }
 
-    /// The name of each split's file, in which `dev` may be called otherwise.
+    /// The file name of each split; `dev` gives the name of the split dev.
     ///
     /// # Errors
-    /// If two splits would have one name.
+    /// If two splits have the same name.
     pub fn split_files(&self, dev: &str) -> Result<Vec<String>> {
         let mut names: Vec<String> = Vec::new();
         for Split { name, .. } in &self.splits {
             let file = file_stem(if name == "dev" { dev } else { name });
             if names.contains(&file) {
                 return Err(Error::input(format!(
-                    "two splits would be written as {file}, one of them {name}: rename one"
+                    "expected different names of splits, found two that become {file}; rename {name}"
                 )));
             }
             names.push(file);
@@ -118,14 +118,14 @@ impl Source {
 pub struct Linked<'a> {
     /// The mention.
     pub placed: &'a PlacedMention,
-    /// Where it stands.
+    /// Its document.
     pub document: &'a Document,
-    /// What it means.
+    /// Its gold concept.
     pub concept: &'a Concept,
 }
 
 impl Linked<'_> {
-    /// The mention's bytes without white space at its ends.
+    /// The mention's span in bytes without white space at its ends.
     pub fn span(&self) -> Span {
         let Span { start, end } = self.placed.span;
         let found = self.document.text.get(start..end).unwrap_or_default();
@@ -138,13 +138,13 @@ impl Linked<'_> {
     }
 }
 
-/// A name as that of a file, without its ending: letters, digits, spaces, `-` and `_`.
+/// Converts a name to a file stem of letters, digits, spaces, `-` and `_`.
 pub fn file_stem(name: &str) -> String {
     let plain = |c: char| if c.is_alphanumeric() || matches!(c, ' ' | '-' | '_') { c } else { '_' };
     name.trim().chars().map(plain).collect()
 }
 
-/// The name of the file for what belongs to a domain or source, or to none; a change of the name is noted.
+/// The file stem for a domain or source, or `none` without one. Notes a changed name.
 pub fn file_of(name: Option<&str>, none: &str, report: &mut Report) -> String {
     let Some(name) = name.filter(|name| !name.trim().is_empty()) else { return none.to_owned() };
     let stem = file_stem(name);

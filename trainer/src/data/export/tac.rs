@@ -1,8 +1,8 @@
-//! TAC-KBP: queries and answers of each split, a file for each source document, the reference knowledge base.
+//! TAC-KBP: queries and answers per split, a file per source document, the reference knowledge base.
 
 use super::source::Source;
 use crate::data::corpus::{CorpusMention, Document};
-use crate::data::export::capabilities::TASK;
+use crate::data::export::capabilities::TAC;
 use crate::data::import::tac_files::{NIL, OUR_FACTS, UNKNOWN_TYPE};
 use crate::io::outputs::OutputFolder;
 use pel_shared::error::{Error, Result};
@@ -12,34 +12,34 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io::Write;
 
-/// Entities in one file of the knowledge base, as in its release.
+/// Entities per file of the knowledge base, as in the release.
 const ENTITIES: usize = 10_000;
-/// The longest name of a file that every system takes.
+/// Longest file name that all systems accept.
 const LONGEST_NAME: usize = 200;
 
-/// The reason for skipping a document that cannot be a file.
+/// Reason for skipping a document whose id is no file name.
 pub const NO_FILE_NAME: &str = "document whose id is no file name";
-/// The reason for skipping a document whose file some systems would take for another's.
+/// Reason for skipping a document whose file name differs only in case from another.
 pub const SAME_FILE_NAME: &str = "document whose id differs from another's in case alone";
-/// The reason for skipping mentions of either.
+/// Reason for skipping the mentions of such documents.
 pub const MENTION_NO_FILE: &str = "mention of a document that is left out";
-/// The reason for skipping a concept that would read as an answer NIL, or would break the table of answers.
+/// Reason for skipping a concept whose id would mean NIL or break the table of answers.
 pub const NO_ENTITY_ID: &str =
     "concept whose id cannot stand in answers (it begins with NIL, or has tabs or line ends)";
-/// The reason for skipping its mentions.
+/// Reason for skipping the mentions of such concepts.
 pub const MENTION_NO_ENTITY: &str = "mention of a concept whose id cannot stand in answers";
-/// The reason under which a mention is noted whose concept is not in the knowledge base.
+/// Note on a mention whose concept is not in the knowledge base.
 pub const BECOMES_NIL: &str = "mention of a concept that is not in the knowledge base, answered NIL";
-/// The reason for skipping a mention with characters that XML has not.
+/// Reason for skipping a mention with characters that XML does not allow.
 pub const NO_XML: &str = "mention with a character that XML cannot hold";
-/// The reason under which a concept is noted from which such characters are taken.
+/// Note on a concept from which such characters are removed.
 pub const CLEANED: &str = "concept without its characters that XML cannot hold";
 
-/// Writes `kb/kb_part-0001.xml` and so on, `source/{document}.txt`, and for each split `{split}_queries.xml` and
-/// `{split}_KB_links.tab`.
+/// Writes `kb/kb_part-0001.xml` and so on, `source/{document}.txt`, and `{split}_queries.xml` and `{split}_KB_links.tab`
+/// for each split.
 ///
 /// # Errors
-/// If the output cannot be written, or two splits would have one file.
+/// If the output cannot be written, or two splits have the same file name.
 pub fn write(source: &Source, output: &mut OutputFolder, report: &mut Report) -> Result<()> {
     let mut concepts = Vec::new();
     for (_, concept) in source.kb.iter() {
@@ -47,7 +47,7 @@ pub fn write(source: &Source, output: &mut OutputFolder, report: &mut Report) ->
             report.skip(NO_ENTITY_ID, || concept.id.clone());
             continue;
         }
-        TASK.concept(concept, report);
+        TAC.concept(concept, report);
         report.keep("concepts", 1);
         concepts.push(concept);
     }
@@ -62,7 +62,7 @@ pub fn write(source: &Source, output: &mut OutputFolder, report: &mut Report) ->
             report.skip(SAME_FILE_NAME, || document.doc_id.clone());
         } else {
             files.insert(&document.doc_id);
-            TASK.document(document, report);
+            TAC.document(document, report);
             report.keep("documents", 1);
             output.write(&format!("source/{}.txt", document.doc_id), |out| put(out, &document.text))?;
         }
@@ -73,7 +73,7 @@ pub fn write(source: &Source, output: &mut OutputFolder, report: &mut Report) ->
         for placed in &split.mentions {
             let Some(document) = source.documents.get(placed.document) else { continue };
             let Some(answer) = answer(source, &placed.mention, document, &files, report) else { continue };
-            TASK.mention(&placed.mention, report);
+            TAC.mention(&placed.mention, report);
             number += 1;
             tasks.push((format!("EL{number:06}"), &placed.mention, answer));
         }
@@ -98,7 +98,7 @@ pub fn write(source: &Source, output: &mut OutputFolder, report: &mut Report) ->
     Ok(())
 }
 
-/// What a mention is answered with; nothing if it has no place in the task.
+/// The answer for a mention; `None` if the format cannot express it.
 fn answer<'a>(
     source: &Source,
     mention: &'a CorpusMention,
@@ -124,7 +124,7 @@ fn answer<'a>(
             }
             Some(id)
         }
-        // A cluster of what no knowledge base has.
+        // A cluster of entities that are not in the knowledge base.
         Some(id) if id.starts_with(NIL) && is_cell(id) => Some(id),
         Some(id) => {
             report.note(BECOMES_NIL, || format!("{} {id}", place()));
@@ -156,7 +156,7 @@ fn knowledge_base(out: &mut dyn Write, concepts: &[&Concept], report: &mut Repor
             put(out, "    </facts>\n")?;
         }
         if let Some(definition) = definition {
-            // The end of a section cannot stand within it.
+            // `]]>` would end the CDATA section.
             let text = xml_alone(definition).replace("]]>", "]]]]><![CDATA[>");
             put(out, &format!("    <wiki_text><![CDATA[{text}]]></wiki_text>\n"))?;
         }
@@ -165,24 +165,24 @@ fn knowledge_base(out: &mut dyn Write, concepts: &[&Concept], report: &mut Repor
     put(out, "</knowledge_base>\n")
 }
 
-/// Whether an identifier can be an answer that is not NIL.
+/// Whether an identifier is valid as an answer other than NIL.
 fn is_entity_id(id: &str) -> bool {
     !id.starts_with(NIL) && is_cell(id)
 }
 
-/// Whether a text can stand between tabs.
+/// Whether a text is valid as a tab-separated cell.
 fn is_cell(text: &str) -> bool {
     text.trim() == text && !text.contains(['\t', '\n', '\r']) && text.chars().all(is_xml)
 }
 
-/// Whether an identifier of a document can be a file's name on every system, and stand in XML.
+/// Whether a document id is a valid file name on all systems and valid XML.
 fn is_file_name(id: &str) -> bool {
     let bad =
         |c: char| matches!(c, '/' | '\\' | ':' | '*' | '?' | '"' | '<' | '>' | '|') || c.is_control() || !is_xml(c);
     !id.is_empty() && id.trim() == id && !id.starts_with('.') && id.len() <= LONGEST_NAME && !id.contains(bad)
 }
 
-/// Whether XML 1.0 has a character.
+/// Whether XML 1.0 allows a character.
 fn is_xml(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | ' '..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}' | '\u{10000}'..)
 }
@@ -194,7 +194,7 @@ fn xml_alone(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A text as it stands in an element or an attribute, where line ends and tabs would be read as spaces.
+/// Escapes a text for elements and attributes, where line ends and tabs would become spaces.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in xml_alone(text).chars() {
@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_xml_and_file_systems_mind_is_told() {
+    fn invalid_xml_and_file_names_are_detected() {
         assert_eq!(escaped("a<b & \"c\"\n\u{1}d"), "a&lt;b &amp; &quot;c&quot;&#10;d");
         for (id, fits) in
             [("AFP.0001", true), ("é 1", true), ("a/b", false), ("..", false), ("", false), ("a\u{7}", false)]

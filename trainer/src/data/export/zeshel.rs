@@ -1,7 +1,7 @@
-//! ZESHEL: every document is the page of a concept of its world, and mentions count words.
+//! ZESHEL: every document is the page of a concept of its world; mentions have word offsets.
 
 use super::source::{Linked, NO_MENTION, Source, file_of};
-use crate::data::export::capabilities::WORLDS;
+use crate::data::export::capabilities::ZESHEL_BLINK;
 use crate::io::outputs::OutputFolder;
 use crate::io::outputs::write_line;
 use pel_shared::error::Result;
@@ -11,17 +11,17 @@ use pel_shared::text::Span;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The world of concepts without a source and of documents without a domain.
+/// World of concepts without a source and documents without a domain.
 pub const NO_WORLD: &str = "world";
-/// The reason under which a concept is noted that gets the name of its file as a source.
+/// Note on a concept that gets the name of its file as a source.
 pub const GETS_WORLD: &str = "concept without a source, which gets the name of its file";
-/// The reason under which a document is noted that is no page of a concept.
+/// Note on a document that is not the page of a concept.
 pub const BECOMES_PAGE: &str = "document that becomes a page, and so a concept";
-/// The reason under which a document is noted whose identifier is that of a concept with another text.
+/// Note on a document with the identifier of a concept with another text.
 pub const RENAMED_DOCUMENT: &str = "document under another id, for a concept has it";
-/// The reason under which a mention is noted that begins or ends within a word.
+/// Note on a mention that begins or ends within a word.
 pub const DIVIDED: &str = "mention that begins or ends within a word: the text is divided there by a space";
-/// The reason under which a page is noted whose document says another world.
+/// Note on a page whose document has another world.
 pub const OTHER_WORLD: &str = "page whose domain is not its concept's source (the source stays)";
 
 /// A line of `documents/{world}.json`.
@@ -45,17 +45,17 @@ struct Row<'a> {
     start_index: usize,
 }
 
-/// A document that mentions stand in.
+/// A document with mentions.
 struct Context {
     text: Divided,
-    /// The page's identifier and world, once it is written.
+    /// Identifier and world of the page, once known.
     page: Option<(String, String)>,
 }
 
-/// Writes `documents/{world}.json` and `mentions/{split}.json`, in which `dev` is called `val`.
+/// Writes `documents/{world}.json` and `mentions/{split}.json`; `dev` is called `val`.
 ///
 /// # Errors
-/// If the output cannot be written, or two splits would have one file.
+/// If the output cannot be written, or two splits have the same file name.
 pub fn write(source: &Source, output: &mut OutputFolder, report: &mut Report) -> Result<()> {
     let splits = source.linked(report);
     let mut borders: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
@@ -86,7 +86,7 @@ pub fn write(source: &Source, output: &mut OutputFolder, report: &mut Report) ->
             for linked in mentions {
                 if let Some(row) = row(linked, &contexts, number) {
                     number += 1;
-                    WORLDS.mention(&linked.placed.mention, report);
+                    ZESHEL_BLINK.mention(&linked.placed.mention, report);
                     report.keep(&format!("mentions ({})", split.name), 1);
                     write_line(out, &row)?;
                 }
@@ -97,7 +97,7 @@ pub fn write(source: &Source, output: &mut OutputFolder, report: &mut Report) ->
     Ok(())
 }
 
-/// The pages of each world: those of concepts, then documents that are none.
+/// The pages of each world: concepts first, then documents that are no concepts.
 fn pages<'a>(
     source: &'a Source,
     contexts: &mut BTreeMap<&str, Context>,
@@ -107,14 +107,14 @@ fn pages<'a>(
     let documents: BTreeMap<&str, _> = source.documents.iter().map(|one| (one.doc_id.as_str(), one)).collect();
     let mut are_pages: BTreeSet<&str> = BTreeSet::new();
     for (_, concept) in source.kb.iter() {
-        WORLDS.concept(concept, report);
+        ZESHEL_BLINK.concept(concept, report);
         report.keep("concepts", 1);
         if concept.sources.is_empty() {
             report.note(GETS_WORLD, || concept.id.clone());
         }
         let world = file_of(concept.sources.first().map(String::as_str), NO_WORLD, report);
         let definition = concept.definition.as_deref().unwrap_or_default();
-        // Concepts have single spaces where pages may have several.
+        // Concepts have single spaces, pages may have several.
         let same = |text: &str| single_spaced(text) == single_spaced(definition);
         let mut text = definition.to_owned();
         if let Some(document) = documents.get(concept.id.as_str()).filter(|document| same(&document.text)) {
@@ -170,7 +170,7 @@ fn row<'a>(linked: &Linked<'a>, contexts: &'a BTreeMap<&str, Context>, number: u
     })
 }
 
-/// How a mention is like the title that it means, as section 3 of the ZESHEL paper has it.
+/// The lexical overlap of a mention with its concept's title (ZESHEL paper, section 3).
 fn category(mention: &str, title: &str) -> &'static str {
     let (mention, title) = (mention.to_lowercase(), title.to_lowercase());
     match title.strip_prefix(&mention).map(str::trim) {
@@ -181,7 +181,7 @@ fn category(mention: &str, title: &str) -> &'static str {
     }
 }
 
-/// The ends of a span at which no word of the text begins or ends.
+/// The ends of a span that lie within a word.
 fn within_words(text: &str, span: Span) -> Vec<usize> {
     let is_within = |at: &usize| {
         let before = text.get(..*at).and_then(|left| left.chars().next_back());
@@ -191,7 +191,7 @@ fn within_words(text: &str, span: Span) -> Vec<usize> {
     [span.start, span.end].into_iter().filter(is_within).collect()
 }
 
-/// A text with spaces at some bytes, and where its words begin.
+/// A text with inserted spaces, and the starts of its words.
 struct Divided {
     text: String,
     borders: Vec<usize>,
@@ -212,7 +212,7 @@ impl Divided {
         Self { text: divided, borders: borders.iter().copied().collect(), words }
     }
 
-    /// The words under a span of the text before it was divided, and the places of the first and the last.
+    /// The words of a span of the original text, and the indices of the first and the last.
     fn words(&self, span: Span) -> Option<(String, usize, usize)> {
         let start = span.start + self.borders.partition_point(|border| *border <= span.start);
         let end = span.end + self.borders.partition_point(|border| *border < span.end);
@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_counted_after_the_text_is_divided() {
+    fn words_are_counted_after_inserting_spaces() {
         let text = "non-été (fever), hot";
         let spans = ["été", "fever", "hot", "non-été (fever)"].map(|part| {
             let start = text.find(part).expect("there");
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn categories_are_those_of_the_paper() {
+    fn categories_follow_the_paper() {
         for (mention, title, expected) in [
             ("fever", "Fever", "HIGH_OVERLAP"),
             ("Fever", "Fever (episode)", "MULTIPLE_CATEGORIES"),

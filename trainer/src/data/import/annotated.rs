@@ -1,4 +1,4 @@
-//! Annotated corpora on their way out: documents, the mentions of each split, and the concepts that they name.
+//! Collects a corpus to write: documents, mentions of each split and their concepts.
 
 use crate::data::corpus::{CorpusMention, DUPLICATE_DOCUMENT, Document};
 use crate::io::outputs::{OutputFolder, write_line};
@@ -6,27 +6,28 @@ use pel_shared::error::Result;
 use pel_shared::kb::Concept;
 use pel_shared::kb::import::concepts::{Concepts, Defaults, tidied};
 use pel_shared::kb::import::report::Report;
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// The kind under which a report counts documents.
+/// Kind of documents in a report.
 pub use super::pubtator::DOCUMENTS;
 
-/// The reason for skipping a mention whose concept no table has.
+/// Reason for skipping a mention whose concept is in no table.
 pub const UNKNOWN_CONCEPT: &str = "mention of a concept that is in no table";
 
-/// The reason for skipping a concept whose identifier has come before with other words.
+/// Reason for skipping a concept with the identifier of another, different one.
 pub const SECOND_CONCEPT: &str = "concept of an identifier that another has (the first stays)";
 
-/// A corpus that is being put together.
+/// A corpus under construction.
 #[derive(Default)]
-pub struct Annotated {
+pub struct CorpusBuilder {
     documents: Vec<Document>,
     places: HashSet<String>,
     mentions: BTreeMap<String, Vec<CorpusMention>>,
 }
 
-impl Annotated {
-    /// Adds a document, unless one of its id is there; `place` says where it stood.
+impl CorpusBuilder {
+    /// Adds a document unless its id exists; `place` gives file and line.
     pub fn document(&mut self, document: Document, report: &mut Report, place: impl FnOnce() -> String) {
         if !self.places.insert(document.doc_id.clone()) {
             report.skip(DUPLICATE_DOCUMENT, || format!("{} at {}", document.doc_id, place()));
@@ -36,7 +37,7 @@ impl Annotated {
         self.documents.push(document);
     }
 
-    /// Makes sure that a split is written, with mentions or without.
+    /// Adds a split, even if it gets no mentions.
     pub fn split(&mut self, split: &str) {
         self.mentions.entry(split.to_owned()).or_default();
     }
@@ -46,18 +47,13 @@ impl Annotated {
         self.mentions.entry(split.to_owned()).or_default().push(mention);
     }
 
-    /// Writes `documents.jsonl` and a `mentions.{split}.jsonl` for each split, and says of each mention whether training has its
-    /// concept.
+    /// Writes `documents.jsonl` and `mentions.{split}.jsonl` for each split, and marks mentions whose concept occurs in
+    /// training.
     ///
     /// # Errors
     /// If the output cannot be written.
     pub fn write(mut self, output: &mut OutputFolder, report: &mut Report) -> Result<()> {
-        if let Some(train) = self.mentions.get("train") {
-            let trained: HashSet<String> = train.iter().flat_map(CorpusMention::ids).map(str::to_owned).collect();
-            for mention in self.mentions.values_mut().flatten() {
-                mention.seen_in_train = mention.id.is_some().then(|| mention.ids().any(|id| trained.contains(id)));
-            }
-        }
+        mark_seen_in_train(&mut self.mentions);
         output
             .write("documents.jsonl", |out| self.documents.iter().try_for_each(|document| write_line(out, document)))?;
         for (split, mentions) in &self.mentions {
@@ -69,15 +65,24 @@ impl Annotated {
     }
 }
 
-/// Concepts that are named by mentions and tables, each once, in the order of their coming.
+/// Sets `seen_in_train` of every mention if there is a split `train`.
+pub fn mark_seen_in_train<S: Borrow<str> + Ord>(mentions: &mut BTreeMap<S, Vec<CorpusMention>>) {
+    let Some(train) = mentions.get("train") else { return };
+    let trained: HashSet<String> = train.iter().flat_map(CorpusMention::ids).map(str::to_owned).collect();
+    for mention in mentions.values_mut().flatten() {
+        mention.seen_in_train = mention.id.is_some().then(|| mention.ids().any(|id| trained.contains(id)));
+    }
+}
+
+/// Concepts of mentions and tables, each once, in the order of their first occurrence.
 #[derive(Default)]
-pub struct Named {
+pub struct ConceptSet {
     all: Vec<Concept>,
     places: HashMap<String, usize>,
 }
 
-impl Named {
-    /// Adds a concept that is whole, or counts why it is not; of those with one id the first stays.
+impl ConceptSet {
+    /// Adds a valid concept, or counts why it is skipped. Of several with one id the first is kept.
     pub fn push(&mut self, concept: Concept, report: &mut Report, place: impl Fn() -> String) {
         match tidied(concept, report, &place) {
             Ok(concept) => match self.places.get(&concept.id).and_then(|at| self.all.get(*at)) {
@@ -92,7 +97,7 @@ impl Named {
         }
     }
 
-    /// Whether there is a concept of this id.
+    /// Whether a concept has this id.
     pub fn has(&self, id: &str) -> bool {
         self.places.contains_key(id)
     }
@@ -110,8 +115,8 @@ impl Named {
     }
 }
 
-/// A text around a mention, put together of three parts with single spaces between them, and the mention's code points in it.
-pub fn around(left: &str, mention: &str, right: &str) -> (String, usize, usize) {
+/// Joins a mention and its contexts by single spaces, and gives the mention's code points.
+pub fn join_context(left: &str, mention: &str, right: &str) -> (String, usize, usize) {
     let (left, mention, right) = (left.trim(), mention.trim(), right.trim());
     let parts: Vec<&str> = [left, mention, right].into_iter().filter(|part| !part.is_empty()).collect();
     let start = if left.is_empty() { 0 } else { left.chars().count() + 1 };
@@ -123,14 +128,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mention_stands_where_its_code_points_say() {
+    fn code_points_locate_the_mention() {
         for (left, mention, right, text) in [
             ("été  ", "fever ", "now", "été fever now"),
             ("", "fever", "", "fever"),
             ("no ", "Fieber", "", "no Fieber"),
             ("", "fever", " and", "fever and"),
         ] {
-            let (found, start, end) = around(left, mention, right);
+            let (found, start, end) = join_context(left, mention, right);
             assert_eq!(found, text);
             let cut: String = found.chars().skip(start).take(end - start).collect();
             assert_eq!(cut, mention.trim());

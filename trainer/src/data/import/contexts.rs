@@ -1,6 +1,6 @@
-//! Mentions that bring their context with them, one JSON object a line: BLINK's form, and that of WikilinksNED.
+//! Mentions with their context, one JSON object per line: the formats of BLINK and WikilinksNED.
 
-use super::annotated::{Annotated, Named, UNKNOWN_CONCEPT, around};
+use super::annotated::{ConceptSet, CorpusBuilder, UNKNOWN_CONCEPT, join_context};
 use super::pubtator::NO_TEXT;
 use super::splits::SplitFiles;
 use super::tac_files::{files, stem};
@@ -17,7 +17,7 @@ use serde::Deserialize;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-/// An identifier, which some files write as a number.
+/// An identifier, which some files store as a number.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "expected a text or a whole number")]
 enum Id {
@@ -50,7 +50,7 @@ struct BlinkRow {
     world: Option<String>,
 }
 
-/// A line of BLINK's entities: of Wikipedia (title and entity, which are the same, and idx) or of ZESHEL (title, document_id).
+/// A line of BLINK's entities: Wikipedia (equal title and entity, idx) or ZESHEL (title, document_id).
 #[derive(Deserialize)]
 struct BlinkEntity {
     #[serde(default)]
@@ -64,7 +64,7 @@ struct BlinkEntity {
     document_id: Option<Id>,
 }
 
-/// A line of WikilinksNED, as Onoe and Durrett (2019) write it.
+/// A line of WikilinksNED in the format of Onoe and Durrett (2019).
 #[derive(Deserialize)]
 struct WikilinksRow {
     left_context: Words,
@@ -94,24 +94,24 @@ impl Words {
     }
 }
 
-/// A mention of either form.
+/// A mention of either format.
 struct Found {
     text: [String; 3],
     concept: Concept,
     world: Option<String>,
 }
 
-/// What mentions and concepts go into.
+/// Collects mentions and concepts.
 struct Writer<'a> {
-    corpus: Annotated,
-    concepts: Named,
-    /// Whether a table says which concepts there are; else mentions do.
+    corpus: CorpusBuilder,
+    concepts: ConceptSet,
+    /// Whether tables define the concepts; else mentions do.
     has_table: bool,
-    /// The identifiers of a table's concepts by its world and their line, from 0: BLINK's ZESHEL files count so.
+    /// Concept identifiers by world and line number from 0, which BLINK's ZESHEL files use.
     by_line: HashMap<(String, usize), String>,
-    /// The worlds that have a table.
+    /// The worlds with a table.
     worlds: HashSet<String>,
-    /// Identifiers that are such numbers of lines, for want of others: they mean nothing in another world.
+    /// Identifiers that are line numbers, which are unique only within their world.
     numbered: HashSet<String>,
     report: &'a mut Report,
     counter: &'a mut Counter,
@@ -120,8 +120,8 @@ struct Writer<'a> {
 impl<'a> Writer<'a> {
     fn new(report: &'a mut Report, counter: &'a mut Counter) -> Self {
         Self {
-            corpus: Annotated::default(),
-            concepts: Named::default(),
+            corpus: CorpusBuilder::default(),
+            concepts: ConceptSet::default(),
             has_table: false,
             by_line: HashMap::new(),
             worlds: HashSet::new(),
@@ -154,7 +154,7 @@ impl<'a> Writer<'a> {
                 self.report.skip(UNKNOWN_CONCEPT, || format!("{} {named}", place()));
                 return Ok(());
             };
-            let (text, start, end) = around(&left, &mention, &right);
+            let (text, start, end) = join_context(&left, &mention, &right);
             let doc_id = format!("{split}-{number}");
             let document = Document { doc_id: doc_id.clone(), text, split: Some(split.to_owned()), domain: world };
             self.corpus.document(document, self.report, place);
@@ -164,13 +164,13 @@ impl<'a> Writer<'a> {
         })
     }
 
-    /// A world as its table is called, if it has one: files have no spaces in their names.
+    /// The world under the name of its table, whose file name has underscores for spaces.
     fn stem_of(&self, world: String) -> String {
         let stem = world.replace(' ', "_");
         if self.worlds.contains(&stem) { stem } else { world }
     }
 
-    /// The identifier that a mention means: that of a concept, or the number of its line in the table of its own world.
+    /// Resolves an identifier: that of a concept, or a line number in the table of the mention's world.
     fn resolved(&self, id: &str, world: Option<&str>) -> Option<String> {
         if !self.has_table || (self.concepts.has(id) && !self.numbered.contains(id)) {
             return Some(id.to_owned());
@@ -187,26 +187,25 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// The tables that are named, and those in folders.
+/// The given tables and those in given folders.
 fn tables(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut all = Vec::new();
     for path in named {
         let before = all.len();
-        // A file that is named is read, whatever its name; in a folder lie readmes too.
+        // A given file is read regardless of its name; a folder may hold others, such as a README.
         all.extend(files(path)?.into_iter().filter(|file| file == path || stem(file, &[".jsonl", ".json"]).is_some()));
         if all.len() == before {
-            return Err(Error::input(format!("{}: expected tables of entities as .jsonl, found none", path.display())));
+            return Err(Error::input(format!("{}: expected entity tables (.jsonl), found none", path.display())));
         }
     }
     Ok(all)
 }
 
-/// Reads BLINK's files. An entity's identifier is its `idx` or `document_id` (of an address that ends in `curid=12`, the number), or
-/// else the number of its line, from 0. Numbers of lines begin anew in each world: where several could meet, they have the world's
-/// name before them.
+/// Reads BLINK's files. The identifier of an entity is its `idx` or `document_id`, or the number after `curid=` in it, or
+/// else its line number from 0. Line numbers restart in each world, so with several tables the world's name precedes them.
 ///
 /// # Errors
-/// If a file cannot be read, a line is no mention or no entity, or the output cannot be written.
+/// If a file cannot be read, a line is invalid, or the output cannot be written.
 pub fn blink(
     entities: &[PathBuf],
     mentions: &SplitFiles,
@@ -243,7 +242,7 @@ pub fn blink(
         })?;
         if !writer.by_line.keys().any(|(of, _)| *of == world) {
             return Err(Error::input(format!(
-                "{}: expected the entities of the world {world}, found none",
+                "{}: expected entities of the world {world}, found none",
                 path.display()
             )));
         }
@@ -270,10 +269,10 @@ pub fn blink(
     writer.finish(output)
 }
 
-/// Reads WikilinksNED files; the concepts are those of the mentions, by their titles.
+/// Reads WikilinksNED files. The concepts come from the mentions and are named by their titles.
 ///
 /// # Errors
-/// If a file cannot be read, a line is no mention, or the output cannot be written.
+/// If a file cannot be read, a line is invalid, or the output cannot be written.
 pub fn wikilinks(
     mentions: &SplitFiles,
     output: &mut OutputFolder,
@@ -285,7 +284,7 @@ pub fn wikilinks(
         writer.file(split, path, |line| {
             let row: WikilinksRow = record(line)?;
             let id = row.id.into_text();
-            // Wikipedia writes spaces as underscores.
+            // Wikipedia titles have underscores for spaces.
             let name = row.y_title.unwrap_or_else(|| id.clone()).replace('_', " ");
             let text = [row.left_context, row.word, row.right_context].map(Words::into_text);
             Ok(Found { text, concept: Concept { id, name, ..Concept::default() }, world: None })

@@ -1,5 +1,4 @@
-//! Import: turns ontologies, tables and corpora of other tools into PEL's own files, and says what became of each
-//! record.
+//! Import of ontologies, tables and corpora into PEL's own files, with a report on every record.
 
 pub mod annotated;
 pub mod contexts;
@@ -12,7 +11,7 @@ pub mod xml;
 pub mod zeshel;
 
 use crate::io::counter::Counter;
-use crate::io::files::{longest_record, reading_error};
+use crate::io::files::{convert_read_error, record_limit};
 use crate::io::limits::Bound;
 use crate::io::outputs::{OutputFolder, write_line};
 use crate::io::text_encoding::{TextEncoding, open_text, read_error};
@@ -40,52 +39,52 @@ struct Record<'a> {
     report: &'a Report,
 }
 
-/// Files of text that are read one after the other.
+/// Text files to read in order.
 #[derive(Clone, Debug)]
 pub struct TextFiles {
-    /// Where they are; `-` is standard input.
+    /// Paths; `-` is standard input.
     pub paths: Vec<PathBuf>,
     /// Their encoding.
     pub encoding: TextEncoding,
 }
 
-/// What is imported, by its format.
+/// What to import, by format.
 #[derive(Clone, Debug)]
 pub enum Source {
     /// Ontologies in OBO format.
     Obo {
         /// The files.
         texts: TextFiles,
-        /// What to fill in.
+        /// Values for missing fields.
         defaults: Defaults,
-        /// Which synonyms to take.
+        /// Which synonyms to import.
         synonyms: SynonymChoice,
     },
-    /// Concept tables with one JSON object on each line.
+    /// Concept tables with one JSON object per line.
     Jsonl {
         /// The files.
         texts: TextFiles,
-        /// What to fill in.
+        /// Values for missing fields.
         defaults: Defaults,
-        /// Whether lines that cannot be read are counted instead of refused.
+        /// Whether to count invalid lines instead of failing.
         skip_bad: bool,
     },
     /// Concept tables with columns.
     Csv {
         /// The files.
         texts: TextFiles,
-        /// What to fill in.
+        /// Values for missing fields.
         defaults: Defaults,
-        /// Which column is what, and how cells are told apart.
+        /// Meaning of the columns, and how to separate cells.
         layout: Box<Layout>,
     },
     /// An annotated corpus in PubTator format.
     Pubtator {
         /// The files.
         texts: TextFiles,
-        /// Lists of the documents of each split, one id a line.
+        /// The document ids of each split, one per line.
         lists: SplitFiles,
-        /// What to take off the front of concept ids.
+        /// Prefix to remove from concept ids.
         prefix: String,
     },
     /// ZESHEL as released.
@@ -93,24 +92,24 @@ pub enum Source {
         /// The folder with documents and mentions.
         folder: PathBuf,
     },
-    /// Mentions with their context, as BLINK writes them.
+    /// Mentions with context in the format of BLINK.
     Blink {
-        /// Tables of entities, each named after its world, or folders of them.
+        /// Entity tables named after their world, or folders of them.
         entities: Vec<PathBuf>,
-        /// The mentions of each split.
+        /// The mention files of each split.
         mentions: SplitFiles,
     },
-    /// Mentions with their context, as WikilinksNED has them.
+    /// Mentions with context in the format of WikilinksNED.
     Wikilinks {
-        /// The mentions of each split.
+        /// The mention files of each split.
         mentions: SplitFiles,
     },
     /// An entity linking task of TAC-KBP.
-    Tac(tac::Files),
+    Tac(tac::TaskFiles),
 }
 
 impl Source {
-    /// The files and folders to read, without lists of documents.
+    /// The files and folders to read, without split lists.
     pub fn inputs(&self) -> Vec<PathBuf> {
         let paths = |files: &SplitFiles| files.given().map(|(_, path)| path.to_owned()).collect::<Vec<_>>();
         match self {
@@ -126,14 +125,14 @@ impl Source {
     }
 }
 
-/// Imports into the folder `out`. Its files appear there together, or none does.
+/// Imports into the folder `out`. Its files appear together or not at all.
 ///
 /// # Errors
-/// If an input cannot be read or understood, nothing was left to write, or the output cannot be written.
+/// If an input cannot be read or is invalid, no record is left, or the output cannot be written.
 pub fn import(source: &Source, out: &Path) -> Result<Report> {
     let inputs = source.inputs();
     let mut report = Report::default();
-    // What can fail early fails before a folder is made.
+    // Fails before a folder is created.
     let splits = match source {
         Source::Pubtator { lists, .. } => Splits::read(lists.all())?,
         _ => Splits::default(),
@@ -192,8 +191,8 @@ pub fn import(source: &Source, out: &Path) -> Result<Report> {
     };
     if report.kept(kind) == 0 {
         let (names, why) = (names(&inputs).join(", "), report.reasons());
-        let why = if why.is_empty() { "it is empty".to_owned() } else { format!("skipped {why}") };
-        return Err(Error::input(format!("no {kind} in {names}: {why}")));
+        let why = if why.is_empty() { "the input is empty".to_owned() } else { format!("skipped {why}") };
+        return Err(Error::input(format!("{names}: expected {kind}, found none: {why}")));
     }
     output.commit(&Record { format, inputs: names(&inputs), report: &report })?;
     Ok(report)
@@ -211,10 +210,10 @@ fn write_concepts(
     })
 }
 
-/// Texts that are read one after the other.
+/// Opens text files in order.
 struct Texts<'a> {
     files: &'a TextFiles,
-    /// The form that is read; `None` for tables, which cannot be told by their beginning.
+    /// The expected format; `None` for tables, which have no recognisable beginning.
     form: Option<Form>,
 }
 
@@ -223,10 +222,10 @@ impl<'a> Texts<'a> {
         Self { files, form }
     }
 
-    /// Opens one file after the other.
+    /// Reads one file after the other.
     ///
     /// # Errors
-    /// If one cannot be opened, or is certainly of another form than is read here: what reads it is named. As `read`.
+    /// If a file cannot be opened or clearly has another format (the error names the command for it). As `read`.
     fn each(&self, counter: &mut Counter, mut read: impl FnMut(Input<'_>) -> Result<()>) -> Result<()> {
         self.files.paths.iter().try_for_each(|path: &PathBuf| {
             let (name, mut reader) = (name(path), self.open(path)?);
@@ -234,8 +233,8 @@ impl<'a> Texts<'a> {
                 counter.step();
                 crate::io::interrupt::check()
             };
-            let read = read(Input { name: &name, reader: &mut reader, tick: &mut tick, longest: longest_record() });
-            read.map_err(|error| reading_error(path, error))
+            let read = read(Input { name: &name, reader: &mut reader, tick: &mut tick, longest: record_limit() });
+            read.map_err(|error| convert_read_error(path, error))
         })
     }
 

@@ -1,9 +1,10 @@
-//! PubTator corpora: titles, abstracts and mentions become documents and mentions with checked offsets.
+//! PubTator corpora: titles, abstracts and mentions with checked offsets.
 
+use super::annotated::mark_seen_in_train;
 use super::pubtator_lines::{Annotation, Gold, Line, is_respelled, types_and_ids};
 use super::splits::Splits;
 use crate::data::corpus::{
-    CorpusMention, DUPLICATE_DOCUMENT, Document, MISPLACED, UNKNOWN_DOCUMENT, span_of, without_doubles,
+    CorpusMention, DUPLICATE_DOCUMENT, Document, MISPLACED, UNKNOWN_DOCUMENT, span_of, without_duplicates,
 };
 use crate::io::counter::Counter;
 use crate::io::files::for_each_line_in;
@@ -18,40 +19,40 @@ use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// The kind under which a report counts documents.
+/// Kind of documents in a report.
 pub const DOCUMENTS: &str = "documents";
-/// The reason under which a mention is noted that stood one code point too far to the left or right.
+/// Note on a mention whose offsets were off by one code point.
 pub const MOVED: &str = "mention moved by one code point to where its text stands";
-/// The reason under which a mention is noted whose text is written in other letters than in its document.
+/// Note on a mention spelled differently in its document.
 pub const RESPELLED: &str = "mention in other letters than its document (those of the document are taken)";
-/// The reason under which a mention with several concepts is noted.
+/// Note on a mention with several concepts.
 pub const SEVERAL: &str = "mention with several concepts (each of them is right)";
-/// The reason under which a mention is noted whose identifier has something behind it.
+/// Note on a mention whose identifier has a suffix.
 pub const ANNEX: &str = "what stands behind an identifier (RSID, HGVS, species) left out";
-/// The reason for skipping a document or mention whose identifier has a control character.
+/// Reason for skipping a document or mention whose identifier has a control character.
 pub const CONTROL_IN_ID: &str = "identifier with a control character";
-/// The reason for skipping a mention without text.
+/// Reason for skipping a mention without text.
 pub const NO_TEXT: &str = "mention without text";
-/// The reason for skipping a document that no list names.
+/// Reason for skipping a document in no split list.
 pub const NO_SPLIT: &str = "document in none of the split files";
-/// The reason for skipping the mentions of such a document.
+/// Reason for skipping the mentions of such a document.
 pub const MENTION_NO_SPLIT: &str = "mention of a document in none of the split files";
-/// The reason for skipping the mentions of a document that stands twice.
+/// Reason for skipping the mentions of a duplicate document.
 pub const MENTION_DUPLICATE: &str = "mention of a document that stands twice";
-/// The reason for skipping a relation.
+/// Reason for skipping a relation.
 pub const RELATION: &str = "relation (not used by an entity linker)";
-/// The reason for skipping a line of no known form.
+/// Reason for skipping an unknown line.
 pub const BAD_LINE: &str = "line that is no title, abstract, mention or relation";
-/// The reason under which a listed document is noted that the corpus does not have.
+/// Note on a listed document that is not in the corpus.
 pub const NOT_THERE: &str = "document of a split file that is not in the corpus";
 
-/// A document while its lines come in.
+/// A document whose lines are being read.
 #[derive(Default)]
 struct Block {
     id: String,
     title: Option<String>,
     body: Option<String>,
-    /// With the line number of each.
+    /// Mentions with their line numbers.
     mentions: Vec<(usize, CorpusMention)>,
 }
 
@@ -73,10 +74,10 @@ struct Reader<'a> {
     mentions: BTreeMap<&'static str, Vec<CorpusMention>>,
 }
 
-/// Reads all files and writes `documents.jsonl` and one `mentions.{split}.jsonl` for each split.
+/// Reads all files and writes `documents.jsonl` and `mentions.{split}.jsonl` for each split.
 ///
 /// # Errors
-/// If a file cannot be read or is not in its encoding, or the output cannot be written.
+/// If a file cannot be read or decoded, or the output cannot be written.
 pub fn read(
     files: &[PathBuf],
     encoding: &TextEncoding,
@@ -99,12 +100,7 @@ pub fn read(
     for (id, split) in splits.listed().filter(|(id, _)| !seen.contains(*id)) {
         report.note(NOT_THERE, || format!("{id} of {split}"));
     }
-    if let Some(train) = mentions.get("train") {
-        let trained: HashSet<String> = train.iter().flat_map(CorpusMention::ids).map(str::to_owned).collect();
-        for mention in mentions.values_mut().flatten() {
-            mention.seen_in_train = mention.id.is_some().then(|| mention.ids().any(|id| trained.contains(id)));
-        }
-    }
+    mark_seen_in_train(&mut mentions);
     for split in splits.names() {
         let of_split = mentions.get(split).map_or(&[][..], Vec::as_slice);
         report.keep(&format!("mentions ({split})"), of_split.len());
@@ -152,7 +148,7 @@ impl Reader<'_> {
         self.finish(path, &mut block)
     }
 
-    /// Turns a mention line into a mention whose offsets are not checked yet.
+    /// Converts a mention line. Its offsets are not checked yet.
     fn mention(&mut self, annotation: Annotation<'_>, place: impl Fn() -> String) -> Option<CorpusMention> {
         let Annotation { doc_id, start, end, text, types, concept } = annotation;
         let example = || format!("{} {text:?} {concept}", place());
@@ -176,7 +172,7 @@ impl Reader<'_> {
         Some(CorpusMention { doc_id, start, end, text, id, other_ids, types, type_ids, seen_in_train: None })
     }
 
-    /// Writes the document that has come to its end, with the mentions that fit it.
+    /// Writes a complete document and its matching mentions.
     fn finish(&mut self, path: &Path, block: &mut Block) -> Result<()> {
         let Block { id, title, body, mentions } = std::mem::take(block);
         let place = |number: usize| format!("{}:{number}", path.display());
@@ -185,7 +181,7 @@ impl Reader<'_> {
                 self.report.skip(reason, || format!("{} document {}", place(*number), mention.doc_id));
             }
         };
-        // The separator stands there even if one of the two is empty: offsets count it.
+        // Offsets count the separator even if one part is empty.
         let text = match (title, body) {
             (None, None) => {
                 skip_all(UNKNOWN_DOCUMENT);
@@ -238,14 +234,15 @@ impl Reader<'_> {
             }
             fitting.push((number, mention));
         }
-        let single = without_doubles(fitting, |(_, mention)| (0, mention), self.report, |(number, _)| place(*number));
+        let single =
+            without_duplicates(fitting, |(_, mention)| (0, mention), self.report, |(number, _)| place(*number));
         kept.extend(single.into_iter().map(|(_, mention)| mention));
         self.report.keep(DOCUMENTS, 1);
         write_line(self.out, &Document { doc_id: id, text, split: Some(split.to_owned()), domain: None })
     }
 }
 
-/// How far the text of a mention stands from its offsets: 0, or -1 or 1 if it stands at only one of the two.
+/// How many code points the text of a mention is off its offsets: 0, or -1 or 1 if only one of these matches.
 fn shift(text: &str, offsets: &Offsets<'_>, mention: &CorpusMention) -> Option<isize> {
     let stands = |by: isize| {
         let (start, end) = (mention.start.checked_add_signed(by)?, mention.end.checked_add_signed(by)?);

@@ -1,8 +1,8 @@
-//! The kinds of lines in a PubTator file.
+//! The lines of a PubTator file.
 
 use pel_shared::text::detect::normalise_name;
 
-/// One line, told by its form.
+/// A line, classified by its form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Line<'a> {
     /// Between two documents.
@@ -11,11 +11,11 @@ pub enum Line<'a> {
     Title(&'a str, &'a str),
     /// `ID|a|text`.
     Abstract(&'a str, &'a str),
-    /// `ID start end text type concept`, between tabs.
+    /// `ID start end text type concept`, separated by tabs.
     Mention(Annotation<'a>),
-    /// `ID kind argument argument`, between tabs: it has no offsets.
+    /// `ID kind argument argument`, separated by tabs, without offsets.
     Relation,
-    /// None of these.
+    /// Any other line.
     Other,
 }
 
@@ -24,20 +24,20 @@ pub enum Line<'a> {
 pub struct Annotation<'a> {
     /// The document.
     pub doc_id: &'a str,
-    /// First code point of title, one separator and abstract.
+    /// First code point in title, separator and abstract.
     pub start: usize,
     /// One past the last code point.
     pub end: usize,
-    /// The text that should stand there.
+    /// The expected text.
     pub text: &'a str,
     /// Semantic types, separated by commas.
     pub types: &'a str,
-    /// The concept, or several, or none.
+    /// The concept field: one concept, several or none.
     pub concept: &'a str,
 }
 
 impl<'a> Line<'a> {
-    /// Tells what a line (without its end) is.
+    /// Classifies a line without its terminator.
     pub fn read(line: &'a str) -> Self {
         if line.trim().is_empty() {
             return Self::Blank;
@@ -60,7 +60,7 @@ impl<'a> Line<'a> {
                         (rest.first().copied().unwrap_or_default(), rest.get(1).copied().unwrap_or_default());
                     Self::Mention(Annotation { doc_id: doc_id.trim(), start, end, text, types, concept })
                 }
-                // A negative or broken number was meant as an offset; a word begins a relation.
+                // A negative or malformed number was meant as an offset; a word starts a relation.
                 _ if start.starts_with(|c: char| c.is_alphabetic()) => Self::Relation,
                 _ => Self::Other,
             },
@@ -69,20 +69,20 @@ impl<'a> Line<'a> {
     }
 }
 
-/// What a concept field says: one concept, none (`-`, `-1` or nothing: the annotators found none that fits), or several.
+/// The concepts of a field: none for `-`, `-1` or an empty field.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Gold<'a> {
-    /// The concepts, each once.
+    /// The concepts without duplicates.
     pub ids: Vec<&'a str>,
-    /// What stands behind an identifier and is no part of it: the RSID of a variant, the species of a gene.
+    /// Text after an identifier that is not part of it: the RSID of a variant, the species of a gene.
     pub annex: Option<&'a str>,
 }
 
 impl<'a> Gold<'a> {
-    /// Reads a concept field; `prefix` is taken off the front of each identifier, and `types` is the field before it.
+    /// Reads a concept field. Removes `prefix` from each identifier; `types` is the preceding field.
     ///
-    /// The identifier of a variant has `|` in it, as tmVar writes it: `p|SUB|C|282|Y`. Any other field with `|`, `;`, `,` or `+`
-    /// names several concepts, of which each is right (a composite mention of BC5CDR, a mention of several genes).
+    /// The identifier of a tmVar variant contains `|`: `p|SUB|C|282|Y`. In other fields `|`, `;`, `,` and `+` separate
+    /// several correct concepts, such as a composite mention of BC5CDR.
     pub fn read(field: &'a str, types: &str, prefix: &str) -> Self {
         let field = field.trim();
         if is_variant(field, types, prefix) {
@@ -104,16 +104,16 @@ impl<'a> Gold<'a> {
     }
 }
 
-/// An identifier without its prefix; nothing if it says that there is none. A prefix alone is no concept either.
+/// An identifier without its prefix; `None` if nothing is left or it means none.
 fn one<'a>(field: &'a str, prefix: &str) -> Option<&'a str> {
     let id = field.trim();
     let id = id.strip_prefix(prefix).unwrap_or(id).trim();
     Some(id).filter(|id| !matches!(*id, "" | "-" | "-1"))
 }
 
-/// Whether a field names a variant: its type says so, or it begins as tmVar's identifiers do (`c|SUB|`, `p|DEL|`, `|Allele|`).
+/// Whether a field names a variant: by its type, or by the form of tmVar's identifiers (`c|SUB|`, `p|DEL|`, `|Allele|`).
 fn is_variant(field: &str, types: &str, prefix: &str) -> bool {
-    // Numbers of dbSNP hold no `|`; several of them are several variants.
+    // dbSNP numbers contain no `|`, so several are several variants.
     let is_rs = |part: &str| part.trim().strip_prefix("rs").is_some_and(|digits| digits.parse::<u64>().is_ok());
     if field.split(['|', ';', ',']).all(is_rs) {
         return false;
@@ -133,29 +133,29 @@ fn is_variant(field: &str, types: &str, prefix: &str) -> bool {
         && rest.is_some()
 }
 
-/// An identifier without what some tools put behind it: a species `(Tax:9606)`, or `*`.
+/// Separates the suffix that some tools append: a species `(Tax:9606)`, or `*`.
 fn without_annex(id: &str) -> (&str, Option<&str>) {
     let species = id.rfind("(Tax:").filter(|_| id.ends_with(')'));
     let at = species.or_else(|| id.ends_with('*').then(|| id.len() - 1)).filter(|at| *at > 0);
     at.map_or((id, None), |at| (&id[..at], Some(&id[at..])))
 }
 
-/// Whether the text of a mention is that of its document in other letters: accents and Greek letters, dashes, blanks and quotation
-/// marks are often written in ASCII.
+/// Whether a mention's text differs from its document only in spelling. Accents, Greek letters, dashes, spaces and
+/// quotation marks are often written in ASCII.
 pub fn is_respelled(written: &str, stands: &str) -> bool {
     let same = |text: &str| normalise_name(text) == normalise_name(written);
-    // Two ASCII texts that differ say different things, and one without letters says nothing.
+    // Different ASCII texts have different meanings; a text without letters has none.
     if written.is_ascii() && stands.is_ascii() || normalise_name(written).is_empty() {
         return false;
     }
     same(stands) || same(&latin(stands))
 }
 
-/// A text with the Latin letters that are usual for its Greek ones.
+/// Replaces Greek letters by their usual Latin ones.
 fn latin(text: &str) -> String {
     let letter = |c: char| match c {
         'α' => 'a',
-        // The German letter is often written for a beta.
+        // `ß` is often typed for a beta.
         'β' | 'ϐ' | 'ß' => 'b',
         'γ' => 'g',
         'δ' => 'd',
@@ -180,7 +180,7 @@ fn latin(text: &str) -> String {
     text.chars().map(letter).collect()
 }
 
-/// Splits a type field into names and UMLS type identifiers (`T` and three digits).
+/// Splits a type field into names and UMLS type identifiers (`T` and 3 digits).
 pub fn types_and_ids(field: &str) -> (Vec<String>, Vec<String>) {
     let is_id = |part: &String| {
         part.strip_prefix('T')
@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_form_of_line_is_told() {
+    fn every_form_of_line_is_classified() {
         assert_eq!(Line::read("12|t|A|B\tC"), Line::Title("12", "A|B\tC"));
         assert_eq!(Line::read("12|a|"), Line::Abstract("12", ""));
         let Line::Mention(mention) = Line::read("12\t0\t5\tfe|t|r\tT038\tUMLS:C1") else { panic!("a mention") };
@@ -233,8 +233,9 @@ mod tests {
         assert_eq!(types_and_ids("T116, T123,Disease"), (strings(&["Disease"]), strings(&["T116", "T123"])));
         assert_eq!(types_and_ids(""), (vec![], vec![]));
     }
+
     #[test]
-    fn the_identifier_of_a_variant_is_one() {
+    fn variant_identifier_is_not_split() {
         for (field, types, id, annex) in [
             ("p|SUB|C|282|Y", "ProteinMutation", "p|SUB|C|282|Y", None),
             ("c|SUB|A|123|T", "DNAMutation", "c|SUB|A|123|T", None),
@@ -253,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_behind_an_identifier_is_no_part_of_it() {
+    fn suffix_is_removed_from_identifier() {
         let read = |field| Gold::read(field, "Gene", "MESH:");
         assert_eq!(read("MESH:D005334*"), Gold { ids: vec!["D005334"], annex: Some("*") });
         assert_eq!(
@@ -264,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn respelled_text_is_told_from_other_text() {
+    fn respelled_text_differs_from_other_text() {
         for (written, stands) in [
             ("IL-1b", "IL-1β"),
             ("IL-1b", "IL-1ß"),

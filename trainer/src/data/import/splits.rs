@@ -1,31 +1,31 @@
-//! The files of each split, and which document belongs to which split by lists of document ids.
+//! The files of each split, and lists of the documents of each split.
 
 use crate::io::files::for_each_line;
 use pel_shared::error::{Error, Result};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The split of a corpus without lists.
+/// The split of a corpus without split lists.
 pub const ALL: &str = "all";
 
-/// A file for each split, or none.
+/// An optional file for each split.
 #[derive(Clone, Debug, Default)]
 pub struct SplitFiles {
-    /// Of the split that is trained on.
+    /// Training split.
     pub train: Option<PathBuf>,
-    /// Of the split that settings are chosen on.
+    /// Validation split.
     pub dev: Option<PathBuf>,
-    /// Of the split that is tested on.
+    /// Test split.
     pub test: Option<PathBuf>,
 }
 
 impl SplitFiles {
-    /// Each split with its file.
+    /// Every split with its file.
     pub fn all(&self) -> [(&'static str, Option<&Path>); 3] {
         [("train", self.train.as_deref()), ("dev", self.dev.as_deref()), ("test", self.test.as_deref())]
     }
 
-    /// The splits that have a file.
+    /// The splits with a file.
     pub fn given(&self) -> impl Iterator<Item = (&'static str, &Path)> {
         self.all().into_iter().filter_map(|(split, file)| Some((split, file?)))
     }
@@ -39,10 +39,10 @@ pub struct Splits {
 }
 
 impl Splits {
-    /// Reads the lists that are given, one document id a line. Without any list every document is in the split `all`.
+    /// Reads the given lists, one document id per line. Without lists every document is in the split `all`.
     ///
     /// # Errors
-    /// If a list cannot be read, or one document is in two lists.
+    /// If a list cannot be read, or a document is in two lists.
     pub fn read(lists: [(&'static str, Option<&Path>); 3]) -> Result<Self> {
         let mut splits = Self::default();
         for (name, path) in lists {
@@ -54,9 +54,9 @@ impl Splits {
                     return Ok(());
                 }
                 match splits.of.insert(id.to_owned(), name) {
-                    Some(other) if other != name => {
-                        Err(Error::input(format!("document {id} is listed for {other} and for {name}")))
-                    }
+                    Some(other) if other != name => Err(Error::input(format!(
+                        "expected each document in one list, found {id} in {other} and {name}"
+                    ))),
                     _ => Ok(()),
                 }
             })?;
@@ -67,17 +67,17 @@ impl Splits {
         Ok(splits)
     }
 
-    /// The splits, in their usual order.
+    /// The splits in their usual order.
     pub fn names(&self) -> &[&'static str] {
         &self.names
     }
 
-    /// The split of a document; `None` if it is in no list.
+    /// The split of a document; `None` if no list has it.
     pub fn of(&self, doc_id: &str) -> Option<&'static str> {
         if self.names == [ALL] { Some(ALL) } else { self.of.get(doc_id).copied() }
     }
 
-    /// The listed documents, in the order of their ids.
+    /// The listed documents ordered by id.
     pub fn listed(&self) -> impl Iterator<Item = (&str, &'static str)> {
         self.of.iter().map(|(id, split)| (id.as_str(), *split))
     }
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn documents_are_in_one_split_or_none() {
+    fn document_is_in_at_most_one_split() {
         let folder = tempfile::tempdir().expect("a folder");
         let (train, test) = (folder.path().join("train"), folder.path().join("test"));
         std::fs::write(&train, "1\r\n\n2\n2\n").expect("written");
@@ -100,7 +100,10 @@ mod tests {
 
         std::fs::write(&test, "\n2\n").expect("written");
         let error = Splits::read([("train", Some(&train)), ("dev", None), ("test", Some(&test))]).expect_err("twice");
-        assert!(error.to_string().ends_with("line 2: document 2 is listed for train and for test"), "{error}");
+        assert!(
+            error.to_string().ends_with("line 2: expected each document in one list, found 2 in train and test"),
+            "{error}"
+        );
         assert_eq!(Splits::read([("train", None); 3]).expect("nothing to read").of("7"), Some(ALL));
     }
 }

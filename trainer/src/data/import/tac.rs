@@ -1,9 +1,9 @@
-//! Entity linking as TAC-KBP posed it (2010 and after): queries in XML, answers in a table, source documents, a knowledge base.
+//! Entity linking tasks of TAC-KBP since 2010: XML queries, a table of answers, source documents, a knowledge base.
 //!
-//! Offsets count the characters of a source file as it is, markup included, and the last one is that of the mention's last
-//! character. The queries of 2010 have none: there the mention is the first place of its name.
+//! Offsets count the characters of a source file including markup, with an inclusive end. Queries of 2010 have none;
+//! there the mention is the first occurrence of its name.
 
-use super::annotated::{Annotated, Named, UNKNOWN_CONCEPT};
+use super::annotated::{ConceptSet, CorpusBuilder, UNKNOWN_CONCEPT};
 use super::pubtator::NO_TEXT;
 use super::tac_files::{Answer, NIL, Query, answers, documents, files, knowledge_base, queries, stem};
 use crate::data::corpus::{CorpusMention, Document, MISPLACED, span_of};
@@ -17,30 +17,30 @@ use pel_shared::text::Offsets;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::PathBuf;
 
-/// The reason for skipping an answer that no query asks for.
+/// Reason for skipping an answer without a query.
 pub const UNKNOWN_QUERY: &str = "answer for an unknown query";
-/// The reason for skipping a second answer to a query.
+/// Reason for skipping a second answer to a query.
 pub const SECOND_ANSWER: &str = "second answer for a query (the first stays)";
-/// The reason for skipping a query whose identifier has come before.
+/// Reason for skipping a query with the identifier of an earlier one.
 pub const SECOND_QUERY: &str = "query that stands twice (the first stays)";
-/// The reason for skipping a query without an answer.
+/// Reason for skipping a query without an answer.
 pub const NO_ANSWER: &str = "query without an answer";
-/// The reason for skipping a query whose document is in no folder.
+/// Reason for skipping a query whose document is missing.
 pub const NO_DOCUMENT: &str = "query whose document is missing";
-/// The reason for skipping a query without offsets whose name is nowhere.
+/// Reason for skipping a query without offsets whose name does not occur.
 pub const NO_PLACE: &str = "query whose name is not in its document";
-/// The reason for skipping a query whose offsets its document does not have.
+/// Reason for skipping a query whose offsets exceed its document.
 pub const BEYOND: &str = "query whose offsets are beyond the end of its document";
-/// The reason under which a query is noted that has no offsets.
+/// Note on a query without offsets.
 pub const FIRST_PLACE: &str = "query without offsets, placed where its name stands first";
-/// The reason under which a query is noted whose second offset is one too large.
+/// Note on a query whose end offset is exclusive.
 pub const HALF_OPEN: &str = "query whose <end> is one past its last character";
-/// The reason under which a document is noted that no query asks about.
+/// Note on a document without queries.
 pub const NOT_ASKED: &str = "source document without a query left out";
 
-/// The queries of a split, with their answers.
+/// The queries and answers of a split.
 #[derive(Clone, Debug)]
-pub struct Questions {
+pub struct QuerySet {
     /// The split.
     pub split: &'static str,
     /// The file of queries.
@@ -51,16 +51,16 @@ pub struct Questions {
 
 /// The files of a task.
 #[derive(Clone, Debug)]
-pub struct Files {
+pub struct TaskFiles {
     /// The knowledge base: files of `<knowledge_base>`, or folders with such .xml files.
     pub kb: Vec<PathBuf>,
     /// The folders with the source documents.
     pub documents: Vec<PathBuf>,
     /// Queries and answers by split.
-    pub questions: Vec<Questions>,
+    pub questions: Vec<QuerySet>,
 }
 
-impl Files {
+impl TaskFiles {
     /// The files and folders to read: knowledge base, documents, queries, answers.
     pub fn inputs(&self) -> Vec<PathBuf> {
         let queries = self.questions.iter().map(|questions| &questions.queries);
@@ -70,29 +70,29 @@ impl Files {
 }
 
 /// A query with its answer.
-struct Asked {
+struct AnsweredQuery {
     split: &'static str,
     query: Query,
     answer: Answer,
 }
 
-/// Reads the files and writes `kb.jsonl`, `documents.jsonl` and the mentions of each split. A mention that is answered NIL keeps that
-/// answer's cluster as its concept (`NIL00012`), which no knowledge base has; a mere `NIL` is none.
+/// Reads the files and writes `kb.jsonl`, `documents.jsonl` and the mentions of each split. A NIL cluster (`NIL00012`)
+/// stays as the concept of its mention, though no knowledge base has it; a mere `NIL` becomes none.
 ///
 /// # Errors
-/// If a file cannot be read or is not of its form, or the output cannot be written.
-pub fn read(task: &Files, output: &mut OutputFolder, report: &mut Report, counter: &mut Counter) -> Result<()> {
-    let (mut corpus, mut asked) = (Annotated::default(), Vec::new());
+/// If a file cannot be read or is invalid, or the output cannot be written.
+pub fn read(task: &TaskFiles, output: &mut OutputFolder, report: &mut Report, counter: &mut Counter) -> Result<()> {
+    let (mut corpus, mut asked) = (CorpusBuilder::default(), Vec::new());
     for questions in &task.questions {
         corpus.split(questions.split);
         let answers = answers(&questions.answers, counter)?;
         asked.extend(joined(questions.split, queries(&questions.queries, counter)?, answers, report));
     }
     let sources = documents(&task.documents, report)?;
-    let mut concepts = Named::default();
+    let mut concepts = ConceptSet::default();
     let mut tables = 0;
     for path in task.kb.iter().map(|path| files(path)).collect::<Result<Vec<_>>>()?.into_iter().flatten() {
-        // A file that is named is read, whatever its name; in a folder lie readmes and schemas too.
+        // A given file is read regardless of its name; a folder may hold others, such as a README or schema.
         if task.kb.contains(&path) || stem(&path, &[".xml"]).is_some() {
             tables += 1;
             knowledge_base(&path, &mut concepts, report, counter)?;
@@ -100,7 +100,7 @@ pub fn read(task: &Files, output: &mut OutputFolder, report: &mut Report, counte
     }
     if tables == 0 {
         let names: Vec<_> = task.kb.iter().map(|path| path.display().to_string()).collect();
-        return Err(Error::input(format!("{}: expected a knowledge base as .xml, found none", names.join(", "))));
+        return Err(Error::input(format!("{}: expected a knowledge base (.xml), found none", names.join(", "))));
     }
 
     let mut by_document: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
@@ -113,9 +113,10 @@ pub fn read(task: &Files, output: &mut OutputFolder, report: &mut Report, counte
     let mut placed: Vec<Option<CorpusMention>> = asked.iter().map(|_| None).collect();
     for (doc_id, queries) in by_document {
         crate::io::interrupt::check()?;
-        let asked: Vec<(usize, &Asked)> = queries.iter().filter_map(|at| Some((*at, asked.get(*at)?))).collect();
+        let asked: Vec<(usize, &AnsweredQuery)> =
+            queries.iter().filter_map(|at| Some((*at, asked.get(*at)?))).collect();
         let Some(path) = sources.get(doc_id) else {
-            for (_, Asked { query, .. }) in asked {
+            for (_, AnsweredQuery { query, .. }) in asked {
                 report.skip(NO_DOCUMENT, || format!("{} {} document {doc_id}", query.place, query.id));
             }
             continue;
@@ -128,7 +129,7 @@ pub fn read(task: &Files, output: &mut OutputFolder, report: &mut Report, counte
             }
         }
         let splits: BTreeSet<&str> = asked.iter().map(|(_, one)| one.split).collect();
-        // A document of several splits belongs to none of them alone.
+        // A document of several splits is assigned to none.
         let split = splits.first().filter(|_| splits.len() == 1).map(|split| (*split).to_owned());
         let document = Document { doc_id: doc_id.to_owned(), text, split, domain: None };
         corpus.document(document, report, || path.display().to_string());
@@ -142,8 +143,8 @@ pub fn read(task: &Files, output: &mut OutputFolder, report: &mut Report, counte
     corpus.write(output, report)
 }
 
-/// The queries of a split with their answers, in the order of the queries.
-fn joined(split: &'static str, queries: Vec<Query>, answers: Vec<Answer>, report: &mut Report) -> Vec<Asked> {
+/// Joins the queries of a split with their answers, in the order of the queries.
+fn joined(split: &'static str, queries: Vec<Query>, answers: Vec<Answer>, report: &mut Report) -> Vec<AnsweredQuery> {
     let mut by_query: BTreeMap<String, Answer> = BTreeMap::new();
     for answer in answers {
         if by_query.contains_key(&answer.query) {
@@ -162,7 +163,7 @@ fn joined(split: &'static str, queries: Vec<Query>, answers: Vec<Answer>, report
                 match answer {
                     _ if query.name.trim().is_empty() => report.skip(NO_TEXT, example),
                     None => report.skip(NO_ANSWER, example),
-                    Some(answer) => asked.push(Asked { split, query, answer }),
+                    Some(answer) => asked.push(AnsweredQuery { split, query, answer }),
                 }
             }
         }
@@ -175,15 +176,15 @@ fn joined(split: &'static str, queries: Vec<Query>, answers: Vec<Answer>, report
     asked
 }
 
-/// The mention that a query asks about; nothing if it has no place, or its concept is in no table.
+/// The mention of a query; `None` if it cannot be located or its concept is in no table.
 fn mention(
     text: &str,
     offsets: &Offsets<'_>,
-    asked: &Asked,
-    concepts: &Named,
+    asked: &AnsweredQuery,
+    concepts: &ConceptSet,
     report: &mut Report,
 ) -> Option<CorpusMention> {
-    let Asked { query, answer, .. } = asked;
+    let AnsweredQuery { query, answer, .. } = asked;
     let (start, end, found) = placed(text, offsets, query, report)?;
     let id = match answer.entity.as_str() {
         NIL => None,
@@ -197,7 +198,7 @@ fn mention(
     Some(CorpusMention { doc_id, start, end, text, id, types, ..CorpusMention::default() })
 }
 
-/// The code points of a query's name and the text there; nothing if it has no place.
+/// The code points and text of a query's name; `None` if it cannot be located.
 fn placed<'a>(
     text: &'a str,
     offsets: &Offsets<'a>,
@@ -214,7 +215,7 @@ fn placed<'a>(
         return Some((offsets.code_point(start), offsets.code_point(start + found.len()), found));
     };
     let cut = |end: usize| span_of(text, offsets, first, end).map(|(_, found)| found);
-    // The letter goes before what means the same, the documented meaning of the offsets before the other.
+    // Prefer an exact match to a normalised one, and the documented inclusive end to an exclusive one.
     let ways: [fn(&str, &str) -> bool; 2] = [|found, name| found == name, is_same];
     for same in ways {
         for (end, reason) in [(last.saturating_add(1), None), (last, Some(HALF_OPEN))] {
@@ -241,14 +242,14 @@ fn placed<'a>(
     None
 }
 
-/// Whether a text of a document is a name but for the width of white space and for characters written as XML entities.
+/// Whether a document's text equals a name up to white space and XML entities.
 fn is_same(found: &str, name: &str) -> bool {
     let plain = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&amp;", "&")];
     let plain = plain.iter().fold(found.to_owned(), |text, (entity, letter)| text.replace(entity, letter));
     found.trim() == found && [found, &plain].iter().any(|text| single_spaced(text) == single_spaced(name))
 }
 
-/// The byte at which a name stands first, as whole words if it does so anywhere, and its text there.
+/// The first occurrence of a name, preferably as whole words: its byte offset and text.
 fn first_place<'a>(text: &'a str, name: &str) -> Option<(usize, &'a str)> {
     let escaped = name.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     let places = [name, &escaped].into_iter().flat_map(|name| places(text, name)).collect::<Vec<_>>();
@@ -261,7 +262,7 @@ fn first_place<'a>(text: &'a str, name: &str) -> Option<(usize, &'a str)> {
     places.iter().filter(is_word).min().or_else(|| places.iter().min()).copied()
 }
 
-/// All places of a name in a text, white space of any width between its words.
+/// All occurrences of a name, with white space of any width between its words.
 fn places<'a>(text: &'a str, name: &str) -> Vec<(usize, &'a str)> {
     let mut words = name.split_whitespace();
     let Some(first) = words.next() else { return Vec::new() };
@@ -282,7 +283,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_stands_where_its_words_do() {
+    fn name_is_found_across_white_space() {
         let text = "USA: é the US\nArmy, AT&amp;T, a US Army";
         for (name, place) in [
             ("US", Some((12, "US"))),

@@ -1,6 +1,6 @@
-//! The files of an entity linking task of TAC-KBP: queries, their answers, source documents, the reference knowledge base.
+//! The files of a TAC-KBP entity linking task: queries, answers, source documents, reference knowledge base.
 
-use super::annotated::Named;
+use super::annotated::ConceptSet;
 use super::xml::{Element, Elements};
 use crate::io::counter::Counter;
 use crate::io::files::{for_each_line, walk_error};
@@ -11,18 +11,18 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 
-/// The reason under which a fact is noted that is neither another name nor one of ours.
+/// Note on a fact that is neither another name nor one of PEL's own.
 pub const FACT: &str = "fact left out (it is no other name)";
-/// The reason under which a document is noted that two files have.
+/// Note on a document with two files.
 pub const TWO_FILES: &str = "document that two files have (the first by name stays)";
-/// The answer to a query whose entity is not in the knowledge base, or its beginning: `NIL00012` is a cluster of such.
+/// The answer for an entity outside the knowledge base. `NIL00012` is a cluster of mentions of such an entity.
 pub const NIL: &str = "NIL";
-/// The type of an entity that has none.
+/// The type of an entity without one.
 pub const UNKNOWN_TYPE: &str = "UKN";
-/// The class of the facts that hold what else PEL knows of a concept.
+/// The class of the facts in which PEL stores further fields of a concept.
 pub const OUR_FACTS: &str = "pel";
 
-/// Infobox fields that hold another name, letters alone.
+/// Infobox fields with alternative names, reduced to letters.
 const NAMES: [&str; 12] = [
     "aka",
     "alias",
@@ -45,31 +45,31 @@ pub struct Query {
     pub id: String,
     /// The mention's text.
     pub name: String,
-    /// The document that it stands in.
+    /// Its document.
     pub doc_id: String,
-    /// Its first and last character, as the tasks from 2011 on give them.
+    /// Its first and last character, given in tasks since 2011.
     pub ends: Option<(usize, usize)>,
-    /// Where the query stands.
+    /// File and line of the query.
     pub place: String,
 }
 
-/// What the table of answers says of a query.
+/// A row of the table of answers.
 #[derive(Debug)]
 pub struct Answer {
     /// The query.
     pub query: String,
-    /// The entity; `NIL` with or without a number of its cluster.
+    /// The entity; `NIL` with or without a cluster number.
     pub entity: String,
     /// The semantic type, if there is one.
     pub kind: Option<String>,
-    /// Where the answer stands.
+    /// File and line of the answer.
     pub place: String,
 }
 
 /// Reads a file of queries.
 ///
 /// # Errors
-/// If it cannot be read, is no such XML, or a query lacks its id, name or document, or has one offset without the other.
+/// If it cannot be read or is invalid XML, or a query lacks its id, name or document, or has only one offset.
 pub fn queries(path: &Path, counter: &mut Counter) -> Result<Vec<Query>> {
     let mut elements = Elements::open(path, "kbpentlinking")?;
     let mut queries = Vec::new();
@@ -111,11 +111,11 @@ pub fn queries(path: &Path, counter: &mut Counter) -> Result<Vec<Query>> {
     Ok(queries)
 }
 
-/// Reads a table of answers: query, entity and maybe type between tabs, and columns after them that are not read. A first line
-/// may name the columns.
+/// Reads a table of answers: query, entity, optional type and up to 2 ignored columns, separated by tabs. The first line
+/// may be a header.
 ///
 /// # Errors
-/// If it cannot be read, or a line has fewer than two or more than five columns, or an empty one among the first two.
+/// If it cannot be read, or a line has fewer than 2 or more than 5 columns, or one of the first two is empty.
 pub fn answers(path: &Path, counter: &mut Counter) -> Result<Vec<Answer>> {
     let mut answers = Vec::new();
     for_each_line(path, |number, line| {
@@ -133,7 +133,7 @@ pub fn answers(path: &Path, counter: &mut Counter) -> Result<Vec<Answer>> {
             }
             columns => {
                 return Err(Error::input(format!(
-                    "expected two to five columns between tabs (query, entity, type), found {}: {line:?}",
+                    "expected 2 to 5 tab-separated columns (query, entity, type), found {}: {line:?}",
                     columns.len()
                 )));
             }
@@ -143,18 +143,23 @@ pub fn answers(path: &Path, counter: &mut Counter) -> Result<Vec<Answer>> {
     Ok(answers)
 }
 
-/// Reads one file of the knowledge base.
+/// Reads a file of the knowledge base.
 ///
 /// # Errors
-/// If it cannot be read or is no such XML.
-pub fn knowledge_base(path: &Path, concepts: &mut Named, report: &mut Report, counter: &mut Counter) -> Result<()> {
+/// If it cannot be read or is invalid XML.
+pub fn knowledge_base(
+    path: &Path,
+    concepts: &mut ConceptSet,
+    report: &mut Report,
+    counter: &mut Counter,
+) -> Result<()> {
     let mut elements = Elements::open(path, "knowledge_base")?;
     while let Some(element) = named(&mut elements, "entity")? {
         counter.step();
         crate::io::interrupt::check()?;
         let place = || format!("{}:{}", path.display(), element.line);
         let given = |name: &str| element.attribute(name).map(str::trim).filter(|text| !text.is_empty());
-        // Wikipedia writes spaces as underscores.
+        // Wikipedia titles have underscores for spaces.
         let title = given("wiki_title").map(|title| title.replace('_', " "));
         let mut concept = Concept {
             id: given("id").unwrap_or_default().to_owned(),
@@ -201,7 +206,7 @@ fn facts(
     Ok(())
 }
 
-/// The next child, which must have this name.
+/// The next child element, which must have this name.
 fn named(elements: &mut Elements, name: &str) -> Result<Option<Element>> {
     match elements.child()? {
         Some(found) if found.name != name => {
@@ -211,10 +216,10 @@ fn named(elements: &mut Elements, name: &str) -> Result<Option<Element>> {
     }
 }
 
-/// The files of a folder and the folders in it, or the one file, in the order of their paths.
+/// The file, or all files below a folder, ordered by path.
 ///
 /// # Errors
-/// If there is no such file or folder, or it cannot be listed.
+/// If the path does not exist or cannot be listed.
 pub fn files(path: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in walkdir::WalkDir::new(path).follow_links(true).sort_by_file_name() {
@@ -226,17 +231,17 @@ pub fn files(path: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// A file name without the endings of packing and of source documents (or of the knowledge base); `None` if it has neither.
+/// A file name without compression suffix and one of `endings`; `None` if it has none of them.
 pub fn stem<'a>(path: &'a Path, endings: &[&str]) -> Option<&'a str> {
     let name = path.file_name()?.to_str()?;
     let unpacked = [".gz", ".xz", ".zst"].iter().find_map(|packed| name.strip_suffix(packed)).unwrap_or(name);
     endings.iter().find_map(|ending| unpacked.strip_suffix(ending)).filter(|stem| !stem.is_empty())
 }
 
-/// The source documents below some folders, by their identifiers.
+/// The source documents below some folders by identifier.
 ///
 /// # Errors
-/// If a folder cannot be listed, or there is no document.
+/// If a folder cannot be listed, or no document is found.
 pub fn documents(folders: &[PathBuf], report: &mut Report) -> Result<BTreeMap<String, PathBuf>> {
     let mut documents: BTreeMap<String, PathBuf> = BTreeMap::new();
     for path in folders.iter().map(|folder| files(folder)).collect::<Result<Vec<_>>>()?.into_iter().flatten() {
@@ -252,10 +257,7 @@ pub fn documents(folders: &[PathBuf], report: &mut Report) -> Result<BTreeMap<St
     }
     if documents.is_empty() {
         let names: Vec<_> = folders.iter().map(|folder| folder.display().to_string()).collect();
-        return Err(Error::input(format!(
-            "{}: expected documents as .xml, .sgm or .txt, found none",
-            names.join(", ")
-        )));
+        return Err(Error::input(format!("{}: expected documents (.xml, .sgm or .txt), found none", names.join(", "))));
     }
     Ok(documents)
 }

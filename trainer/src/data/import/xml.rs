@@ -1,4 +1,4 @@
-//! XML, read element by element: nothing is kept that has been read, and an error names the file and the line.
+//! A streaming XML reader whose errors name file and line.
 
 use crate::io::files::open;
 use pel_shared::error::{Error, Result};
@@ -7,18 +7,18 @@ use std::path::Path;
 use xml::common::Position;
 use xml::reader::{ErrorKind, EventReader, ParserConfig2, XmlEvent};
 
-/// An element whose start has been read.
+/// An element whose start tag has been read.
 #[derive(Debug)]
 pub struct Element {
     /// Its name, without a prefix.
     pub name: String,
-    /// The line that it begins on, from 1.
+    /// Line of the start tag, from 1.
     pub line: u64,
     attributes: Vec<(String, String)>,
 }
 
 impl Element {
-    /// The value of an attribute; `None` if it is not there.
+    /// The value of an attribute.
     pub fn attribute(&self, name: &str) -> Option<&str> {
         self.attributes.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
     }
@@ -31,7 +31,7 @@ pub struct Elements {
 }
 
 impl Elements {
-    /// Opens a file, packed or not, whose root must have this name.
+    /// Opens a file, compressed or not, whose root element must have this name.
     ///
     /// # Errors
     /// If it cannot be opened, is no XML or has another root.
@@ -45,10 +45,10 @@ impl Elements {
         }
     }
 
-    /// The next child of the element that is open; `None` at its end, which is then read.
+    /// The next child of the open element; `None` after consuming its end.
     ///
     /// # Errors
-    /// If the XML is malformed, or text stands where an element should.
+    /// If the XML is malformed or has text instead of an element.
     pub fn child(&mut self) -> Result<Option<Element>> {
         loop {
             match self.event()? {
@@ -58,7 +58,7 @@ impl Elements {
                 }
                 XmlEvent::EndElement { .. } | XmlEvent::EndDocument => return Ok(None),
                 XmlEvent::Characters(text) if !text.trim().is_empty() => {
-                    // The place is that of the white space before it.
+                    // The position is that of the preceding white space.
                     let before = text.len() - text.trim_start().len();
                     let lines = text.bytes().take(before).filter(|byte| *byte == b'\n').count();
                     let text: String = text.trim().chars().take(40).collect();
@@ -70,7 +70,7 @@ impl Elements {
         }
     }
 
-    /// The text of the element that is open, elements within it left away, up to its end.
+    /// The text of the open element up to its end, without tags within it.
     ///
     /// # Errors
     /// If the XML is malformed.
@@ -88,10 +88,10 @@ impl Elements {
         Ok(text)
     }
 
-    /// Makes sure that nothing but the end of the file follows the root.
+    /// Checks that nothing follows the root element.
     ///
     /// # Errors
-    /// If something does.
+    /// If something follows.
     pub fn finish(mut self) -> Result<()> {
         match self.child()? {
             None => Ok(()),
@@ -99,12 +99,12 @@ impl Elements {
         }
     }
 
-    /// An error at the line that has been read.
+    /// An error at the current line.
     pub fn error(&self, what: &str) -> Error {
         self.error_at(self.line(), what)
     }
 
-    /// An error at a line.
+    /// An error at a given line.
     pub fn error_at(&self, line: u64, what: &str) -> Error {
         Error::input(format!("{}: line {line}: {what}", self.name))
     }
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_come_with_attributes_and_texts() {
+    fn elements_have_attributes_and_text() {
         let file = file("<?xml version=\"1.0\"?>\n<a>\n <b n=\"1 &amp; 2\">x<i>é</i><![CDATA[<y>]]></b><c/>\n</a>\n");
         let mut elements = Elements::open(file.path(), "a").expect("readable");
         let b = elements.child().expect("read").expect("there");
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_malformed_is_named_with_its_line() {
+    fn error_of_malformed_xml_names_the_line() {
         let end = |text: &str| -> Result<()> {
             let mut elements = Elements::open(file(text).path(), "a")?;
             while elements.child()?.is_some() {
@@ -158,7 +158,7 @@ mod tests {
             }
             elements.finish()
         };
-        for (text, said) in [
+        for (text, message) in [
             ("<b/>", "line 1: expected <a>, found <b>"),
             ("", "line 1: expected well-formed XML"),
             ("plain", "line 1: expected well-formed XML"),
@@ -169,7 +169,7 @@ mod tests {
             ("<a/>\n<a/>", "line 2: "),
         ] {
             let error = end(text).expect_err(text).to_string();
-            assert!(error.contains(said), "{text}: {error}");
+            assert!(error.contains(message), "{text}: {error}");
         }
     }
 }

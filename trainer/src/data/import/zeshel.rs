@@ -1,9 +1,9 @@
-//! ZESHEL as released (Logeswaran et al., 2019): `documents/{world}.json` and `mentions/{split}.json`, one JSON object a line.
+//! ZESHEL as released (Logeswaran et al., 2019): `documents/{world}.json` and `mentions/{split}.json`, JSON Lines.
 //!
-//! A page is a concept of its world and may be the context of mentions. Mentions point at words: texts are cut at white space, and
-//! both indices are of words, the last included.
+//! A page is a concept of its world and may be the context of mentions. Mention offsets are word indices in the text split
+//! at white space; the end is inclusive.
 
-use super::annotated::{Annotated, Named, UNKNOWN_CONCEPT};
+use super::annotated::{ConceptSet, CorpusBuilder, UNKNOWN_CONCEPT};
 use crate::data::corpus::{CorpusMention, Document, MISPLACED, UNKNOWN_DOCUMENT};
 use crate::io::counter::Counter;
 use crate::io::files::{for_each_line_within, io_error};
@@ -19,7 +19,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The reason under which a mention is noted that says another world than its document has.
+/// Note on a mention whose world differs from that of its document.
 pub const OTHER_WORLD: &str = "mention whose document is of another world than it says (the document's counts)";
 
 /// A line of `documents/{world}.json`.
@@ -43,26 +43,27 @@ struct Row {
     corpus: Option<String>,
 }
 
-/// A mention whose document has not been met.
+/// A mention whose document has not been read yet.
 struct Waiting {
     split: String,
     place: String,
     row: Row,
 }
 
-/// Reads the folder and writes `kb.jsonl`, `documents.jsonl` and the mentions of each split. The split `val` becomes `dev`, and both
-/// that hold out mentions of the training worlds `heldout`; a world is the source of its concepts and the domain of its documents.
+/// Reads the folder and writes `kb.jsonl`, `documents.jsonl` and the mentions of each split. The split `val` becomes
+/// `dev`; both held-out splits of the training worlds become `heldout`. A world is the source of its concepts and the
+/// domain of its documents.
 ///
 /// # Errors
-/// If the folder has no such files, a file cannot be read, a line is no page or no mention, or the output cannot be written.
+/// If the folder lacks these files, a file cannot be read, a line is invalid, or the output cannot be written.
 pub fn read(folder: &Path, output: &mut OutputFolder, report: &mut Report, counter: &mut Counter) -> Result<()> {
     let mut waiting: BTreeMap<String, Vec<Waiting>> = BTreeMap::new();
-    let mut corpus = Annotated::default();
+    let mut corpus = CorpusBuilder::default();
     let worlds = files(folder, "documents")?;
     for (name, path) in files(folder, "mentions")? {
         let split = match &*name {
             "val" => "dev",
-            // Known worlds; whether training has the concept is told of each mention.
+            // These have training worlds; each mention tells whether training has its concept.
             "heldout_train_seen" | "heldout_train_unseen" => "heldout",
             name => name,
         };
@@ -85,7 +86,7 @@ pub fn read(folder: &Path, output: &mut OutputFolder, report: &mut Report, count
             Ok(())
         })?;
     }
-    let (mut concepts, mut placed) = (Named::default(), Vec::new());
+    let (mut concepts, mut placed) = (ConceptSet::default(), Vec::new());
     for (world, path) in worlds {
         let mut pages = 0;
         for_each_line_within(&path, Bound::Stream, |number, line| {
@@ -118,10 +119,7 @@ pub fn read(folder: &Path, output: &mut OutputFolder, report: &mut Report, count
             Ok(())
         })?;
         if pages == 0 {
-            return Err(Error::input(format!(
-                "{}: expected the pages of the world {world}, found none",
-                path.display()
-            )));
+            return Err(Error::input(format!("{}: expected pages of the world {world}, found none", path.display())));
         }
     }
     for Waiting { place, row, .. } in waiting.into_values().flatten() {
@@ -137,7 +135,7 @@ pub fn read(folder: &Path, output: &mut OutputFolder, report: &mut Report, count
     corpus.write(output, report)
 }
 
-/// The files of one of the two folders, by their names.
+/// The files of one of the two folders by stem.
 fn files(folder: &Path, kind: &str) -> Result<BTreeMap<String, PathBuf>> {
     let folder = folder.join(kind);
     let entries = std::fs::read_dir(&folder).map_err(|cause| io_error("reading the folder", &folder, cause))?;
@@ -155,7 +153,7 @@ fn files(folder: &Path, kind: &str) -> Result<BTreeMap<String, PathBuf>> {
     }
 }
 
-/// A mention at its place in its document's text; nothing if its words are not its text.
+/// Locates a mention in its document's text; `None` if the words there differ from its text.
 fn found(
     text: &str,
     words: &[&str],

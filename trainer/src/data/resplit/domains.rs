@@ -1,6 +1,6 @@
-//! `pel split domains`: splits that share no domain, as ZESHEL's worlds are split, from a corpus whose splits share all.
+//! `pel split domains`: makes splits without common domains, such as ZESHEL's worlds, from a corpus with common ones.
 //!
-//! What is measured on the other domains is zero-shot (T-Biencoder, section 4): no mention of theirs has been trained on.
+//! Results on the other domains are zero-shot (T-Biencoder, section 4): training has no mention of them.
 
 use super::Material;
 use super::types::listed;
@@ -15,17 +15,17 @@ use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
-/// The split with the mentions of domains that are trained on, in documents that are not.
+/// The split with mentions of training domains in documents outside training.
 pub const HELD_OUT: &str = "heldout";
 
-/// What to make.
+/// The arguments of `pel split domains`.
 #[derive(Clone, Debug)]
 pub struct Worlds {
     /// The folder of the corpus.
     pub corpus: PathBuf,
     /// The concept table.
     pub kb: PathBuf,
-    /// What makes a domain: a concept's first source, or its first semantic type.
+    /// The property that defines a domain: a concept's first source or first semantic type.
     pub by: DomainOf,
     /// The domains of the split `dev`.
     pub dev: Vec<String>,
@@ -35,45 +35,45 @@ pub struct Worlds {
     pub out: PathBuf,
 }
 
-/// How many mentions a domain has, and where they went.
+/// The mentions of a domain by split.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct WorldCounts {
     /// The domain.
     pub domain: String,
     /// Its concepts.
     pub concepts: usize,
-    /// Its mentions in each split of the corpus: `train`, `dev` and `test`, the others apart.
+    /// Its mentions in the corpus splits `train`, `dev` and `test`.
     pub mentions: [usize; 3],
-    /// The split that it has gone to.
+    /// The split that it is assigned to.
     pub split: String,
 }
 
-/// What `pel split domains` found and made; also the content of `domains.json`.
+/// The result of `pel split domains`, also the content of `domains.json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct WorldsReport {
-    /// The domains, those with the most mentions first.
+    /// The domains, most mentions first.
     pub domains: Vec<WorldCounts>,
-    /// Mentions of each split that was made.
+    /// Mentions of each new split.
     pub made: BTreeMap<&'static str, usize>,
-    /// Mentions that are in none: of a domain that the split of their document does not have.
+    /// Mentions in no new split: their domain and document belong to different splits.
     pub left_out: usize,
-    /// Mentions without a concept of the knowledge base, which have no domain.
+    /// Mentions without a concept of the knowledge base, and so without a domain.
     pub without: usize,
 }
 
 const SPLITS: [&str; 3] = ["train", "dev", "test"];
 
-/// The names of a domain: that of the source or type, and the type's identifier.
+/// Whether a name given by the user means a concept's domain. A type may be given by its identifier.
 fn is_called(concept: &Concept, by: DomainOf, asked: &str) -> bool {
     let id = concept.type_ids.first().filter(|_| by == DomainOf::Type);
     let names = [Some(domain_of(concept, by)), id.map(String::as_str)].into_iter().flatten();
     names.map(str::to_lowercase).any(|name| !name.is_empty() && name == asked.to_lowercase())
 }
 
-/// Counts the domains and, if some are given for `dev` or `test`, writes the corpus anew.
+/// Counts the domains and, if any are assigned to `dev` or `test`, writes the new corpus.
 ///
 /// # Errors
-/// If a domain is unknown or asked for twice, a split would be left without a mention, or the corpus cannot be written.
+/// If a domain is unknown or assigned twice, a split would have no mentions, or the corpus cannot be written.
 pub fn by_domain(material: &Material, worlds: &Worlds) -> Result<WorldsReport> {
     let mut domains = count(material, worlds.by);
     assign(material, worlds, &mut domains)?;
@@ -91,7 +91,7 @@ pub fn by_domain(material: &Material, worlds: &Worlds) -> Result<WorldsReport> {
             let goes_to = split_of[domain_of(concept, worlds.by)];
             let to = match () {
                 () if goes_to == split.name => goes_to,
-                // Known domains in unknown texts.
+                // Training domains in unseen texts.
                 () if goes_to == "train" && split.name == "test" => HELD_OUT,
                 () => "",
             };
@@ -105,8 +105,8 @@ pub fn by_domain(material: &Material, worlds: &Worlds) -> Result<WorldsReport> {
     let writes = !worlds.dev.is_empty() || !worlds.test.is_empty();
     if let Some(empty) = SPLITS.iter().find(|split| writes && counts[*split] == 0) {
         return Err(Error::input(format!(
-            "the split {empty} would have no mention: give both --dev and --test domains that have mentions there, and leave \
-             some to train on"
+            "expected mentions in every split, found none for {empty}: give --dev and --test domains with mentions in these \
+             splits, and leave some for training"
         )));
     }
     let mut domains: Vec<WorldCounts> = domains.into_values().filter(|domain| domain.mentions != [0; 3]).collect();
@@ -136,7 +136,7 @@ fn count(material: &Material, by: DomainOf) -> BTreeMap<String, WorldCounts> {
     domains
 }
 
-/// Gives the domains that are asked for to their splits.
+/// Assigns the given domains to their splits.
 fn assign(material: &Material, worlds: &Worlds, domains: &mut BTreeMap<String, WorldCounts>) -> Result<()> {
     for (split, asked) in [("dev", &worlds.dev), ("test", &worlds.test)] {
         let named = |name: &str| {
@@ -145,7 +145,7 @@ fn assign(material: &Material, worlds: &Worlds, domains: &mut BTreeMap<String, W
         };
         let unknown = |asked: &str| {
             Error::input(format!(
-                "--{split}: no concept has {asked:?} as its first {}; without --dev, --test and --out the domains are listed",
+                "--{split}: expected the first {} of a concept, found {asked:?}; run without --dev, --test and --out to list the domains",
                 if worlds.by == DomainOf::Type { "semantic type" } else { "source" }
             ))
         };
@@ -153,7 +153,7 @@ fn assign(material: &Material, worlds: &Worlds, domains: &mut BTreeMap<String, W
             let Some(counts) = domains.get_mut(domain) else { continue };
             if counts.split != "train" {
                 return Err(Error::input(format!(
-                    "--{split}: {domain:?} has already gone to the split {}",
+                    "--{split}: expected each domain once, but {domain:?} is already assigned to {}",
                     counts.split
                 )));
             }
@@ -174,16 +174,16 @@ fn write(
         let mut written = HashSet::new();
         for document in material.splits.iter().flat_map(|split| &split.documents) {
             if written.insert(document.doc_id.as_str()) {
-                // A document of the test split has mentions of `heldout` too, so it belongs to none.
+                // A document of the test split also has mentions of `heldout`, so it is assigned to no split.
                 write_line(out, &crate::data::corpus::Document { split: None, ..document.clone() })?;
             }
         }
         Ok(())
     })?;
-    // There may be no known domain in unknown texts.
+    // The split `heldout` may be empty.
     for (split, mentions) in made.iter().filter(|(_, mentions)| !mentions.is_empty()) {
         output.write(&format!("mentions.{split}.jsonl"), |out| {
-            // Which concepts are seen has changed.
+            // The training concepts have changed.
             let without = |mention: &&CorpusMention| CorpusMention { seen_in_train: None, ..(*mention).clone() };
             mentions.iter().try_for_each(|mention| write_line(out, &without(mention)))
         })?;
@@ -192,7 +192,7 @@ fn write(
 }
 
 impl WorldsReport {
-    /// A table for the terminal.
+    /// The report as a table.
     pub fn text(&self) -> String {
         let mut table = text_tables::table(["Domain", "Split", "Concepts", "train", "dev", "test"]);
         for domain in &self.domains {
@@ -202,7 +202,7 @@ impl WorldsReport {
         }
         let made = self.made.iter().map(|(split, count)| format!("{split} {count}")).collect::<Vec<_>>().join(", ");
         format!(
-            "{table}\nmentions: {made}; {} of a domain that their document's split does not have, {} without a concept of the \
+            "{table}\nmentions: {made}; {} whose domain and document belong to different splits, {} without a concept of the \
              knowledge base",
             self.left_out, self.without
         )
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_domain_is_in_one_split_alone() {
+    fn every_domain_is_in_one_split() {
         let folder = tempfile::tempdir().expect("a folder");
         let material = corpus(folder.path());
         let out = folder.path().join("worlds");
@@ -253,7 +253,7 @@ mod tests {
             test: words(test),
             out: out.clone(),
         };
-        // By identifier or name in any case, which may have a comma; the heart is an organ first.
+        // Case-insensitive identifiers and names, also with commas. The heart's first type is organ.
         let report = by_domain(&material, &worlds(&["T2"], &["organ, or part"])).expect("made");
         assert_eq!(report.made, BTreeMap::from([("dev", 1), ("heldout", 1), ("test", 1), ("train", 1)]));
         assert_eq!((report.left_out, report.without), (5, 3));
@@ -272,7 +272,7 @@ mod tests {
         assert_eq!(of("dev"), [(kb.find("D1"), Some(false))]);
         assert_eq!(of(HELD_OUT), [(kb.find("D0"), Some(true))]);
 
-        // No known domain in unknown texts: no such split, and none that an earlier run has left.
+        // No training domain in unseen texts: the split is not written, and one of an earlier run is removed.
         let mut few = corpus(folder.path());
         few.splits.iter_mut().filter(|split| split.name == "test").for_each(|split| {
             split
@@ -282,15 +282,15 @@ mod tests {
         by_domain(&few, &worlds(&["T2"], &["T3"])).expect("made");
         assert!(out.join("mentions.test.jsonl").is_file() && !out.join("mentions.heldout.jsonl").exists());
 
-        for (dev, test, said) in [
-            (&["T9"][..], &["T1"][..], "no concept has \"T9\""),
-            (&["T1"], &["Sign"], "already gone to the split dev"),
-            (&["T1"], &[], "the split test would have no mention"),
+        for (dev, test, message) in [
+            (&["T9"][..], &["T1"][..], "expected the first semantic type of a concept, found \"T9\""),
+            (&["T1"], &["Sign"], "is already assigned to dev"),
+            (&["T1"], &[], "found none for test"),
         ] {
             let error = by_domain(&material, &worlds(dev, test)).expect_err("refused").to_string();
-            assert!(error.contains(said), "{error}");
+            assert!(error.contains(message), "{error}");
         }
-        // Nothing asked for: only counted.
+        // Without arguments domains are only counted.
         let report = by_domain(&material, &worlds(&[], &[])).expect("counted");
         assert_eq!(report.domains.iter().map(|domain| domain.mentions).collect::<Vec<_>>(), [[1, 1, 1]; 3]);
     }

@@ -1,4 +1,4 @@
-//! What a data set is made from: the knowledge base with its types, and every split of a corpus.
+//! The input of `pel split`: a knowledge base with types and every split of a corpus.
 
 use super::Types;
 use crate::data::concept_table;
@@ -10,7 +10,7 @@ use pel_shared::kb::import::report::Report;
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
-/// A corpus and the knowledge base that its mentions are linked to.
+/// A corpus and its knowledge base.
 pub struct Material {
     /// The concepts.
     pub kb: KbFile,
@@ -18,7 +18,7 @@ pub struct Material {
     pub types: Types,
     /// The splits: the training split first, then `dev`, `test` and others by name.
     pub splits: Vec<SplitMentions>,
-    /// The position of the training split, which tells seen concepts from zero-shot ones.
+    /// Index of the training split, which determines seen and zero-shot concepts.
     pub train: usize,
 }
 
@@ -28,9 +28,9 @@ pub struct SplitMentions {
     pub name: String,
     /// Its documents.
     pub documents: Vec<Document>,
-    /// Its mentions, each with the position of its concept in the knowledge base.
+    /// Its mentions, each with its concept in the knowledge base.
     pub mentions: Vec<(CorpusMention, Option<ConceptId>)>,
-    /// What was kept and skipped.
+    /// Counts of kept and skipped records.
     pub report: Report,
 }
 
@@ -38,7 +38,7 @@ impl Material {
     /// Reads a knowledge base and all splits of the corpus in a folder.
     ///
     /// # Errors
-    /// If something cannot be read, or the corpus has no split of the training split's name.
+    /// If a file cannot be read, or the corpus lacks the training split.
     pub fn read(corpus: &Path, kb: &Path, train_split: &str) -> Result<Self> {
         let names = names(corpus, train_split)?;
         let kb = concept_table::read(kb)?;
@@ -54,21 +54,19 @@ impl Material {
             splits.push(SplitMentions { name, documents, mentions, report });
         }
         if splits.iter().all(|split| split.mentions.iter().all(|(_, concept)| concept.is_none())) {
-            return Err(Error::input(
-                "no mention of the corpus has a concept of the knowledge base: nothing can be held out",
-            ))
-            .context(|| corpus.display().to_string());
+            return Err(Error::input("expected mentions with a concept of the knowledge base, found none"))
+                .context(|| corpus.display().to_string());
         }
         Ok(Self { kb, types, splits, train: 0 })
     }
 
-    /// The concepts of the training split's mentions.
+    /// The concepts in training mentions.
     pub fn trained(&self) -> HashSet<ConceptId> {
         let train = self.splits.get(self.train).map_or(&[][..], |split| &split.mentions);
         train.iter().filter_map(|(_, concept)| *concept).collect()
     }
 
-    /// How often mentions name each type themselves, by identifier and by name.
+    /// Frequency of each type, by identifier and name, in the annotations of mentions.
     pub fn types_of_mentions(&self) -> BTreeMap<String, usize> {
         let mut counts = BTreeMap::new();
         for (mention, _) in self.splits.iter().flat_map(|split| &split.mentions) {
@@ -80,14 +78,14 @@ impl Material {
     }
 }
 
-/// The splits of the corpus in a folder, the training split first.
+/// The splits in a corpus folder, the training split first.
 fn names(folder: &Path, train_split: &str) -> Result<Vec<String>> {
     let names = split_names(folder)?;
     let (train, others): (Vec<String>, Vec<String>) = names.into_iter().partition(|name| name == train_split);
     if train.is_empty() {
         let there = if others.is_empty() { "none".to_owned() } else { others.join(", ") };
         return Err(Error::io(format!(
-            "no mentions.{train_split}.jsonl (or .xz, .gz, .zst) in {}; its splits: {there}",
+            "{}: expected mentions.{train_split}.jsonl (or .xz, .gz, .zst), found the splits {there}",
             folder.display()
         )));
     }

@@ -1,8 +1,7 @@
-//! Makes data sets with other splits from a corpus, for `pel split`.
+//! `pel split`: makes corpora with other splits.
 //!
-//! `okb`: the out-of-knowledge-base data set of the PEL paper (section 5.1, appendix D), from a corpus whose
-//! concepts have semantic types. The concepts of some types leave the knowledge base; their mentions become NIL.
-//! `domains`: splits that share no domain.
+//! `okb` makes the out-of-knowledge-base data set of the PEL paper (section 5.1, appendix D): concepts of some semantic
+//! types are removed from the knowledge base, and their mentions become NIL. `domains` makes splits without common domains.
 
 mod domains;
 mod material;

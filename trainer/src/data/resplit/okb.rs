@@ -1,4 +1,4 @@
-//! Holds concepts out and writes the data set.
+//! Holds out concepts and writes the data set.
 
 use super::{Material, SemanticType, Statistics};
 use crate::data::concept_table;
@@ -13,50 +13,49 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
-/// What to make a data set of.
+/// The arguments of `pel split okb`.
 #[derive(Clone, Debug)]
 pub struct Okb {
     /// The folder of the corpus.
     pub corpus: PathBuf,
     /// The concept table.
     pub kb: PathBuf,
-    /// The types to hold out, as a user names them.
+    /// The types to hold out, as given by the user.
     pub types: Vec<String>,
     /// The folder to write into.
     pub out: PathBuf,
 }
 
-/// What was made; also the content of `okb.json`.
+/// The result, also the content of `okb.json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct OkbReport {
-    /// Where it was made.
+    /// The program and machine.
     pub run: Run,
-    /// The types that were held out.
+    /// The held-out types.
     pub types: Vec<SemanticType>,
-    /// blake3 of the lines of the knowledge base that was read.
+    /// BLAKE3 of the lines of the input knowledge base.
     pub kb_blake3: String,
-    /// Concepts before.
+    /// Number of concepts in the input.
     pub concepts_before: usize,
-    /// Concepts that were taken out.
+    /// Number of held-out concepts.
     pub concepts_held_out: usize,
-    /// blake3 of the lines of the knowledge base that was written, as `pel index` and `pel evaluate` know it.
+    /// BLAKE3 of the lines of the output knowledge base, as in `pel index` and `pel evaluate`.
     pub kb_without_blake3: String,
-    /// The figures.
+    /// Statistics of the data set.
     pub statistics: Statistics,
-    /// What was skipped in reading the corpus, by split.
+    /// Records skipped while reading the corpus, by split.
     pub skipped: BTreeMap<String, Report>,
 }
 
-/// Takes the concepts of some types out of the knowledge base, gives their mentions the NIL label in every split, and
-/// writes both, with the statistics, into a folder.
+/// Removes the concepts of some types from the knowledge base, labels their mentions NIL in every split, and writes both
+/// with statistics.
 ///
-/// The folder holds `kb.jsonl`, `held_out.jsonl` (the concepts that were taken out), `documents.jsonl`, a
-/// `mentions.{split}.jsonl` for each split, `okb.json` and `okb.txt`; all of them appear together, or none does. A concept
-/// is held out if one of its types is.
+/// Writes `kb.jsonl`, `held_out.jsonl` (the removed concepts), `documents.jsonl`, `mentions.{split}.jsonl` for each split,
+/// `okb.json` and `okb.txt`. They appear together or not at all. A concept is held out if any of its types is.
 ///
 /// # Errors
-/// If a type is unknown or has no concept, nothing is left to link to or becomes NIL, the folder is the corpus' own or has
-/// files of these names that are not of an earlier run, or something cannot be read or written.
+/// If a type is unknown or has no concept, no mention stays linkable or becomes NIL, or the output folder is the corpus or
+/// has files of these names from elsewhere. Also if a file cannot be read or written.
 pub fn hold_out(material: &Material, okb: &Okb) -> Result<OkbReport> {
     let chosen = material.types.choose(&okb.types, &material.types_of_mentions())?;
     let held: Vec<bool> =
@@ -84,18 +83,20 @@ pub fn hold_out(material: &Material, okb: &Okb) -> Result<OkbReport> {
     Ok(report)
 }
 
-/// Refuses a choice that leaves nothing to link to, or changes nothing.
+/// Refuses types that leave nothing to link or hold out nothing.
 fn refuse_useless(material: &Material, held: &[bool], statistics: &Statistics) -> Result<()> {
     if held.iter().all(|held| *held) {
-        return Err(Error::input("nothing is left of the knowledge base: every concept has one of these types"));
+        return Err(Error::input("expected concepts of other types, found that every concept has one of these types"));
     }
     if statistics.held_out.hits == 0 {
-        return Err(Error::input("no mention of the corpus has a concept of these types: nothing would become NIL"));
+        return Err(Error::input(
+            "expected mentions with concepts of these types, found none: nothing would become NIL",
+        ));
     }
     for (split, statistics) in material.splits.iter().zip(&statistics.splits) {
         if statistics.whole.mentions > 0 && statistics.held_out.mentions == statistics.whole.mentions {
             return Err(Error::input(format!(
-                "nothing is left to link in the split {}: all its {} mentions with a concept would become NIL",
+                "expected linkable mentions in the split {}, found that all {} with a concept would become NIL",
                 split.name, statistics.whole.mentions
             )));
         }
@@ -103,7 +104,7 @@ fn refuse_useless(material: &Material, held: &[bool], statistics: &Statistics) -
     Ok(())
 }
 
-/// Writes the lines of the concept table apart, as they are; gives the hash of those that stay.
+/// Writes kept and held-out lines of the concept table unchanged. Returns the hash of the kept lines.
 fn write_kb(material: &Material, okb: &Okb, held: &[bool], output: &mut OutputFolder) -> Result<String> {
     #[derive(Deserialize)]
     struct Row {
@@ -141,7 +142,7 @@ fn write_kb(material: &Material, okb: &Okb, held: &[bool], output: &mut OutputFo
 /// Writes documents and mentions; a held-out mention gets the NIL label.
 fn write_corpus(material: &Material, held: &[bool], output: &mut OutputFolder) -> Result<()> {
     output.write("documents.jsonl", |out| {
-        // A document that belongs to no split stands in each of them.
+        // A document without a split is in each of them.
         let mut written = HashSet::new();
         for document in material.splits.iter().flat_map(|split| &split.documents) {
             if written.insert(document.doc_id.as_str()) {
@@ -154,7 +155,7 @@ fn write_corpus(material: &Material, held: &[bool], output: &mut OutputFolder) -
         output.write(&format!("mentions.{}.jsonl", split.name), |out| {
             for (mention, concept) in &split.mentions {
                 let mut mention = mention.clone();
-                // What is left of several concepts is still right.
+                // The remaining concepts stay correct.
                 mention.other_ids.retain(|id| material.kb.kb.find(id).is_none_or(|concept| !held[concept.index()]));
                 if concept.is_some_and(|concept| held[concept.index()]) {
                     mention.id = mention.id.map(|id| format!("{NIL_LABEL}{id}"));

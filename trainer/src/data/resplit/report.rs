@@ -1,4 +1,4 @@
-//! The statistics as tables for a reader.
+//! The statistics as text tables.
 
 use super::{Lengths, OkbReport, SemanticType, Statistics, Suggestion};
 use crate::io::text_tables::table;
@@ -9,32 +9,32 @@ fn percent(share: Share) -> String {
     share.value().map_or("-".to_owned(), |value| format!("{:.1}", 100.0 * value))
 }
 
-/// The table as text, its columns from `first` on flushed right.
+/// Formats a table with columns from `first` on aligned right.
 fn aligned(mut table: Table, first: usize) -> String {
     table.column_iter_mut().skip(first).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
     table.to_string()
 }
 
-fn words(types: &[SemanticType]) -> String {
+fn describe(types: &[SemanticType]) -> String {
     types.iter().map(SemanticType::words).collect::<Vec<_>>().join(", ")
 }
 
 impl OkbReport {
-    /// Everything that was found, as text.
+    /// The report as text.
     pub fn text(&self) -> String {
         let Self { types, concepts_before, concepts_held_out, kb_without_blake3, statistics, .. } = self;
         let share = statistics.held_out;
         let left = concepts_before - concepts_held_out;
-        let mut said = format!(
+        let mut text = format!(
             "Held out: {}\n{concepts_held_out} of {concepts_before} concepts; {} of {} mentions that could be linked ({} %)\n\
              Knowledge base left: {left} concepts, blake3 {kb_without_blake3}\n",
-            words(types),
+            describe(types),
             share.hits,
             share.of,
             percent(share),
         );
         for (split, report) in self.skipped.iter().filter(|(_, report)| report.skipped_in_all() > 0) {
-            said.push_str(&format!("Skipped in reading the split {split}: {}\n", report.reasons()));
+            text.push_str(&format!("Skipped in reading the split {split}: {}\n", report.reasons()));
         }
         for (title, table) in [
             (
@@ -46,15 +46,15 @@ impl OkbReport {
             ("Words of descriptions:", statistics.lengths()),
             ("What is not as clear-cut as it looks, in mentions:", statistics.doubts()),
         ] {
-            said.push_str(&format!("\n{title}\n{table}\n"));
+            text.push_str(&format!("\n{title}\n{table}\n"));
         }
-        said.truncate(said.trim_end().len());
-        said
+        text.truncate(text.trim_end().len());
+        text
     }
 }
 
 impl Statistics {
-    /// The paper's table 7 and the whole.
+    /// Table 7 of the paper, with the whole for comparison.
     fn subsets(&self) -> String {
         let mut table =
             table(["Split", "", "Mentions", "% of whole", "Entities", "% entities seen", "% mentions zero-shot"]);
@@ -149,10 +149,10 @@ impl Statistics {
 }
 
 impl Suggestion {
-    /// Every type, and what is proposed.
+    /// All types and the proposed set, as text.
     pub fn text(&self, splits: &[String]) -> String {
         let mut head = ["Type", "Concepts", "Mentions", "% of whole"].map(str::to_owned).to_vec();
-        // In the training split nothing is zero-shot.
+        // The training split has no zero-shot mentions.
         let zero = |zero: Share| if zero.hits > 0 { format!(" ({})", percent(zero)) } else { String::new() };
         head.extend(splits.iter().map(|split| format!("{split} (% zero-shot)")));
         let mut table = table(head.iter().map(String::as_str));
@@ -168,12 +168,12 @@ impl Suggestion {
             .collect();
         let whole: Share = self.shares.iter().copied().sum();
         format!(
-            "{}\n\nProposed, as it is nearest to {:.0} % of the mentions and otherwise most like the whole (zero-shot share, \
-             length of descriptions):\n  --types {}\n{}: {} % of the mentions that can be linked, {} concepts; {}",
+            "{}\n\nProposed (nearest to {:.0} % of the mentions, then most similar to the whole in zero-shot share and \
+             description length):\n  --types {}\n{}: {} % of the mentions that can be linked, {} concepts; {}",
             aligned(table, 1),
             100.0 * self.target,
             quoted(&self.proposed),
-            words(&self.proposed),
+            describe(&self.proposed),
             percent(whole),
             self.concepts,
             shares.join(", "),
@@ -181,7 +181,7 @@ impl Suggestion {
     }
 }
 
-/// The types as the option takes them.
+/// The types as an argument of `--types`.
 fn quoted(types: &[SemanticType]) -> String {
     let list = types.iter().map(SemanticType::short).collect::<Vec<_>>().join(",");
     if list.contains(' ') { format!("'{list}'") } else { list }

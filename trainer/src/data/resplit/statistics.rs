@@ -1,6 +1,6 @@
-//! The statistics of appendix D: is what is held out like the whole?
+//! The statistics of appendix D, which compare held-out mentions with the whole.
 //!
-//! The whole is what could be linked before: the mentions whose concept the knowledge base had.
+//! The whole are the mentions whose concept is in the input knowledge base.
 
 use super::{Material, SemanticType, SplitMentions};
 use crate::data::corpus::CorpusMention;
@@ -12,17 +12,17 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 /// All statistics of a data set.
 #[derive(Clone, Debug, Serialize)]
 pub struct Statistics {
-    /// The share of the mentions that could be linked which is held out, over all splits.
+    /// The held-out share of linkable mentions, over all splits.
     pub held_out: Share,
-    /// The paper's table 7, and the whole beside it.
+    /// Table 7 of the paper, with the whole.
     pub splits: Vec<SplitStatistics>,
-    /// Each type that was chosen.
+    /// Each held-out type.
     pub types: Vec<TypeStatistics>,
-    /// The same surfaces in two splits.
+    /// Surfaces common to two splits.
     pub overlaps: Vec<Overlap>,
-    /// Lengths of descriptions of the held-out concepts that have a mention, and of all that have one.
+    /// Description lengths of concepts with mentions: held-out ones, and all.
     pub descriptions_mentioned: [Lengths; 2],
-    /// Lengths of descriptions of all held-out concepts, and of all concepts.
+    /// Description lengths of concepts: held-out ones, and all.
     pub descriptions: [Lengths; 2],
 }
 
@@ -33,81 +33,81 @@ pub struct SplitStatistics {
     pub split: String,
     /// All its mentions.
     pub mentions: usize,
-    /// Mentions that were NIL before: the knowledge base never had their concept.
+    /// Mentions without a concept in the input knowledge base.
     pub natural_nil: usize,
-    /// The mentions that are held out.
+    /// Held-out mentions.
     pub held_out: Subset,
-    /// The mentions that could be linked before.
+    /// Mentions linkable before.
     pub whole: Subset,
-    /// Held-out mentions whose surface is a name of a concept that stays: easy to link wrongly.
+    /// Held-out mentions whose surface is a name of a kept concept.
     pub named_like_others: usize,
-    /// Held-out mentions whose surface the training split also links to a concept that stays.
+    /// Held-out mentions whose surface is linked to a kept concept in training.
     pub linked_in_training: usize,
-    /// Mentions that name a chosen type themselves, but whose concept has another one and stays.
+    /// Mentions annotated with a held-out type whose concept has another type and is kept.
     pub other_type: usize,
-    /// Held-out mentions that name types themselves, none of them chosen.
+    /// Held-out mentions annotated only with other types.
     pub typed_otherwise: usize,
 }
 
 /// Some mentions of a split.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Subset {
-    /// How many.
+    /// Number of mentions.
     pub mentions: usize,
-    /// Different concepts among them, and how many of these the training split has.
+    /// Share of the distinct concepts that occur in training.
     pub entities_seen: Share,
-    /// Mentions whose concept no mention of the training split has.
+    /// Share of mentions whose concept does not occur in training.
     pub zero_shot: Share,
 }
 
 /// One type.
 #[derive(Clone, Debug, Serialize)]
 pub struct TypeStatistics {
-    /// Which.
+    /// The type.
     #[serde(flatten)]
     pub semantic_type: SemanticType,
     /// Its concepts.
     pub concepts: usize,
-    /// Zero-shot mentions of all its mentions, for each split.
+    /// Zero-shot share of its mentions in each split.
     pub zero_shot: Vec<Share>,
 }
 
-/// How much of a later split's surfaces an earlier one has, lower-cased.
+/// The overlap of lower-cased surfaces between two splits.
 #[derive(Clone, Debug, Serialize)]
 pub struct Overlap {
     /// The earlier split.
     pub from: String,
     /// The later split.
     pub to: String,
-    /// Among held-out mentions.
+    /// For held-out mentions.
     pub held_out: OverlapOf,
-    /// Among all mentions that could be linked.
+    /// For all linkable mentions.
     pub whole: OverlapOf,
 }
 
-/// Surfaces that two splits share.
+/// Share of surfaces in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct OverlapOf {
-    /// Of the later split's different surfaces, those that the earlier one has.
+    /// Of the later split's distinct surfaces.
     pub surfaces: Share,
-    /// Of the later split's mentions, those whose surface the earlier one has.
+    /// Of the later split's mentions.
     pub mentions: Share,
 }
 
-/// Lengths of descriptions in words; a concept without one has a description of no words.
+/// Description lengths in words; 0 without a description.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Lengths {
-    /// Concepts.
+    /// Number of concepts.
     pub concepts: usize,
-    /// Those that have a description.
+    /// Share with a description.
     pub described: Share,
-    /// The mean.
+    /// Mean length.
     pub mean: f64,
-    /// A quarter, a half and three quarters of the concepts have at most so many.
+    /// First quartile, median and third quartile.
     pub quartiles: [usize; 3],
 }
 
-/// The words of a concept's description.
+/// Number of words of a concept's description.
 pub(super) fn words(concept: &Concept) -> usize {
     concept.definition.as_deref().map_or(0, |text| text.split_whitespace().count())
 }
@@ -117,7 +117,7 @@ fn surface(text: &str) -> String {
 }
 
 impl Statistics {
-    /// Compares what is held out (`held[concept]`, by the types at the positions `chosen`) with the whole.
+    /// Compares held-out concepts (`held[concept]`, of the types `chosen`) with the whole.
     pub fn new(material: &Material, chosen: &[usize], held: &[bool]) -> Self {
         let trained = material.trained();
         let is_held = |concept: &ConceptId| held.get(concept.index()).copied().unwrap_or(false);
@@ -200,7 +200,7 @@ impl Statistics {
 }
 
 impl Subset {
-    /// Counts the mentions of a split whose concept the knowledge base has and `takes` takes.
+    /// Counts mentions with a concept of the knowledge base for which `takes` is true.
     pub(super) fn new(split: &SplitMentions, trained: &HashSet<ConceptId>, takes: impl Fn(&ConceptId) -> bool) -> Self {
         let concepts: Vec<ConceptId> =
             split.mentions.iter().filter_map(|(_, concept)| *concept).filter(|concept| takes(concept)).collect();
@@ -214,7 +214,7 @@ impl Subset {
 }
 
 impl Lengths {
-    /// Of descriptions of so many words each.
+    /// Statistics of the given lengths.
     pub(super) fn new(words: impl Iterator<Item = usize>) -> Self {
         let mut words: Vec<usize> = words.collect();
         words.sort_unstable();
@@ -228,9 +228,9 @@ impl Lengths {
     }
 }
 
-/// Each pair of splits, the earlier one first.
+/// The overlap of each pair of splits, the earlier one first.
 fn overlaps(material: &Material, is_held: impl Fn(&ConceptId) -> bool) -> Vec<Overlap> {
-    // How many mentions each surface has; `true`: held-out ones only.
+    // Mentions per surface, held-out ones only if `only_held`.
     let count = |split: &SplitMentions, only_held: bool| {
         let mut counts: HashMap<String, usize> = HashMap::new();
         for (mention, concept) in &split.mentions {

@@ -1,4 +1,4 @@
-//! Which types to hold out: so many of the mentions, and otherwise like the whole, as appendix D asks.
+//! Proposes types to hold out: a given share of mentions, similar to the whole (appendix D).
 
 use super::statistics::{Subset, words};
 use super::{Material, SemanticType};
@@ -8,37 +8,37 @@ use pel_shared::metrics::Share;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
 
-/// The types of a knowledge base, and a set of them to hold out.
+/// The types of a knowledge base and a proposed set.
 #[derive(Clone, Debug, Serialize)]
 pub struct Suggestion {
-    /// The share of the mentions that can be linked which is wished.
+    /// The desired share of linkable mentions.
     pub target: f64,
-    /// Every type with a concept, the one with the most mentions first.
+    /// All types with concepts, most mentions first.
     pub types: Vec<TypeCounts>,
-    /// The set, as `--types` takes it.
+    /// The proposed set, as for `--types`.
     pub proposed: Vec<SemanticType>,
-    /// The share that it holds out, in each split.
+    /// Its share of mentions in each split.
     pub shares: Vec<Share>,
-    /// Its zero-shot mentions in each split.
+    /// Its zero-shot share in each split.
     pub zero_shot: Vec<Share>,
-    /// Concepts that leave the knowledge base.
+    /// Number of its concepts.
     pub concepts: usize,
-    /// How far it is off: the mean over splits of |share - target| / target, plus that of the zero-shot share against the
-    /// whole's (not in training), plus that of the mean length of descriptions of concepts with a mention.
+    /// Its distance: the mean over splits of |share - target| / target, plus the relative difference from the whole in
+    /// zero-shot share (without training) and in mean description length of mentioned concepts.
     pub off: f64,
 }
 
-/// One type.
+/// The statistics of a type.
 #[derive(Clone, Debug, Serialize)]
 pub struct TypeCounts {
-    /// Which.
+    /// The type.
     #[serde(flatten)]
     pub semantic_type: SemanticType,
     /// Concepts.
     pub concepts: usize,
-    /// Its mentions of those that can be linked, in each split.
+    /// Its share of the linkable mentions in each split.
     pub mentions: Vec<Share>,
-    /// Zero-shot mentions of its mentions, in each split.
+    /// Its zero-shot share in each split.
     pub zero_shot: Vec<Share>,
 }
 
@@ -49,18 +49,18 @@ impl TypeCounts {
     }
 }
 
-/// Types that sets are made of at most; every set of them is tried.
+/// Maximum number of types in a set; all their subsets are tried.
 const TRIED: usize = 16;
-/// How far a set's share may be from the target, as a part of it, if any set is that near.
+/// Relative deviation of the share from the target that counts as equal.
 const TOLERANCE: f64 = 0.1;
 
-/// What concepts of one set of types add up to.
+/// Sums over concepts.
 #[derive(Clone, Debug, Default)]
 struct Sums {
     /// By split.
     mentions: Vec<usize>,
     zero_shot: Vec<usize>,
-    /// Concepts with a mention, and the words of their descriptions.
+    /// Concepts with mentions, and the words of their descriptions.
     entities: usize,
     words: usize,
     /// All concepts.
@@ -86,19 +86,18 @@ impl Sums {
     }
 }
 
-/// Counts every type and looks for the set of types that holds out about `target` of the mentions that can be linked and
-/// is otherwise most like the whole.
+/// Counts every type and proposes a set of types with about `target` of the linkable mentions, most similar to the whole.
 ///
-/// All sets of at most 16 types are tried: those that are smaller than the target, the largest of them.
+/// Tries all subsets of the 16 largest types below the target.
 ///
 /// # Errors
-/// If no concept has a type, or every type with a mention is larger than the target.
+/// If no concept has a type, or every type with mentions exceeds the target.
 pub fn suggest(material: &Material, target: f64) -> Result<Suggestion> {
     let trained = material.trained();
     let whole: Vec<Subset> = material.splits.iter().map(|split| Subset::new(split, &trained, |_| true)).collect();
     let types = type_counts(material, &trained, &whole);
     if types.is_empty() {
-        return Err(Error::input("no concept of the knowledge base has a type, so nothing can be held out by types"));
+        return Err(Error::input("expected concepts with types, found none in the knowledge base"));
     }
     let fits = |one: &&TypeCounts| {
         let share = one.share();
@@ -114,14 +113,14 @@ pub fn suggest(material: &Material, target: f64) -> Result<Suggestion> {
             let mut sums = Sums::new(material.splits.len());
             by_mask.iter().filter(|(own, _)| *own & mask != 0).for_each(|(_, one)| sums.add(one));
             let distance = ((ratio(&sums.mentions, &all.mentions) - target) / target).abs();
-            // Near enough first, then likeness.
+            // Prefer sets near the target, then similar ones.
             let far = if distance <= TOLERANCE { 0.0 } else { distance };
             (far, off(&sums, &all, target, material.train), mask, sums)
         })
         .min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
     let Some((_, off, mask, sums)) = best else {
         return Err(Error::input(format!(
-            "every type has more than {:.1} % of the mentions that can be linked; choose with --types, or a larger --target",
+            "expected a type with at most {:.1} % of the linkable mentions, found none; use --types or a larger --target",
             100.0 * target
         )));
     };
@@ -162,7 +161,7 @@ fn type_counts(material: &Material, trained: &HashSet<ConceptId>, whole: &[Subse
     types
 }
 
-/// The sums of the concepts that have just this set of the types at `places` (a bit each), and of all concepts.
+/// The sums by exact subset of the types at `places` (one bit each), and over all concepts.
 fn sums(material: &Material, trained: &HashSet<ConceptId>, places: &[usize]) -> (BTreeMap<u32, Sums>, Sums) {
     let splits = material.splits.len();
     let mut of_concept: Vec<Sums> = vec![Sums::new(splits); material.kb.kb.len()];
@@ -191,7 +190,7 @@ fn ratio(part: &[usize], whole: &[usize]) -> f64 {
     part.iter().sum::<usize>() as f64 / whole.iter().sum::<usize>().max(1) as f64
 }
 
-/// How unlike the whole a set is: see [`Suggestion::off`].
+/// The distance of a set from the whole; see [`Suggestion::off`].
 fn off(sums: &Sums, all: &Sums, target: f64, train: usize) -> f64 {
     let part = |hits: usize, of: usize| hits as f64 / of.max(1) as f64;
     let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len().max(1) as f64;

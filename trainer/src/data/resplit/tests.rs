@@ -1,4 +1,4 @@
-//! `pel split okb` on a corpus small enough to be checked by hand.
+//! `pel split okb` on a corpus that can be checked by hand.
 
 use super::*;
 use crate::data::concept_table;
@@ -45,9 +45,9 @@ const FILES: [(&str, &str); 5] = [
     ),
 ];
 
-struct Bench(tempfile::TempDir);
+struct TestCorpus(tempfile::TempDir);
 
-impl Bench {
+impl TestCorpus {
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         for (name, text) in FILES {
@@ -76,9 +76,9 @@ fn share(hits: usize, of: usize) -> Share {
 }
 
 #[test]
-fn the_statistics_are_those_counted_by_hand() {
-    let bench = Bench::new();
-    let found = bench.hold_out(&["sign"], &bench.path("okb")).expect("written").statistics;
+fn statistics_equal_counts_by_hand() {
+    let corpus = TestCorpus::new();
+    let found = corpus.hold_out(&["sign"], &corpus.path("okb")).expect("written").statistics;
     assert_eq!(found.held_out, share(5, 9));
     let [train, dev, test] = &found.splits[..] else { panic!("three splits in their order") };
     assert_eq!([&train.split, &dev.split, &test.split], ["train", "dev", "test"]);
@@ -110,11 +110,11 @@ fn the_statistics_are_those_counted_by_hand() {
 }
 
 #[test]
-fn what_is_written_is_read_by_the_rest_of_pel() {
-    let bench = Bench::new();
-    let out = bench.path("okb");
-    std::fs::write(bench.path("LICENSES.md"), "| Source | Licence |\n| --- | --- |\n| A | CC0 |\n").expect("written");
-    let report = bench.hold_out(&["T1"], &out).expect("written");
+fn written_data_set_can_be_read() {
+    let corpus = TestCorpus::new();
+    let out = corpus.path("okb");
+    std::fs::write(corpus.path("LICENSES.md"), "| Source | Licence |\n| --- | --- |\n| A | CC0 |\n").expect("written");
+    let report = corpus.hold_out(&["T1"], &out).expect("written");
     let read = |name: &str| std::fs::read_to_string(out.join(name)).expect(name);
     assert_eq!(read("held_out.jsonl").lines().collect::<Vec<_>>(), FILES[0].1.lines().take(2).collect::<Vec<_>>());
     let kb = concept_table::read(&out.join("kb.jsonl")).expect("a table");
@@ -127,7 +127,7 @@ fn what_is_written_is_read_by_the_rest_of_pel() {
         (counts.mentions, counts.in_kb, counts.nil, counts.held_out)
     };
     assert_eq!([counts("train"), counts("dev"), counts("test")], [(4, 2, 2, 1), (4, 1, 3, 3), (3, 1, 2, 1)]);
-    // The mention that was misplaced in the corpus is counted, not lost.
+    // The misplaced mention of the corpus is counted as skipped.
     assert_eq!(report.skipped["dev"].skipped_in_all(), 1);
     let text = read("okb.txt");
     for part in
@@ -137,18 +137,18 @@ fn what_is_written_is_read_by_the_rest_of_pel() {
     }
     let json: serde_json::Value = serde_json::from_str(&read("okb.json")).expect("JSON");
     assert_eq!(json["statistics"]["splits"][1]["held_out"]["zero_shot"]["hits"], 1);
-    // The same again gives the same files.
-    let again = bench.path("again");
-    bench.hold_out(&["Sign"], &again).expect("written");
+    // A second run writes the same files.
+    let again = corpus.path("again");
+    corpus.hold_out(&["Sign"], &again).expect("written");
     for name in ["kb.jsonl", "held_out.jsonl", "documents.jsonl", "mentions.train.jsonl", "okb.txt"] {
         assert_eq!(read(name), std::fs::read_to_string(again.join(name)).expect(name), "{name}");
     }
 }
 
 #[test]
-fn a_set_is_proposed_that_is_near_the_target() {
-    let bench = Bench::new();
-    let material = bench.material();
+fn proposed_set_is_near_the_target() {
+    let corpus = TestCorpus::new();
+    let material = corpus.material();
     let found = suggest(&material, 0.55).expect("a set");
     let rows: Vec<_> = found.types.iter().map(|one| (one.semantic_type.words(), one.concepts, one.share())).collect();
     let row = |words: &str, concepts, hits| (words.to_owned(), concepts, share(hits, 9));
@@ -161,40 +161,40 @@ fn a_set_is_proposed_that_is_near_the_target() {
     let text = found.text(&["train".into(), "dev".into(), "test".into()]);
     assert!(text.contains("--types T1\n") && text.contains("dev 75.0 % (33.3 % zero-shot)"), "{text}");
     let error = suggest(&material, 0.1).expect_err("both are larger").to_string();
-    assert!(error.contains("every type has more than 10.0 %"), "{error}");
+    assert!(error.contains("expected a type with at most 10.0 %"), "{error}");
 }
 
 #[test]
-fn what_makes_no_data_set_is_refused_and_leaves_nothing() {
-    let bench = Bench::new();
-    let out = bench.path("okb");
-    for (types, said) in [
+fn useless_choices_are_refused_and_write_nothing() {
+    let corpus = TestCorpus::new();
+    let out = corpus.path("okb");
+    for (types, message) in [
         (&["Sing"][..], "did you mean T1 Sign?"),
-        (&["T9"], "the type T9 has no concept in the knowledge base (1 mentions of the corpus name it)"),
+        (&["T9"], "expected a type with concepts in the knowledge base, found T9 in 1 mentions only"),
         (&["T3"], "nothing would become NIL"),
-        (&["T1,T2,T3"], "nothing is left of the knowledge base"),
-        (&["T1,Drug"], "nothing is left to link in the split train: all its 3 mentions"),
+        (&["T1,T2,T3"], "found that every concept has one of these types"),
+        (&["T1,Drug"], "expected linkable mentions in the split train, found that all 3"),
     ] {
-        let error = bench.hold_out(types, &out).expect_err(said);
-        assert!(error.kind() == Kind::Input && error.to_string().contains(said), "{error}");
-        assert!(!out.exists(), "{said}");
+        let error = corpus.hold_out(types, &out).expect_err(message);
+        assert!(error.kind() == Kind::Input && error.to_string().contains(message), "{error}");
+        assert!(!out.exists(), "{message}");
     }
-    let error = bench.hold_out(&["T1"], bench.0.path()).expect_err("its own folder").to_string();
+    let error = corpus.hold_out(&["T1"], corpus.0.path()).expect_err("its own folder").to_string();
     assert!(error.contains("this folder is an input"), "{error}");
-    assert_eq!(std::fs::read_to_string(bench.path("kb.jsonl")).expect("read"), FILES[0].1);
+    assert_eq!(std::fs::read_to_string(corpus.path("kb.jsonl")).expect("read"), FILES[0].1);
 
     let read = |train: &str, kb: &str| {
-        Material::read(bench.0.path(), &bench.path(kb), train).err().expect("refused").to_string()
+        Material::read(corpus.0.path(), &corpus.path(kb), train).err().expect("refused").to_string()
     };
-    assert!(read("training", "kb.jsonl").contains("its splits: train, dev, test"));
-    std::fs::write(bench.path("other.jsonl"), r#"{"id":"Z","name":"z"}"#).expect("written");
-    assert!(read("train", "other.jsonl").contains("no mention of the corpus has a concept of the knowledge base"));
-    std::fs::write(bench.path("untyped.jsonl"), r#"{"id":"D0","name":"z"}"#).expect("written");
-    let material = Material::read(bench.0.path(), &bench.path("untyped.jsonl"), "train").expect("read");
+    assert!(read("training", "kb.jsonl").contains("found the splits train, dev, test"));
+    std::fs::write(corpus.path("other.jsonl"), r#"{"id":"Z","name":"z"}"#).expect("written");
+    assert!(read("train", "other.jsonl").contains("expected mentions with a concept of the knowledge base"));
+    std::fs::write(corpus.path("untyped.jsonl"), r#"{"id":"D0","name":"z"}"#).expect("written");
+    let material = Material::read(corpus.0.path(), &corpus.path("untyped.jsonl"), "train").expect("read");
     assert!(
         suggest(&material, 0.12)
             .expect_err("no types")
             .to_string()
-            .contains("no concept of the knowledge base has a type")
+            .contains("expected concepts with types, found none")
     );
 }

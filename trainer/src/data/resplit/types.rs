@@ -1,4 +1,4 @@
-//! The semantic types of a knowledge base, and how a user names them.
+//! The semantic types of a knowledge base, and their names in options.
 
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::{Concept, KnowledgeBase};
@@ -8,14 +8,14 @@ use std::collections::{BTreeMap, HashMap};
 /// A semantic type: an identifier, a name, or both.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct SemanticType {
-    /// A TUI or the like.
+    /// Its identifier, such as a UMLS TUI.
     pub id: Option<String>,
     /// The name.
     pub name: Option<String>,
 }
 
 impl SemanticType {
-    /// What a user types for it: the identifier, else the name.
+    /// The identifier, else the name.
     pub fn short(&self) -> &str {
         self.id.as_deref().or(self.name.as_deref()).unwrap_or_default()
     }
@@ -37,20 +37,20 @@ impl SemanticType {
     }
 }
 
-/// All types of a knowledge base.
+/// The types of a knowledge base.
 #[derive(Clone, Debug)]
 pub struct Types {
-    /// Each once, in the order of its words.
+    /// Each type once, sorted.
     pub all: Vec<SemanticType>,
-    /// The positions in `all` of each concept's types, in concept order.
+    /// Indices into `all` for each concept.
     pub of_concept: Vec<Vec<usize>>,
 }
 
 impl Types {
-    /// Collects the types of all concepts. An identifier and a name at the same place of a concept's lists belong
-    /// together; where the lists are of different lengths, the names count, or the identifiers if there are no names.
+    /// Collects the types of all concepts. Types and type identifiers of a concept are paired by position if their numbers
+    /// are equal. Otherwise the names count, or the identifiers if there are no names.
     pub fn new(kb: &KnowledgeBase) -> Self {
-        // One identifier is one type, whatever names it has.
+        // An identifier is one type, even with several names.
         let mut numbers: HashMap<String, usize> = HashMap::new();
         let mut all: Vec<SemanticType> = Vec::new();
         let mut of_concept = Vec::with_capacity(kb.len());
@@ -76,12 +76,11 @@ impl Types {
         Self { all, of_concept }
     }
 
-    /// The types that a user asks for, by identifier or name in any case. A text may list several with commas between
-    /// them; names that have commas themselves are understood too. `of_mentions` has how often mentions of the corpus
-    /// name each type themselves.
+    /// The types given by the user, by case-insensitive identifier or name. A text may list several, separated by commas;
+    /// names may contain commas. `of_mentions` counts the types in annotations of mentions.
     ///
     /// # Errors
-    /// If a type is unknown (the nearest is named), or known to the corpus only.
+    /// If a type is unknown (the error suggests a similar one) or occurs only in the corpus.
     pub fn choose(&self, asked: &[String], of_mentions: &BTreeMap<String, usize>) -> Result<Vec<usize>> {
         let named = |name: &str| self.all.iter().position(|one| one.is_called(name));
         let mut chosen = listed(asked, named, |asked| self.unknown(asked, of_mentions))?;
@@ -92,16 +91,15 @@ impl Types {
 
     fn unknown(&self, asked: &str, of_mentions: &BTreeMap<String, usize>) -> Error {
         if asked.is_empty() {
-            return Error::input("--types: expected a type before and after each comma, found nothing");
+            return Error::input("--types: expected a type before and after each comma, found none");
         }
         if self.all.is_empty() {
-            return Error::input("no concept of the knowledge base has a type, so nothing can be held out by types");
+            return Error::input("expected concepts with types, found none in the knowledge base");
         }
         let lower = asked.to_lowercase();
         if let Some((_, mentions)) = of_mentions.iter().find(|(name, _)| name.to_lowercase() == lower) {
             return Error::input(format!(
-                "the type {asked} has no concept in the knowledge base ({mentions} mentions of the corpus name it); only \
-                 a type with concepts can be held out"
+                "expected a type with concepts in the knowledge base, found {asked} in {mentions} mentions only"
             ));
         }
         let near = self.all.iter().filter_map(|one| {
@@ -116,15 +114,14 @@ impl Types {
                 format!("the knowledge base has {}{more}", some.join(", "))
             }
         };
-        Error::input(format!("no concept of the knowledge base has the type {asked}; {hint}"))
+        Error::input(format!("expected a type of the knowledge base, found {asked}; {hint}"))
     }
 }
 
-/// What texts name that list things with commas between them, of which names may have some themselves: the longest run of pieces that
-/// `named` knows is one.
+/// Parses comma-separated names that may contain commas: the longest run of pieces known to `named` is one name.
 ///
 /// # Errors
-/// What `unknown` gives for a piece with which no such run begins.
+/// The error of `unknown` for a piece that starts no known name.
 pub fn listed<T>(
     texts: &[String],
     named: impl Fn(&str) -> Option<T>,
@@ -145,7 +142,7 @@ pub fn listed<T>(
     Ok(all)
 }
 
-/// Types that an error lists.
+/// Maximum number of types in an error.
 const LISTED: usize = 15;
 
 fn types_of(concept: &Concept) -> Vec<SemanticType> {
@@ -161,7 +158,7 @@ fn types_of(concept: &Concept) -> Vec<SemanticType> {
     pairs.into_iter().filter(|one| !one.short().is_empty()).collect()
 }
 
-/// Letters to insert, drop or replace between two texts (Levenshtein).
+/// Levenshtein distance between two texts, in characters.
 fn edits(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
@@ -210,22 +207,22 @@ mod tests {
     }
 
     #[test]
-    fn a_user_names_them_as_they_come() {
+    fn types_are_found_by_identifier_or_name() {
         let choose = |texts: &[&str]| {
             let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
             types().choose(&texts, &BTreeMap::from([("T092".into(), 7)]))
         };
         assert_eq!(choose(&["t033, sign"]).expect("known"), [1, 2]);
         assert_eq!(choose(&["T099,Amino Acid, Peptide, or Protein,Finding", "finding"]).expect("known"), [2, 3, 4]);
-        for (texts, said) in [
-            ("Findng", "no concept of the knowledge base has the type Findng; did you mean T033 Finding?"),
+        for (texts, message) in [
+            ("Findng", "expected a type of the knowledge base, found Findng; did you mean T033 Finding?"),
             ("T034", "did you mean T033 Finding?"),
-            ("t092", "the type t092 has no concept in the knowledge base (7 mentions of the corpus name it)"),
+            ("t092", "expected a type with concepts in the knowledge base, found t092 in 7 mentions only"),
             ("Virus", "the knowledge base has Disease, Sign, T033 Finding, T099, T116 Amino"),
             ("T033,,Sign", "expected a type before and after each comma"),
         ] {
             let error = choose(&[texts]).expect_err(texts).to_string();
-            assert!(error.contains(said), "{error}");
+            assert!(error.contains(message), "{error}");
         }
     }
 

@@ -195,7 +195,7 @@ fn decisions_are_those_that_ship() {
     let with = &decisions.with_concept;
     let share = |hits, of| Share { hits, of };
     assert_eq!([with.right.share, with.wrong.share, with.nil.share], [share(2, 4), share(1, 4), share(1, 4)]);
-    let without = &decisions.without_concept;
+    let without = &decisions.missing_domain_error;
     assert_eq!([without.nil.share, without.linked.share], [share(0, 2), share(2, 2)]);
     let nil = found.systems[0].nil.iter().find(|nil| nil.chosen_on == "bundle").expect("it brings one");
     assert_eq!((nil.counts, nil.links.right), (NilCounts { found: 0, wrong: 1, missed: 2 }, 2));
@@ -209,7 +209,10 @@ fn decisions_are_those_that_ship() {
     std::fs::write(folder.path().join("mentions.test.jsonl"), known.collect::<Vec<_>>().join("\n")).expect("written");
     let found = evaluate(&line, |_| by_word(), None).expect("measured");
     let [decisions] = &found.systems[0].decisions[..] else { panic!("at one threshold") };
-    assert_eq!((decisions.with_concept.right.share, decisions.without_concept.nil.share), (share(2, 4), share(0, 0)));
+    assert_eq!(
+        (decisions.with_concept.right.share, decisions.missing_domain_error.nil.share),
+        (share(2, 4), share(0, 0))
+    );
 }
 
 #[test]

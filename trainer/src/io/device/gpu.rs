@@ -13,33 +13,33 @@ pub fn adapters() -> Vec<Adapter> {
     found().into_iter().map(|(adapter, _)| adapter).collect()
 }
 
-/// The adapter of `--gpu`, else the first real GPU, else the first adapter.
+/// Opens the adapter of `--gpu`, else the first GPU, else the first adapter.
 pub(super) fn open(args: &DeviceArgs) -> Result<OpenDevice> {
     start(args, &found())
 }
 
-/// A real GPU, if this machine has one.
-pub(super) fn open_if_any(args: &DeviceArgs) -> Result<Option<OpenDevice>> {
+/// Opens the first hardware GPU, if there is one.
+pub(super) fn open_if_present(args: &DeviceArgs) -> Result<Option<OpenDevice>> {
     let real: Vec<_> = found().into_iter().filter(|(adapter, _)| adapter.is_gpu).collect();
     if real.is_empty() { Ok(None) } else { start(args, &real).map(Some) }
 }
 
-/// What a GPU holds for this process now, in bytes.
-pub(crate) fn held_bytes(device: &Device) -> Option<u64> {
+/// GPU memory reserved by this process, in bytes.
+pub(crate) fn reserved_bytes(device: &Device) -> Option<u64> {
     match device.clone().without_autodiff().as_dispatch() {
         DispatchDevice::Cube(device) => Some(device.client().memory_report(MemoryScope::Device).usage().bytes_reserved),
         _ => None,
     }
 }
 
-/// The adapters, and how Burn's runtime names each.
+/// The adapters and their selectors in Burn's runtime.
 fn found() -> Vec<(Adapter, DeviceKind)> {
     let backends = if cfg!(target_os = "macos") { wgpu::Backends::METAL } else { wgpu::Backends::VULKAN };
     let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
     descriptor.backends = backends;
     let instance = wgpu::Instance::new(descriptor);
     let found = pollster::block_on(instance.enumerate_adapters(backends));
-    // The runtime numbers adapters within their kind.
+    // The runtime numbers adapters separately for each kind.
     let mut of_kind = [0usize; 3];
     let mut next = |kind: usize| {
         of_kind[kind] += 1;
@@ -78,7 +78,7 @@ fn start(args: &DeviceArgs, adapters: &[(Adapter, DeviceKind)]) -> Result<OpenDe
         None => real_first,
     };
     let (adapter, selector) = chosen.ok_or_else(|| match args.gpu {
-        Some(number) => Error::device(format!("there is no GPU number {number}; `pel devices` lists what there is")),
+        Some(number) => Error::device(format!("there is no GPU {number}; `pel devices` lists the GPUs")),
         None => Error::device("no Vulkan device was found; install its driver, or use --device cpu"),
     })?;
     let memory = match args.gpu_memory {
@@ -96,7 +96,7 @@ fn start(args: &DeviceArgs, adapters: &[(Adapter, DeviceKind)]) -> Result<OpenDe
 
 #[cfg(feature = "cuda")]
 pub(super) fn cuda(number: usize) -> Result<OpenDevice> {
-    // The driver is looked for at run time; without one, the runtime can only panic.
+    // The driver is loaded at run time. Without one the runtime panics.
     let opened = std::panic::catch_unwind(|| {
         let device = Device::cuda(number);
         device.sync().map(|()| device)

@@ -1,28 +1,28 @@
-//! Compute devices: which there are, and the one that a command runs on.
+//! Compute devices: listing them and opening one.
 
 #[cfg_attr(not(feature = "gpu"), path = "without_gpu.rs")]
 mod gpu;
 
 pub use gpu::adapters;
-pub(crate) use gpu::held_bytes;
+pub(crate) use gpu::reserved_bytes;
 
 use burn::tensor::Device;
 use clap::{Args, ValueEnum};
 use pel_shared::error::Result;
 use serde::Serialize;
 
-/// What to do where GPU support was left out of the build.
-pub const HOW_TO_GET_GPUS: &str =
+/// How to get a build with GPU support.
+pub const GPU_BUILD_HINT: &str =
     "`./run --gpu` builds it with GPU support, as does `cargo build --release --features gpu`";
 
 /// Where the encoder runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeviceChoice {
-    /// A GPU for long work where there is one, else the processor
+    /// A GPU for long work if there is one, else the CPU
     #[default]
     Auto,
-    /// The processor
+    /// The CPU
     Cpu,
     /// A GPU through wgpu (Vulkan; Metal on a Mac)
     Vulkan,
@@ -30,26 +30,26 @@ pub enum DeviceChoice {
     Cuda,
 }
 
-/// How GPU memory is handed out.
+/// How GPU memory is allocated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum GpuMemory {
-    /// Large pages that many tensors share: fast
+    /// Large pages shared by many tensors (fast)
     #[default]
     Shared,
-    /// One page for each tensor: where a driver limits the size of a buffer
+    /// One page per tensor, for drivers that limit the buffer size
     Exclusive,
 }
 
-/// The options that every computing command has.
+/// The device options of every computing command.
 #[derive(Clone, Debug, Default, Args)]
 pub struct DeviceArgs {
-    /// Where the encoder runs (`pel devices` lists what there is)
+    /// Device of the encoder (`pel devices` lists all)
     #[arg(long, value_enum, default_value_t, global = true, help_heading = "For every command")]
     pub device: DeviceChoice,
-    /// Which GPU, by its number in `pel devices`
+    /// Number of the GPU in `pel devices`
     #[arg(long, value_name = "N", global = true, help_heading = "For every command")]
     pub gpu: Option<usize>,
-    /// How GPU memory is handed out
+    /// Allocation of GPU memory
     #[arg(
         long,
         value_enum,
@@ -61,7 +61,7 @@ pub struct DeviceArgs {
     pub gpu_memory: GpuMemory,
 }
 
-/// How long a command will compute: a GPU takes a second to start, which short work does not repay.
+/// How long a command computes. Starting a GPU takes about a second, which short work does not repay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// A few notes.
@@ -75,7 +75,7 @@ pub enum Work {
 pub struct OpenDevice {
     /// The device.
     pub device: Device,
-    /// What a user calls it.
+    /// The name shown to the user.
     pub name: String,
 }
 
@@ -96,16 +96,16 @@ pub struct Adapter {
     pub max_buffer: u64,
     /// The largest storage binding, in bytes.
     pub max_binding: u64,
-    /// The most invocations of a workgroup.
+    /// The largest number of invocations in a workgroup.
     pub max_workgroup: u32,
-    /// Whether shaders may compute in 16-bit floats.
+    /// Whether shaders support 16-bit floats.
     pub f16: bool,
-    /// Whether it is a real GPU rather than a processor in disguise.
+    /// Whether it is a hardware GPU.
     pub is_gpu: bool,
 }
 
 impl DeviceArgs {
-    /// Opens the device that was chosen.
+    /// Opens the chosen device.
     ///
     /// # Errors
     /// If there is no such device in this build or on this machine.
@@ -116,7 +116,7 @@ impl DeviceArgs {
             DeviceChoice::Cuda => gpu::cuda(self.gpu.unwrap_or(0)),
             DeviceChoice::Auto if self.gpu.is_some() => gpu::open(self),
             DeviceChoice::Auto if work == Work::Short => Ok(cpu()),
-            DeviceChoice::Auto => Ok(gpu::open_if_any(self)?.unwrap_or_else(cpu)),
+            DeviceChoice::Auto => Ok(gpu::open_if_present(self)?.unwrap_or_else(cpu)),
         }
     }
 }

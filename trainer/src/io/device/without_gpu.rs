@@ -1,23 +1,23 @@
-//! Stands in for `gpu` in a build without the cargo feature `gpu`.
+//! Replaces `gpu` in a build without the cargo feature `gpu`.
 
-use super::{Adapter, DeviceArgs, HOW_TO_GET_GPUS, OpenDevice};
+use super::{Adapter, DeviceArgs, GPU_BUILD_HINT, OpenDevice};
 use burn::tensor::Device;
 use pel_shared::error::{Error, Result};
 use std::path::Path;
 
-/// No adapter: this build cannot look for any.
+/// No adapter: this build cannot detect any.
 pub fn adapters() -> Vec<Adapter> {
     Vec::new()
 }
 
 pub(super) fn open(_args: &DeviceArgs) -> Result<OpenDevice> {
-    Err(Error::device(format!("this build of pel has no GPU support; {HOW_TO_GET_GPUS}; or use --device cpu")))
+    Err(Error::device(format!("this build of pel has no GPU support; {GPU_BUILD_HINT}; or use --device cpu")))
 }
 
-/// None; if this machine seems to have a GPU, standard error says how to use it.
-pub(super) fn open_if_any(_args: &DeviceArgs) -> Result<Option<OpenDevice>> {
+/// Always none. Warns on standard error if the machine seems to have a GPU.
+pub(super) fn open_if_present(_args: &DeviceArgs) -> Result<Option<OpenDevice>> {
     if gpu_seems_present() {
-        eprintln!("warning: this build of pel has no GPU support and uses the processor; {HOW_TO_GET_GPUS}");
+        eprintln!("warning: this build of pel has no GPU support and uses the CPU; {GPU_BUILD_HINT}");
     }
     Ok(None)
 }
@@ -28,11 +28,11 @@ pub(super) fn cuda(_number: usize) -> Result<OpenDevice> {
     ))
 }
 
-pub(crate) fn held_bytes(_device: &Device) -> Option<u64> {
+pub(crate) fn reserved_bytes(_device: &Device) -> Option<u64> {
     None
 }
 
-/// Whether the system shows a GPU: on Linux a render node or NVIDIA's driver; every Mac that runs Metal has one.
+/// Whether the system shows a GPU: a render node or NVIDIA device on Linux, any Mac.
 fn gpu_seems_present() -> bool {
     let render_node = || {
         let nodes = std::fs::read_dir("/dev/dri").into_iter().flatten().flatten();

@@ -1,12 +1,12 @@
-//! Writing folders: each appears whole or not at all.
+//! Atomic writes of folders: each appears completely or not at all.
 
 use super::errors::io_error;
 use pel_shared::error::Result;
 use std::fs;
 use std::path::Path;
 
-/// Writes a folder completely or not at all: under a temporary name first, then renamed. An existing folder is replaced; if the process
-/// is killed meanwhile, the existing folder is still in place or beside it as `.NAME.old`.
+/// Writes a folder under a temporary name, then renames it. An existing folder is replaced. If the process is killed,
+/// the existing folder is still in place or beside it as `.NAME.old`.
 ///
 /// # Errors
 /// If `fill` fails, or the folder cannot be created or renamed.
@@ -20,7 +20,7 @@ pub fn write_folder(place: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Res
     clear(&part)?;
     let made = fs::create_dir_all(&part).map_err(|cause| io_error("making the folder", &part, cause));
     if let Err(why) = made.and_then(|()| fill(&part)) {
-        // On a full disk, the partial folder would take the remaining space.
+        // On a full disk the partial folder would take the remaining space.
         let _ = fs::remove_dir_all(&part);
         return Err(why);
     }
@@ -35,7 +35,7 @@ pub fn write_folder(place: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Res
     clear(&old)
 }
 
-/// Flushes the parent folder, where the system supports it, so that a rename survives a crash of the machine.
+/// Flushes the parent folder, so that a rename survives a system crash.
 fn sync_names(of: &Path) -> Result<()> {
     let parent = of.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match cfg!(unix) {
@@ -46,7 +46,7 @@ fn sync_names(of: &Path) -> Result<()> {
     }
 }
 
-/// Writes a file of a folder that [`write_folder`] fills, also after the user has asked to stop.
+/// Writes a file of a folder that [`write_folder`] fills. It does not stop at an interrupt.
 ///
 /// # Errors
 /// If it cannot be written.

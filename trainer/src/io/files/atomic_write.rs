@@ -1,25 +1,25 @@
-//! Writing output files: each appears whole or not at all.
+//! Atomic writes of files: each appears completely or not at all.
 
-use super::errors::{Stopped, io_error};
+use super::errors::{InterruptedByUser, io_error};
 use super::partial_files;
 use super::standard_output::StandardOutput;
 use crate::io::interrupt;
+use crate::io::json;
 use crate::io::outputs::file_identity::behind_links;
 use pel_shared::error::{Error, Result};
 use std::fs::{self, Metadata, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// Writes the file that a user has named, whole or not at all: into a temporary file beside it, flushed to the disk, then renamed. Of a
-/// link, the file that it leads to is written; a pipe or a device is written to as it is; `-` is standard output.
+/// Writes a file that the user has named: into a temporary file beside it, flushed, then renamed. A symbolic link is
+/// followed. A pipe or device is written directly; `-` is standard output.
 ///
-/// A file that is replaced hands on its mode, and its owner where the system allows that; a new one is as readable as the user's other
-/// new files.
+/// A replaced file passes its mode, and its owner where permitted, to the new file. A new file follows the umask.
 ///
 /// # Errors
-/// If the folder cannot be made, the file is there and may not be written, or writing, flushing or renaming fails; the old file,
-/// if any, is then untouched.
-pub fn write_whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+/// If the folder cannot be created, the file is read-only, or writing, flushing or renaming fails. The old file is then
+/// unchanged.
+pub fn write_atomic(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
     if path.as_os_str() == "-" {
         let mut out = StandardOutput::new();
         write(&mut out)?;
@@ -32,34 +32,32 @@ pub fn write_whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>
     }
 }
 
-/// As [`write_whole`], for a name that pel has chosen, in a folder that others may have written into: a link there is replaced, not
-/// followed.
+/// As [`write_atomic`], for a file name chosen by PEL in a folder that others may write to. A symbolic link is replaced
+/// and not followed.
 ///
 /// # Errors
-/// As [`write_whole`]; if a pipe or a device is in its place.
-pub fn write_own(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+/// As [`write_atomic`], or if a pipe or device has this name.
+pub fn write_no_follow(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
     let there = fs::symlink_metadata(path).ok().filter(|there| !there.is_symlink());
     if there.as_ref().is_some_and(|there| !there.is_file() && !there.is_dir()) {
-        return Err(Error::io(format!("writing {}: expected a file or nothing there, found a device", path.display())));
+        return Err(Error::io(format!("writing {}: expected a regular file or none, found a device", path.display())));
     }
     replace(path, there, write)
 }
 
-/// Opens a file of ours to be written to, made if it is not there, for a name that pel has chosen: a link in its place is refused.
+/// Opens a file for writing whose name PEL has chosen. A symbolic link is refused.
 ///
 /// # Errors
-/// If it is a link, or cannot be opened.
-pub fn open_own(path: &Path, options: &mut OpenOptions) -> Result<fs::File> {
+/// If it is a link or no regular file, or cannot be opened.
+pub fn open_no_follow(path: &Path, options: &mut OpenOptions) -> Result<fs::File> {
     if fs::symlink_metadata(path).is_ok_and(|there| !there.is_file()) {
         let path = path.display();
-        return Err(Error::io(format!(
-            "writing {path}: expected a file of pel or nothing there, found a link or device"
-        )));
+        return Err(Error::io(format!("writing {path}: expected a regular file or none, found a link or device")));
     }
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt;
-        // Between the look and the opening somebody may have put one there.
+        // Another process may create a link between the check and the opening.
         options.custom_flags(NO_FOLLOW);
     }
     options.open(path).map_err(|cause| io_error("opening", path, cause))
@@ -68,13 +66,13 @@ pub fn open_own(path: &Path, options: &mut OpenOptions) -> Result<fs::File> {
 #[cfg(unix)]
 const NO_FOLLOW: i32 = libc::O_NOFOLLOW;
 
-/// Writes beside a file, whose metadata these are if it is there, and puts the result in its place.
+/// Writes a temporary file beside `path` and renames it. `there` is the metadata of an existing file.
 fn replace(path: &Path, there: Option<Metadata>, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
     if there.as_ref().is_some_and(Metadata::is_dir) {
         return Err(Error::io(format!("writing {}: expected a file, found a folder", path.display())));
     }
     if there.as_ref().is_some_and(|there| there.permissions().readonly()) {
-        return Err(Error::io(format!("writing {}: the file may only be read", path.display())));
+        return Err(Error::io(format!("writing {}: the file is read-only", path.display())));
     }
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -82,14 +80,14 @@ fn replace(path: &Path, there: Option<Metadata>, write: impl FnOnce(&mut dyn Wri
     };
     fs::create_dir_all(folder).map_err(|cause| io_error("making the folder", folder, cause))?;
     let failed = |cause| io_error("writing", path, cause);
-    // Until a replaced file's mode is set, nobody else may read what is to have it; the mode of a new file is cut by the umask.
+    // Only the owner may read a replacement before its mode is set. The umask limits the mode of a new file.
     let mode = if there.is_some() { 0o600 } else { 0o666 };
     let (beside, _claim) = partial_files::file_in(folder, mode).map_err(failed)?;
-    let mut buffered = BufWriter::with_capacity(1 << 16, Watched(beside));
+    let mut buffered = BufWriter::with_capacity(1 << 16, InterruptibleWriter(beside));
     write(&mut buffered)?;
     let beside = buffered.into_inner().map_err(|error| failed(error.into_error()))?.0;
     if let Some(there) = &there {
-        hand_on_from(there, beside.as_file()).map_err(failed)?;
+        copy_ownership_from(there, beside.as_file()).map_err(failed)?;
     }
     beside.as_file().sync_all().map_err(failed)?;
     interrupt::check()?;
@@ -97,28 +95,28 @@ fn replace(path: &Path, there: Option<Metadata>, write: impl FnOnce(&mut dyn Wri
     partial_files::sync_folder(folder)
 }
 
-/// Gives a new file the owner and the mode of the one in whose place it is to be moved, if there is one; a link there hands on nothing.
+/// Gives a new file the owner and mode of the file that it will replace, if there is one. Links have no effect.
 ///
 /// # Errors
-/// If the system refuses it.
-pub fn hand_on(place: &Path, new: &fs::File) -> io::Result<()> {
+/// If the mode cannot be set.
+pub fn copy_ownership(place: &Path, new: &fs::File) -> io::Result<()> {
     match fs::symlink_metadata(place) {
-        Ok(old) if old.is_file() => hand_on_from(&old, new),
+        Ok(old) if old.is_file() => copy_ownership_from(&old, new),
         _ => Ok(()),
     }
 }
 
-fn hand_on_from(old: &Metadata, new: &fs::File) -> io::Result<()> {
+fn copy_ownership_from(old: &Metadata, new: &fs::File) -> io::Result<()> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
         let now = new.metadata()?;
         if (now.uid(), now.gid()) != (old.uid(), old.gid()) {
-            // Only root may give files away; the group may be one of the user's.
+            // Only root may change the owner; users may choose one of their groups.
             let _ = fchown(new, Some(old.uid()), Some(old.gid())).or_else(|_| fchown(new, None, Some(old.gid())));
         }
         let now = new.metadata()?;
-        // What was readable by one group is not made readable by another.
+        // A new group gets no access.
         let mask = if now.gid() == old.gid() { 0o777 } else { 0o707 };
         new.set_permissions(PermissionsExt::from_mode(old.mode() & mask))
     }
@@ -128,13 +126,13 @@ fn hand_on_from(old: &Metadata, new: &fs::File) -> io::Result<()> {
     }
 }
 
-/// A writer that fails when the user asks to stop.
-struct Watched<W>(W);
+/// A writer that fails after an interrupt.
+struct InterruptibleWriter<W>(W);
 
-impl<W: Write> Write for Watched<W> {
+impl<W: Write> Write for InterruptibleWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if interrupt::is_asked() {
-            return Err(io::Error::other(Stopped));
+        if interrupt::is_requested() {
+            return Err(io::Error::other(InterruptedByUser));
         }
         self.0.write(bytes)
     }
@@ -144,22 +142,22 @@ impl<W: Write> Write for Watched<W> {
     }
 }
 
-/// Writes into what is no regular file, and so can be neither written beside nor replaced.
+/// Writes to a pipe or device, which cannot be replaced.
 fn write_into(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
     let failed = |cause| io_error("writing", path, cause);
-    let mut file = BufWriter::new(Watched(OpenOptions::new().write(true).open(path).map_err(failed)?));
+    let mut file = BufWriter::new(InterruptibleWriter(OpenOptions::new().write(true).open(path).map_err(failed)?));
     write(&mut file)?;
     file.flush().map_err(failed)
 }
 
-/// Writes one JSON value a line into a file whose name pel has chosen.
+/// Writes a JSONL file whose name PEL has chosen.
 ///
 /// # Errors
-/// As [`write_own`].
+/// As [`write_no_follow`].
 pub fn write_jsonl<T: serde::Serialize>(path: &Path, rows: impl IntoIterator<Item = T>) -> Result<()> {
-    write_own(path, |file| {
+    write_no_follow(path, |file| {
         for row in rows {
-            let line = serde_json::to_string(&row).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
+            let line = json::compact(&row)?;
             writeln!(file, "{line}").map_err(|cause| io_error("writing", path, cause))?;
         }
         Ok(())
@@ -175,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_write_leaves_the_old_file_and_nothing_else() {
+    fn failed_write_leaves_the_old_file_alone() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("out.txt");
         fs::write(&path, "old").expect("written");
@@ -183,14 +181,14 @@ mod tests {
             file.write_all(b"half").expect("buffered");
             Err(Error::io("disk full"))
         };
-        assert!(write_whole(&path, half).is_err() && write_own(&path, half).is_err());
+        assert!(write_atomic(&path, half).is_err() && write_no_follow(&path, half).is_err());
         assert_eq!(fs::read_to_string(&path).expect("read"), "old");
         assert_eq!(fs::read_dir(folder.path()).expect("listed").count(), 1);
     }
 
     #[cfg(unix)]
     #[test]
-    fn a_replaced_file_keeps_its_mode_and_a_new_one_follows_the_umask() {
+    fn replaced_file_keeps_its_mode_and_new_file_follows_umask() {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().expect("a folder");
         let mode = |path: &Path| fs::metadata(path).expect("there").permissions().mode() & 0o777;
@@ -198,33 +196,33 @@ mod tests {
             let path = folder.path().join(format!("{asked:o}"));
             fs::write(&path, "old").expect("written");
             fs::set_permissions(&path, PermissionsExt::from_mode(asked)).expect("its own");
-            write_whole(&path, put("new")).expect("written");
+            write_atomic(&path, put("new")).expect("written");
             assert_eq!((mode(&path), fs::read_to_string(&path).expect("read")), (asked, "new".to_owned()));
-            write_own(&path, put("newer")).expect("written");
+            write_no_follow(&path, put("newer")).expect("written");
             assert_eq!(mode(&path), asked);
         }
-        // The library's own new files are cut by the umask too.
+        // Files written by the standard library follow the umask too.
         let (ours, others) = (folder.path().join("ours"), folder.path().join("others"));
-        write_whole(&ours, put("new")).expect("written");
+        write_atomic(&ours, put("new")).expect("written");
         fs::write(&others, "new").expect("written");
         assert_eq!(mode(&ours), mode(&others));
     }
 
     #[cfg(unix)]
     #[test]
-    fn a_link_is_followed_where_the_user_named_it_and_replaced_where_pel_did() {
+    fn link_is_followed_if_named_by_the_user_and_replaced_otherwise() {
         use std::os::unix::fs::symlink;
         let folder = tempfile::tempdir().expect("a folder");
         let [target, link, dangling] = ["target", "link", "dangling"].map(|name| folder.path().join(name));
         fs::write(&target, "old").expect("written");
         symlink(&target, &link).expect("linked");
-        write_whole(&link, put("new")).expect("written");
+        write_atomic(&link, put("new")).expect("written");
         assert!(link.is_symlink() && fs::read_to_string(&target).expect("read") == "new");
-        write_own(&link, put("own")).expect("written");
+        write_no_follow(&link, put("own")).expect("written");
         assert!(!link.is_symlink() && fs::read_to_string(&link).expect("read") == "own");
         assert_eq!(fs::read_to_string(&target).expect("read"), "new");
         symlink(folder.path().join("nowhere"), &dangling).expect("linked");
-        let opened = open_own(&dangling, OpenOptions::new().write(true).create(true));
+        let opened = open_no_follow(&dangling, OpenOptions::new().write(true).create(true));
         assert!(opened.expect_err("a link").to_string().contains("found a link"));
         assert!(!folder.path().join("nowhere").exists());
     }

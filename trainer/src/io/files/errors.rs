@@ -1,38 +1,40 @@
-//! Errors of the operating system, with the file that they are about.
+//! Errors of the operating system, with the path concerned.
 
-use crate::io::limits::overrun;
+use crate::io::limits::find_exceeded_limit;
 use pel_shared::error::Error;
 use std::io;
 use std::path::Path;
 
-/// Names the file in an error of the operating system.
+/// Converts an error of the operating system, naming the action and the file.
 pub fn io_error(doing: &str, path: &Path, cause: io::Error) -> Error {
-    if cause.get_ref().is_some_and(|inner| inner.is::<Stopped>()) {
+    if cause.get_ref().is_some_and(|inner| inner.is::<InterruptedByUser>()) {
         return Error::interrupted();
     }
-    if let Some(overrun) = overrun(&cause) {
-        return overrun.error(path.display());
+    if let Some(exceeded) = find_exceeded_limit(&cause) {
+        return exceeded.error(path.display());
     }
     Error::io(format!("{doing} {}", path.display())).caused_by(cause)
 }
 
-/// Why a folder, or what lies in it, could not be listed.
+/// Converts an error of listing a folder.
 pub fn walk_error(folder: &Path, cause: walkdir::Error) -> Error {
     let at = cause.path().unwrap_or(folder).to_owned();
     match cause.into_io_error() {
         Some(cause) => io_error("listing", &at, cause),
-        None => Error::input(format!("{}: a link that leads back into its own folder", at.display())),
+        None => {
+            Error::input(format!("{}: expected no cycle of links, found a link to a folder around it", at.display()))
+        }
     }
 }
 
-/// The user has ended the waiting.
+/// The user has interrupted a read or write.
 #[derive(Debug)]
-pub(crate) struct Stopped;
+pub(crate) struct InterruptedByUser;
 
-impl std::fmt::Display for Stopped {
+impl std::fmt::Display for InterruptedByUser {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("stopped")
     }
 }
 
-impl std::error::Error for Stopped {}
+impl std::error::Error for InterruptedByUser {}

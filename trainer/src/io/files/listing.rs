@@ -1,10 +1,10 @@
-//! What lies in a folder.
+//! Lists the contents of folders.
 
 use super::errors::{io_error, walk_error};
 use pel_shared::error::Result;
 use std::path::{Path, PathBuf};
 
-/// The names in a folder, sorted; none if it is not there.
+/// The sorted names in a folder; empty if it does not exist.
 ///
 /// # Errors
 /// If it cannot be read.
@@ -20,16 +20,16 @@ pub fn entries(folder: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// The files that an input is read from: itself, or what lies in its folder and in the folders there.
+/// The files of an input: itself, or all files below its folder.
 ///
 /// # Errors
 /// If a folder cannot be read.
-pub fn files_of(input: &Path) -> Result<Vec<PathBuf>> {
+pub fn list_files(input: &Path) -> Result<Vec<PathBuf>> {
     if !input.is_dir() {
         return Ok(vec![input.to_owned()]);
     }
     let mut files = Vec::new();
-    // A link that leads back into its own folder is an error, not an endless walk.
+    // `walkdir` reports a cycle of links as an error.
     for entry in walkdir::WalkDir::new(input).follow_links(true).sort_by_file_name() {
         let entry = entry.map_err(|cause| walk_error(input, cause))?;
         if !entry.file_type().is_dir() {

@@ -1,6 +1,6 @@
-//! Opening input files: packed or not, none read beyond its bound ([`crate::io::limits`]).
+//! Opening input files, compressed or not, with a size limit ([`crate::io::limits`]).
 
-use super::errors::{Stopped, io_error};
+use super::errors::{InterruptedByUser, io_error};
 use crate::io::interrupt;
 use crate::io::limits::{Bound, Bounded};
 use pel_shared::error::{Error, Result};
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
-/// Opens a file to be imported, or standard input for `-`, as `open_within`.
+/// Opens a file to import, or standard input for `-`, as `open_within`.
 ///
 /// # Errors
 /// As `open_within`.
@@ -18,13 +18,13 @@ pub fn open(path: &Path) -> Result<Box<dyn BufRead>> {
     open_within(path, Bound::Stream)
 }
 
-/// Opens a file, or standard input for `-`; gzip, bzip2, xz and zstd are unpacked on the way, whatever the name says. Reading it
-/// fails beyond the bound, and when the user asks to stop.
+/// Opens a file, or standard input for `-`. Content in gzip, bzip2, xz or zstd is decompressed, regardless of the name.
+/// Reading fails beyond the limit or after an interrupt.
 ///
 /// # Errors
 /// If the file cannot be opened or its first bytes cannot be read.
 pub fn open_within(path: &Path, bound: Bound) -> Result<Box<dyn BufRead>> {
-    let reader = Bounded::new(Heard(unpacked(path)?), bound);
+    let reader = Bounded::new(Interruptible(unpacked(path)?), bound);
     Ok(Box::new(BufReader::with_capacity(1 << 16, reader)))
 }
 
@@ -38,14 +38,14 @@ fn unpacked(path: &Path) -> Result<Box<dyn Read>> {
         }
         Box::new(file)
     };
-    // niffler refuses input shorter than the longest magic number, which is too short to be compressed.
+    // niffler refuses input shorter than the longest magic number. Such input is too short to be compressed.
     let mut head = Vec::new();
     let mut raw = raw;
     raw.by_ref().take(10).read_to_end(&mut head).map_err(|cause| io_error("reading", path, cause))?;
     if head.len() < 5 {
         return Ok(Box::new(io::Cursor::new(head)));
     }
-    // niffler takes every text that begins with BZ, such as a note on BZD, for bzip2.
+    // niffler takes any text that begins with BZ for bzip2, such as a note on BZD.
     let is_text = head.starts_with(b"BZ") && !is_bzip2(&head);
     let whole = Box::new(io::Cursor::new(head).chain(raw));
     if is_text {
@@ -56,7 +56,7 @@ fn unpacked(path: &Path) -> Result<Box<dyn Read>> {
     Ok(reader)
 }
 
-/// Whether a file begins as bzip2 does: its version and block size, then the mark of a block or of the end.
+/// Whether a file begins like bzip2: version and block size, then the mark of a block or of the end.
 fn is_bzip2(head: &[u8]) -> bool {
     const BLOCK: &[u8] = &[0x31, 0x41, 0x59, 0x26, 0x53, 0x59];
     const END: &[u8] = &[0x17, 0x72, 0x45, 0x38, 0x50, 0x90];
@@ -66,19 +66,19 @@ fn is_bzip2(head: &[u8]) -> bool {
     }
 }
 
-/// A reader that fails when the user asks to stop.
-struct Heard<R>(R);
+/// A reader that fails after an interrupt.
+struct Interruptible<R>(R);
 
-impl<R: Read> Read for Heard<R> {
+impl<R: Read> Read for Interruptible<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        if interrupt::is_asked() {
-            return Err(io::Error::other(Stopped));
+        if interrupt::is_requested() {
+            return Err(io::Error::other(InterruptedByUser));
         }
         self.0.read(into)
     }
 }
 
-/// Standard input that is read by a thread of its own, so that Ctrl-C ends the waiting for it.
+/// Standard input, read by its own thread, so that Ctrl-C ends a blocked read.
 struct StandardInput {
     pieces: Receiver<io::Result<Vec<u8>>>,
     piece: io::Cursor<Vec<u8>>,
@@ -86,7 +86,7 @@ struct StandardInput {
 
 impl StandardInput {
     fn new() -> Self {
-        // A few pieces ahead, no more: a reader that is slow holds the writer back.
+        // The channel is short, so that a slow reader slows the writer down.
         let (sender, pieces) = sync_channel(4);
         std::thread::spawn(move || {
             loop {
@@ -109,7 +109,7 @@ impl Read for StandardInput {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         while self.piece.position() == self.piece.get_ref().len() as u64 {
             if interrupt::check().is_err() {
-                return Err(io::Error::other(Stopped));
+                return Err(io::Error::other(InterruptedByUser));
             }
             match self.pieces.recv_timeout(Duration::from_millis(40)) {
                 Ok(piece) => {
@@ -119,7 +119,7 @@ impl Read for StandardInput {
                     }
                 }
                 Err(RecvTimeoutError::Timeout) => {}
-                // The end has been read.
+                // The thread has reached the end.
                 Err(RecvTimeoutError::Disconnected) => return Ok(0),
             }
         }

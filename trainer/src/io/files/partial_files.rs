@@ -1,5 +1,5 @@
-//! Files and folders that are written beside their place and then moved there: named `.pel-*.part`, locked while they are written,
-//! removed where the work ends early, and swept where an earlier process was killed.
+//! Partial files and folders, written beside their destination and renamed: `.pel-*.part`. They are locked while they are
+//! written and removed on an early end. Those of killed processes are removed later.
 
 use super::errors::io_error;
 use pel_shared::error::Result;
@@ -13,27 +13,26 @@ use tempfile::{NamedTempFile, TempDir};
 const PREFIX: &str = ".pel-";
 const SUFFIX: &str = ".part";
 
-/// What was changed later is left alone: its writer may not have locked it yet.
-const YOUNG: Duration = Duration::from_secs(60);
+/// Files changed more recently are not removed, because their writer may not hold the lock yet.
+const MIN_AGE: Duration = Duration::from_secs(60);
 
-/// What this process is writing.
+/// Partial files and folders of this process.
 static LIVE: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
-/// The folders that this process has made for what it is writing.
-static MADE: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
-/// The folders that this process has swept.
-static SWEPT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+/// Destination folders created by this process.
+static CREATED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+/// Folders that this process has cleaned.
+static CLEANED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// Whether a name is that of something unfinished.
+/// Whether a name is that of a partial file or folder.
 pub fn is_partial(name: &str) -> bool {
     name.starts_with(PREFIX) && name.ends_with(SUFFIX)
 }
 
-/// Keeps the name of something unfinished, for [`remove_all`], until it is dropped; and a lock on it, by which a later process knows that
-/// it is still being written.
+/// Registers a partial file for [`remove_all`] until dropped. Its lock tells other processes that it is being written.
 #[derive(Debug)]
 pub struct Claim {
     path: PathBuf,
-    /// Nothing where the file system has no locks: then nobody sweeps there either.
+    /// None where the file system has no locks; nothing is removed there.
     _lock: Option<File>,
 }
 
@@ -51,31 +50,31 @@ impl Drop for Claim {
     }
 }
 
-/// Keeps the name of a folder that was made for what is being written, for [`remove_all`], until it is dropped: without a result the folder goes
-/// too, if it is empty.
+/// Registers a new destination folder for [`remove_all`] until dropped. If the work ends early, the folder is removed if
+/// empty.
 #[derive(Debug)]
-pub struct Made(PathBuf);
+pub struct CreatedFolder(PathBuf);
 
-impl Made {
-    /// Keeps a name.
+impl CreatedFolder {
+    /// Registers a folder.
     pub fn new(folder: &Path) -> Self {
-        MADE.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.to_owned());
+        CREATED.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.to_owned());
         Self(folder.to_owned())
     }
 }
 
-impl Drop for Made {
+impl Drop for CreatedFolder {
     fn drop(&mut self) {
-        MADE.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.0);
+        CREATED.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.0);
     }
 }
 
-/// Makes an unfinished file in a folder, readable by its owner alone until its mode is set, and sweeps the folder.
+/// Creates a partial file with `mode` in a folder, after removing abandoned ones there.
 ///
 /// # Errors
-/// If it cannot be made.
+/// If it cannot be created.
 pub fn file_in(folder: &Path, mode: u32) -> std::io::Result<(NamedTempFile, Claim)> {
-    sweep(folder);
+    remove_abandoned(folder);
     let mut beside = tempfile::Builder::new();
     beside.prefix(PREFIX).suffix(SUFFIX);
     #[cfg(unix)]
@@ -87,40 +86,40 @@ pub fn file_in(folder: &Path, mode: u32) -> std::io::Result<(NamedTempFile, Clai
     Ok((file, claim))
 }
 
-/// Makes an unfinished folder in a folder, and sweeps that.
+/// Creates a partial folder in a folder, after removing abandoned ones there.
 ///
 /// # Errors
-/// If it cannot be made.
+/// If it cannot be created.
 pub fn folder_in(folder: &Path) -> std::io::Result<(TempDir, Claim)> {
-    sweep(folder);
+    remove_abandoned(folder);
     let made = tempfile::Builder::new().prefix(PREFIX).suffix(SUFFIX).tempdir_in(folder)?;
-    // On Windows a folder cannot be opened so, and what was left in it stays.
+    // Windows cannot open a folder this way; a partial folder there stays.
     let claim = Claim::new(made.path(), File::open(made.path()).ok());
     Ok((made, claim))
 }
 
-/// Removes what this process has not finished: it is about to end. Nothing is said of what cannot be removed.
+/// Removes the partial files of this process before it ends. Failures are ignored.
 pub fn remove_all() {
     let live: Vec<PathBuf> = LIVE.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect();
     live.iter().for_each(|path| remove(path));
-    for folder in MADE.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+    for folder in CREATED.lock().unwrap_or_else(PoisonError::into_inner).iter() {
         let _ = fs::remove_dir(folder);
     }
 }
 
 fn remove(path: &Path) {
-    // A link in a folder is removed, not followed.
+    // A symbolic link is removed, not followed.
     let _ = match fs::symlink_metadata(path).is_ok_and(|found| found.is_dir()) {
         true => fs::remove_dir_all(path),
         false => fs::remove_file(path),
     };
 }
 
-/// Removes what killed processes have left in a folder, once for each folder and process: what has a name of ours, has not been changed
-/// for a while, and is locked by nobody.
-fn sweep(folder: &Path) {
+/// Removes partial files of killed processes from a folder, once per folder and process. They have our name pattern, no
+/// recent change and no lock.
+fn remove_abandoned(folder: &Path) {
     let place = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-    if !SWEPT.lock().unwrap_or_else(PoisonError::into_inner).insert(place) {
+    if !CLEANED.lock().unwrap_or_else(PoisonError::into_inner).insert(place) {
         return;
     }
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -132,15 +131,15 @@ fn sweep(folder: &Path) {
 
 fn is_abandoned(path: &Path) -> bool {
     let Ok(found) = fs::symlink_metadata(path) else { return false };
-    let is_old = found.modified().ok().and_then(|changed| changed.elapsed().ok()).is_some_and(|age| age > YOUNG);
-    // Links and pipes are none of ours.
+    let is_old = found.modified().ok().and_then(|changed| changed.elapsed().ok()).is_some_and(|age| age > MIN_AGE);
+    // PEL creates no links or pipes under these names.
     is_old && (found.is_file() || found.is_dir()) && File::open(path).is_ok_and(|file| file.try_lock().is_ok())
 }
 
-/// Has the names in a folder written to the disk, so that a file which was renamed into it is there after a power failure.
+/// Flushes the entries of a folder, so that a renamed file survives a power failure.
 ///
 /// # Errors
-/// If the system reports a failure of the disk; not where it cannot do that for folders.
+/// If the disk fails. File systems that cannot flush folders give no error.
 pub fn sync_folder(folder: &Path) -> Result<()> {
     #[cfg(unix)]
     {
@@ -148,7 +147,7 @@ pub fn sync_folder(folder: &Path) -> Result<()> {
         let synced = File::open(folder).and_then(|folder| folder.sync_all());
         match synced {
             Err(cause) if matches!(cause.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => {}
-            // A folder may be written but not read.
+            // A folder may be writable but not readable.
             Err(cause) if cause.kind() == ErrorKind::PermissionDenied => {}
             other => other.map_err(|cause| io_error("writing the folder", folder, cause))?,
         }
@@ -169,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_process_left_is_swept_and_nothing_else() {
+    fn only_abandoned_partial_files_are_removed() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = |name: &str| folder.path().join(name);
         for name in [".pel-old.part", ".pel-young.part", ".pel-locked.part", ".other-old.part", ".pel-old.txt"] {
@@ -187,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_being_written_is_locked_and_known() {
+    fn partial_files_in_use_are_locked_and_registered() {
         let folder = tempfile::tempdir().expect("a folder");
         let (file, claim) = file_in(folder.path(), 0o600).expect("made");
         let (made, of_folder) = folder_in(folder.path()).expect("made");
@@ -197,7 +196,7 @@ mod tests {
             assert!(!is_abandoned(path), "{path:?}");
         }
         let (file, made) = (file.into_temp_path().keep().expect("kept"), made.keep());
-        // Only those of this test: others run beside it.
+        // Tests that run at the same time register their own.
         for claim in [&claim, &of_folder] {
             assert!(LIVE.lock().expect("whole").contains(&claim.path));
         }

@@ -1,20 +1,20 @@
-//! Standard output, whose reader may go away.
+//! Standard output, whose reader may close it.
 
 use super::partial_files;
 use crate::io::signals;
 use pel_shared::error::{Error, Result};
 use std::io::{self, BufWriter, Write};
 
-/// Standard output, buffered; a reader that has gone away (`| head`) ends the command quietly.
+/// Buffered standard output. If its reader has closed it (`| head`), the process ends with exit code 0.
 pub struct StandardOutput(BufWriter<io::StdoutLock<'static>>);
 
 impl StandardOutput {
-    /// Takes standard output for this thread.
+    /// Locks standard output.
     pub fn new() -> Self {
         Self(BufWriter::with_capacity(1 << 16, io::stdout().lock()))
     }
 
-    /// Writes what is left.
+    /// Flushes the buffer.
     ///
     /// # Errors
     /// If it cannot be written, as on a full disk.
@@ -29,7 +29,7 @@ impl Default for StandardOutput {
     }
 }
 
-/// Ends the command if the reader of its output has gone.
+/// Ends the process if the reader has closed standard output.
 fn gone<T>(written: io::Result<T>) -> io::Result<T> {
     match written {
         Err(cause) if cause.kind() == io::ErrorKind::BrokenPipe => {
@@ -50,7 +50,7 @@ impl Write for StandardOutput {
     }
 }
 
-/// Prints to standard output what is clean already ([`pel_shared::clean`]); a reader that has gone away (`| head`) ends the command quietly.
+/// Prints text that is already escaped ([`pel_shared::clean`]). A closed pipe ends the process with exit code 0.
 ///
 /// # Errors
 /// If it cannot be written, as on a full disk.

@@ -1,21 +1,21 @@
-//! Which file or folder a path means, whatever it is called there.
+//! The identity of a file or folder, independent of its path.
 
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
-/// What a file or folder is, under each of its names: links, hard links, `..`, and other letters' case where the file system knows none.
+/// Identifies a file or folder across links, hard links, `..` and case-insensitive names.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Identity {
-    /// The device and the number of the file.
+    /// Device and inode.
     #[cfg(unix)]
     Number(u64, u64),
-    /// The path without links; hard links are not seen through.
+    /// The canonical path, which does not resolve hard links.
     #[cfg(not(unix))]
     Path(PathBuf),
 }
 
 impl Identity {
-    /// That of a file or folder that is there.
+    /// The identity of an existing file or folder.
     pub fn of(path: &Path) -> Option<Self> {
         #[cfg(unix)]
         {
@@ -33,7 +33,7 @@ impl Identity {
         Self::Number(found.dev(), found.ino())
     }
 
-    /// Those of a path, or of what it leads to if that is not there yet, and of the folders around it, the innermost first.
+    /// The identities of a path and of the folders around it, innermost first. The path itself need not exist.
     pub fn around(path: &Path) -> impl Iterator<Item = Self> {
         let real = real(path);
         let found: Vec<Self> = real.ancestors().filter_map(Self::of).collect();
@@ -41,7 +41,7 @@ impl Identity {
     }
 }
 
-/// What standard input or output leads to, if that is a regular file.
+/// Standard input or output.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Standard {
     Input,
@@ -49,7 +49,7 @@ pub(super) enum Standard {
 }
 
 impl Standard {
-    /// The file.
+    /// The identity of the regular file that it is redirected to, if any.
     pub fn identity(self) -> Option<Identity> {
         #[cfg(unix)]
         {
@@ -68,20 +68,20 @@ impl Standard {
     }
 }
 
-/// Whether there is a file to be lost: neither a folder, nor a device or a pipe.
+/// Whether the path is an existing regular file.
 pub(super) fn is_file(path: &Path) -> bool {
     std::fs::metadata(path).as_ref().is_ok_and(Metadata::is_file)
 }
 
-/// Whether two paths mean one file or folder that is there.
+/// Whether two paths are the same existing file or folder.
 pub fn is_same(one: &Path, other: &Path) -> bool {
     Identity::of(one).is_some_and(|one| Identity::of(other).is_some_and(|other| one == other))
 }
 
-/// Links that lead to one another are followed so many times at most.
+/// Maximum length of a chain of links.
 const LINKS: usize = 40;
 
-/// The file or folder that a path means: behind links, also behind one that leads nowhere yet.
+/// Resolves symbolic links, also a link to a path that does not exist yet.
 pub fn behind_links(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
     for _ in 0..LINKS {
@@ -94,7 +94,7 @@ pub fn behind_links(path: &Path) -> PathBuf {
     path
 }
 
-/// The path without links and `..`, as far as it is there.
+/// The path without links and `..`, as far as it exists.
 pub(super) fn real(path: &Path) -> PathBuf {
     let path = behind_links(path);
     let mut rest = Vec::new();
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_that_is_not_there_yet_is_found_from_what_is_there() {
+    fn missing_path_is_resolved_from_its_existing_ancestors() {
         let folder = tempfile::tempdir().expect("a folder");
         let root = folder.path().canonicalize().expect("there");
         std::fs::create_dir(root.join("a")).expect("made");
@@ -126,7 +126,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn links_are_seen_through() {
+    fn links_are_resolved() {
         use std::os::unix::fs::symlink;
         let folder = tempfile::tempdir().expect("a folder");
         let root = folder.path().canonicalize().expect("there");
@@ -139,7 +139,7 @@ mod tests {
         assert!(is_same(&path("file"), &path("hard")) && is_same(&path("soft"), &path("hard")));
         assert!(!is_same(&path("file"), &path("first")));
         assert_eq!(behind_links(&path("first")), path("nowhere"));
-        // A circle is no file; whoever opens it hears that from the system.
+        // A cycle of links stays unresolved; opening it fails.
         symlink("circle", path("circle")).expect("linked");
         assert_eq!(behind_links(&path("circle")), path("circle"));
     }

@@ -1,89 +1,91 @@
-//! The output folder of an import: its files appear together, when all of them are whole, and replace none but those of an
-//! earlier run, which its record lists. A process that is killed on the way leaves the old files or the new ones ([`super::transaction`]).
+//! The output folder of an import. Its files appear together once all are complete. They replace only files of an earlier
+//! run, listed in its record. A killed process leaves either the old or the new files ([`super::transaction`]).
 
 use super::file_identity::is_same;
 use super::overwrite_check::check_file;
 use super::transaction::{Pending, Plan, is_inside, recover};
-use crate::io::files::partial_files::Made;
-use crate::io::files::{io_error, write_whole};
+use crate::io::files::partial_files::CreatedFolder;
+use crate::io::files::{io_error, write_atomic};
+use crate::io::json;
 use pel_shared::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Files that are written in a hidden folder inside the target and moved into it at the end.
+/// Files written to a hidden folder inside the target and moved into the target by [`OutputFolder::commit`].
 #[derive(Debug)]
 pub struct OutputFolder {
     target: PathBuf,
-    /// `Some` until it is committed or dropped.
+    /// `None` after commit or drop.
     pending: Option<Pending>,
     names: Vec<String>,
-    /// The file that says what was done, such as `import.json`, and which files earlier runs wrote.
+    /// The record of the run, such as `import.json`, which lists its files.
     record: &'static str,
     earlier: BTreeSet<String>,
-    /// What the command reads, which is not written over.
+    /// Paths that the command reads and must not overwrite.
     inputs: Vec<PathBuf>,
-    /// If the target did not exist before.
-    made: Option<Made>,
+    /// Set if this run created the target.
+    made: Option<CreatedFolder>,
 }
 
 impl OutputFolder {
-    /// Makes the target folder if it is missing, and the hidden one in it; what an earlier process was killed at is finished first.
-    /// `record` is the name of the file that will say what was done; `inputs` are the files and folders that the command reads.
+    /// Creates the target if missing, and the hidden folder. First completes or removes the work of a killed process.
+    /// `record` is the file name of the run's record; `inputs` are the paths that the command reads.
     ///
     /// # Errors
-    /// If a folder cannot be made, the target is a file or a folder that is read, or another process is moving files into it.
+    /// If a folder cannot be created, the target is a file or an input, or another process is moving files into it.
     pub fn new<'a>(target: &Path, record: &'static str, inputs: impl IntoIterator<Item = &'a Path>) -> Result<Self> {
         let inputs: Vec<PathBuf> = inputs.into_iter().map(Path::to_owned).collect();
         if inputs.iter().any(|input| is_same(input, target)) {
             return Err(Error::input(format!("{}: this folder is an input; choose another --out", target.display())));
         }
-        let made = (!target.exists()).then(|| Made::new(target));
+        let made = (!target.exists()).then(|| CreatedFolder::new(target));
         std::fs::create_dir_all(target).map_err(|cause| io_error("making the folder", target, cause))?;
         recover(target)?;
         let pending = Pending::new(target);
-        let earlier = files_of_earlier(&target.join(record));
+        let earlier = recorded_files(&target.join(record));
         let (target, names) = (target.to_owned(), Vec::new());
         let mut output = Self { target, pending: None, names, record, earlier, inputs, made };
         output.pending = Some(pending?);
         Ok(output)
     }
 
-    /// Writes one file of the output, in a folder of it or not (`a/b.json`); it is in its place only after [`OutputFolder::commit`].
+    /// Writes an output file; `name` may contain folders. It reaches its place at [`OutputFolder::commit`].
     ///
     /// # Errors
-    /// If it would replace an input, or a file that no earlier run wrote; as [`write_whole`], and what `write` gives.
+    /// If it would replace an input or a file of no earlier run, or `write` or the file system fails.
     pub fn write(&mut self, name: &str, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
         let to = self.target.join(name);
-        // A file that an earlier run of this command wrote is none of what a folder brings, though it may lie below one that is read.
+        // A file of an earlier run is not an input, even inside a folder that is read.
         let ours = self.earlier.contains(name);
         check_file(&to, self.inputs.iter().map(PathBuf::as_path).filter(|input| !(ours && input.is_dir())))?;
         if to.exists() && !self.earlier.contains(name) {
             let (to, record) = (to.display(), self.record);
             return Err(Error::input(format!(
-                "{to}: expected a new folder, or one whose {record} lists this file; it is somebody else's, so choose another --out"
+                "{to}: expected a new folder, or one whose {record} lists this file; choose another --out"
             )));
         }
         let pending =
             self.pending.as_ref().ok_or_else(|| Error::io(format!("writing {name}: the output is closed")))?;
-        write_whole(&pending.place(name), write)?;
+        write_atomic(&pending.place(name), write)?;
         self.names.push(name.to_owned());
         Ok(())
     }
 
-    /// Writes the record, `content` with the names of all files, and moves the files into place, over those of earlier runs.
+    /// Writes the record, `content` with the names of all files, and moves the files into place.
     ///
-    /// A file of an earlier run goes if it is a part of what is written anew (`mentions.dev.jsonl` beside a new
-    /// `mentions.train.jsonl`), since it belongs to other documents.
+    /// Files of an earlier run with the same stem as a new file are removed: `mentions.dev.jsonl` beside a new
+    /// `mentions.train.jsonl` belongs to other documents.
     ///
     /// # Errors
-    /// If a file cannot be written or moved; the interruption of the user (nothing is moved then).
+    /// If a file cannot be written or moved, or after an interrupt, which moves nothing.
     pub fn commit(mut self, content: &impl Serialize) -> Result<()> {
         crate::io::interrupt::check()?;
         let record = self.record;
         let names: BTreeSet<&str> = self.names.iter().map(String::as_str).chain([record]).collect();
-        let is_stale = |file: &str| !names.contains(file) && names.iter().any(|name| whole(name) == whole(file));
+        let is_stale =
+            |file: &str| !names.contains(file) && names.iter().any(|name| file_stem(name) == file_stem(file));
         let (stale, others): (Vec<String>, Vec<String>) = self.earlier.iter().cloned().partition(|file| is_stale(file));
         let files = names.into_iter().chain(others.iter().map(String::as_str)).collect::<BTreeSet<_>>();
         let mut text = serde_json::to_string_pretty(&Record { files, content })
@@ -93,8 +95,8 @@ impl OutputFolder {
             out.write_all(text.as_bytes()).map_err(|cause| Error::io(format!("writing {record}")).caused_by(cause))
         })?;
         let Some(pending) = self.pending.take() else { return Ok(()) };
-        // What belongs together is moved together, also if the user asks to stop meanwhile.
-        let _finishing = crate::io::interrupt::finish();
+        // The files are moved together, even after an interrupt.
+        let _finishing = crate::io::interrupt::critical_section();
         let is_input = |file: &Path| self.inputs.iter().any(|input| is_same(input, file));
         let stale = stale.into_iter().filter(|file| !is_input(&self.target.join(file))).collect();
         pending.commit(&Plan { files: self.names.clone(), stale })
@@ -108,13 +110,13 @@ struct Record<'a, T> {
     content: &'a T,
 }
 
-/// What a file is a part of: its name up to the first dot.
-fn whole(name: &str) -> &str {
+/// The stem of a file name: everything before the first dot.
+fn file_stem(name: &str) -> &str {
     name.split('.').next().unwrap_or(name)
 }
 
-/// The files that a record lists, none outside of its folder; none if there is no record, or if it is another program's.
-fn files_of_earlier(record: &Path) -> BTreeSet<String> {
+/// The files listed by a record inside its folder. Empty if there is no valid record.
+fn recorded_files(record: &Path) -> BTreeSet<String> {
     #[derive(Deserialize)]
     struct Files {
         files: BTreeSet<String>,
@@ -127,7 +129,7 @@ fn files_of_earlier(record: &Path) -> BTreeSet<String> {
 impl Drop for OutputFolder {
     fn drop(&mut self) {
         if let Some(pending) = self.pending.take() {
-            // Nothing came of it: leave no trace. Neither removal can hurt if it fails; a folder is removed only if empty.
+            // A failed removal is harmless. A folder is removed only if empty.
             pending.abandon();
             if self.made.is_some() {
                 let _ = std::fs::remove_dir(&self.target);
@@ -136,12 +138,12 @@ impl Drop for OutputFolder {
     }
 }
 
-/// Writes one JSON value and a line feed.
+/// Writes a JSON value and a line feed.
 ///
 /// # Errors
 /// If it cannot be encoded or written.
 pub fn write_line(out: &mut dyn Write, value: &impl serde::Serialize) -> Result<()> {
-    let line = serde_json::to_string(value).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
+    let line = json::compact(value)?;
     writeln!(out, "{line}").map_err(|cause| Error::io("writing the output").caused_by(cause))
 }
 
@@ -172,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn none_but_files_of_earlier_runs_are_replaced() {
+    fn only_files_of_earlier_runs_are_replaced() {
         let folder = tempfile::tempdir().expect("a folder");
         let put = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("written");
         let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect("read");
@@ -188,7 +190,7 @@ mod tests {
             run(name, "import.json").expect("its own");
         }
         assert!(refused("a.jsonl", "okb.json").contains("whose okb.json lists this file"));
-        // Neither is a record that is none.
+        // An invalid record is not replaced either.
         put("okb.json", "{\"files\": 3}");
         assert!(refused("c.jsonl", "okb.json").contains("okb.json: expected a new folder"));
         assert_eq!((read("theirs.jsonl"), read("okb.json")), ("mine".into(), "{\"files\": 3}".into()));
@@ -199,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_an_earlier_whole_go() {
+    fn files_with_the_stem_of_a_new_file_are_removed() {
         let folder = tempfile::tempdir().expect("a folder");
         let out = folder.path().join("out");
         let run = |names: &[&str]| {
@@ -219,7 +221,7 @@ mod tests {
             run(&["documents.jsonl", &train]),
             ["documents.jsonl", "import.json", "kb.jsonl", "mentions.mine.jsonl", "mentions.train.jsonl"]
         );
-        // A record that was tampered with reaches nothing else.
+        // A manipulated record cannot reach files outside the folder.
         std::fs::write(folder.path().join("mentions.mine.jsonl"), "mine").expect("written");
         std::fs::create_dir(out.join("mentions.d")).expect("made");
         let record = r#"{"files":["import.json","mentions.train.jsonl","mentions.d/../../mentions.mine.jsonl"]}"#;
@@ -229,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_was_killed_can_be_run_again() {
+    fn killed_run_can_be_repeated() {
         let folder = tempfile::tempdir().expect("a folder");
         let target = folder.path().join("out");
         let run = |kill: bool| {
@@ -238,7 +240,7 @@ mod tests {
                 output.write(name, |out| write_line(out, &name)).expect("written");
             }
             if kill {
-                // What is left when nothing is cleaned up: the files, without a lock.
+                // A killed process leaves its files without a lock.
                 drop(output.pending.take());
                 output.made = None;
                 return;
@@ -256,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_no_output_folder_and_stays() {
+    fn output_folder_must_not_be_a_file() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("taken");
         std::fs::write(&file, "mine").expect("written");

@@ -1,5 +1,5 @@
-//! What a command may write: never over its own input, never into a folder of somebody else's; and how the files of an output folder
-//! appear together.
+//! Checks before writing: no output overwrites an input or a foreign folder. Also writes the files of an output folder
+//! together.
 
 pub(in crate::io) mod file_identity;
 mod folder;
@@ -8,18 +8,18 @@ mod transaction;
 
 pub use file_identity::{behind_links, is_same};
 pub use folder::{OutputFolder, write_line};
-pub use overwrite_check::{Inputs, Writes};
-pub use transaction::{check_whole, withdraw};
+pub use overwrite_check::{Inputs, Output};
+pub use transaction::{check_complete, roll_back};
 
 use crate::io::files::listing::entries;
 use crate::io::files::partial_files::is_partial;
 use pel_shared::error::{Error, Result};
 use std::path::Path;
 
-/// Refuses a folder to be written whole that already holds something.
+/// Refuses an output folder that is not empty.
 ///
 /// # Errors
-/// If it does (the first entry is named), if it is a file, or a path without a name of its own.
+/// If it has an entry (the first is named), is a file, or has no name of its own.
 pub fn check_new_folder(out: &Path) -> Result<()> {
     if out.file_name().is_none() {
         return Err(Error::input(format!("{}: expected the name of a folder to make", out.display())));
@@ -27,7 +27,7 @@ pub fn check_new_folder(out: &Path) -> Result<()> {
     if out.exists() && !out.is_dir() {
         return Err(Error::input(format!("{}: expected a folder to write into, found a file", out.display())));
     }
-    // What a killed run of ours has left is swept before the folder is written into.
+    // Partial files of a killed run are removed before writing.
     match entries(out)?.iter().find(|name| !is_partial(name)) {
         Some(found) => Err(Error::input(format!(
             "{}: expected a new or empty folder to write into, found {found} in it",
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_to_be_written_whole_is_new_or_empty() {
+    fn output_folder_must_be_new_or_empty() {
         let folder = tempfile::tempdir().expect("a folder");
         let refused = |out: &Path| check_new_folder(out).err().map(|error| error.to_string());
         assert_eq!(refused(&folder.path().join("new")), None);

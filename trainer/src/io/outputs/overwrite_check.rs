@@ -1,37 +1,37 @@
-//! The one check of every command: none of its outputs is, holds or lies in one of its inputs.
+//! Checks that no output of a command is one of its inputs, contains one or lies in one.
 
 use super::file_identity::{Identity, Standard, is_file, real};
 use crate::io::corpus_files;
-use crate::io::files::listing::files_of;
+use crate::io::files::listing::list_files;
 use pel_shared::error::{Error, Result};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-/// What a command reads.
+/// The inputs of a command.
 #[derive(Debug, Default)]
 pub struct Inputs {
-    /// Files and folders that nothing may replace, with the names that the user gave them.
+    /// Files and folders that must not be replaced, with the names given by the user.
     places: HashMap<Identity, PathBuf>,
-    /// Folders that are read whole, so that a file more in them would be read too or change what they are.
+    /// Folders that are read completely, so that no file may be added.
     whole: HashMap<Identity, PathBuf>,
-    /// Folders of corpora, in which files of other names may be made.
+    /// Corpus folders, to which files of other names may be added.
     corpora: HashMap<Identity, PathBuf>,
-    /// The paths that were given.
+    /// All given paths.
     given: Vec<PathBuf>,
 }
 
-/// What a command writes.
+/// An output of a command.
 #[derive(Clone, Copy, Debug)]
-pub enum Writes<'a> {
+pub enum Output<'a> {
     /// One file; `-` is standard output.
     File(&'a Path),
-    /// Files in a folder, beside others that stay; each of them is asked for too, or checked when it is written (`check_file`).
+    /// Files in a folder beside others; each file is checked separately, here or when written (`check_file`).
     Into(&'a Path),
-    /// A folder that is this command's alone: what else lies there may be replaced or removed.
+    /// A folder owned by this command, whose other content may be replaced or removed.
     Folder(&'a Path),
 }
 
-impl<'a> Writes<'a> {
+impl<'a> Output<'a> {
     fn path(self) -> &'a Path {
         match self {
             Self::File(path) | Self::Into(path) | Self::Folder(path) => path,
@@ -40,12 +40,12 @@ impl<'a> Writes<'a> {
 }
 
 impl Inputs {
-    /// None yet.
+    /// No inputs.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Files, `-` being standard input, or folders of which each file is read.
+    /// Adds files (`-` is standard input), or folders whose files are read.
     #[must_use]
     pub fn files<'a>(mut self, paths: impl IntoIterator<Item = &'a Path>) -> Self {
         for path in paths {
@@ -54,8 +54,8 @@ impl Inputs {
                 self.places.extend(file.map(|file| (file, PathBuf::from("standard input"))));
                 continue;
             }
-            // What cannot be listed is said by whoever reads it.
-            for file in files_of(path).unwrap_or_default() {
+            // The reader reports a folder that cannot be listed.
+            for file in list_files(path).unwrap_or_default() {
                 self.place(&file);
             }
             self.place(path);
@@ -63,7 +63,7 @@ impl Inputs {
         self
     }
 
-    /// Bundles, models and encoders, each a file or a folder, and folders of which every file is read: nothing may be written into them.
+    /// Adds bundles, models, encoders and folders that are read completely. Nothing may be written into them.
     #[must_use]
     pub fn artifacts<'a>(mut self, paths: impl IntoIterator<Item = &'a Path>) -> Self {
         for path in paths {
@@ -75,7 +75,7 @@ impl Inputs {
         self
     }
 
-    /// Folders of corpora: their files may not be replaced, and none may be made that would be read as one of them.
+    /// Adds corpus folders. Their files must not be replaced, and no file may be added that would be read with them.
     #[must_use]
     pub fn corpora<'a>(mut self, folders: impl IntoIterator<Item = &'a Path>) -> Self {
         for folder in folders {
@@ -87,51 +87,51 @@ impl Inputs {
     }
 
     fn place(&mut self, path: &Path) {
-        // Nothing is lost by writing into a device, though it be read too.
+        // Writing to a device that is also read loses nothing.
         if is_file(path) || path.is_dir() {
             self.places.extend(Identity::of(path).map(|identity| (identity, path.to_owned())));
         }
         self.given.push(path.to_owned());
     }
 
-    /// Refuses outputs that are inputs, lie in what is read whole, or would replace a folder in which an input lies; and two outputs that
-    /// are one. To be asked before the work begins.
+    /// Refuses outputs that are inputs, lie in a folder that is read completely, or would replace a folder around an input.
+    /// Also refuses two equal outputs. Call it before the work begins.
     ///
     /// # Errors
-    /// If there is such an output, or a folder is where a file is to be written.
-    pub fn check<'a>(&self, outputs: impl IntoIterator<Item = Writes<'a>>) -> Result<()> {
+    /// If there is such an output, or a folder has the name of an output file.
+    pub fn check<'a>(&self, outputs: impl IntoIterator<Item = Output<'a>>) -> Result<()> {
         let mut taken = HashSet::new();
         for output in outputs {
             let path = output.path();
-            if path.as_os_str() == "-" && matches!(output, Writes::File(_)) {
+            if path.as_os_str() == "-" && matches!(output, Output::File(_)) {
                 continue;
             }
             self.check_one(output)?;
             if !taken.insert(real(path)) && !is_device(path) {
                 return Err(Error::usage(format!(
-                    "{}: two outputs would go there; choose another place for one of them",
+                    "{}: expected different outputs, found the same twice; choose another path for one",
                     path.display()
                 )));
             }
         }
         match Standard::Output.identity().and_then(|file| self.places.get(&file)) {
             Some(input) => Err(Error::usage(format!(
-                "standard output: it leads into {}, which is an input; choose another place to write to",
+                "standard output: it is redirected to {}, which is an input; choose another output",
                 input.display()
             ))),
             None => Ok(()),
         }
     }
 
-    fn check_one(&self, output: Writes<'_>) -> Result<()> {
+    fn check_one(&self, output: Output<'_>) -> Result<()> {
         let path = output.path();
-        if matches!(output, Writes::File(_)) && path.is_dir() {
+        if matches!(output, Output::File(_)) && path.is_dir() {
             return Err(Error::input(format!("{}: expected a file to write, found a folder", path.display())));
         }
         let own = Identity::of(path);
         let mut refused = own.as_ref().and_then(|own| self.places.get(own).or(self.whole.get(own)));
-        // Beside notes and other single files further ones may be written.
-        if matches!(output, Writes::Into(_)) && path.is_dir() {
+        // Further files may be written beside single input files.
+        if matches!(output, Output::Into(_)) && path.is_dir() {
             refused = own.as_ref().and_then(|own| self.whole.get(own).or(self.corpora.get(own)));
         }
         if let Some(input) = refused {
@@ -139,23 +139,23 @@ impl Inputs {
         }
         if let Some(folder) = Identity::around(path).find_map(|around| self.whole.get(&around)) {
             return Err(Error::usage(format!(
-                "{}: this lies in {}, which is an input; choose another place to write to",
+                "{}: this is inside {}, which is an input; choose another output",
                 path.display(),
                 folder.display()
             )));
         }
-        if let (Writes::File(_), Some(folder)) = (output, self.corpus_around(path)) {
+        if let (Output::File(_), Some(folder)) = (output, self.corpus_around(path)) {
             return Err(Error::usage(format!(
-                "{}: a file of this name would be read as one of the corpus {}, which is an input; choose another name",
+                "{}: a file of this name would be read with the corpus {}, which is an input; choose another name",
                 path.display(),
                 folder.display()
             )));
         }
-        if let (Writes::Folder(_), Some(own)) = (output, &own) {
+        if let (Output::Folder(_), Some(own)) = (output, &own) {
             let inside = |input: &&PathBuf| Identity::around(input).skip(1).any(|around| around == *own);
             if let Some(input) = self.given.iter().find(inside) {
                 return Err(Error::usage(format!(
-                    "{}: {} lies in it, which is an input; choose another place to write to",
+                    "{}: it contains {}, which is an input; choose another output",
                     path.display(),
                     input.display()
                 )));
@@ -164,7 +164,7 @@ impl Inputs {
         Ok(())
     }
 
-    /// The corpus of which a file would be a part by its name.
+    /// The input corpus that would include a file of this name.
     fn corpus_around(&self, path: &Path) -> Option<&PathBuf> {
         let real = real(path);
         let folder = self.corpora.get(&Identity::of(real.parent()?)?)?;
@@ -172,31 +172,30 @@ impl Inputs {
     }
 }
 
-/// Refuses a file to be written that is a folder, or one of some inputs. Commands ask [`Inputs::check`] once; this is for files whose
-/// names are known only when they are written.
+/// Checks one output file whose name is known only when it is written. Commands call [`Inputs::check`] once.
 ///
 /// # Errors
-/// If it is one; the inputs' own errors are left to those who read them.
+/// If it is a folder or an input.
 pub fn check_file<'a>(out: &Path, inputs: impl IntoIterator<Item = &'a Path>) -> Result<()> {
-    Inputs::new().files(inputs).check([Writes::File(out)])
+    Inputs::new().files(inputs).check([Output::File(out)])
 }
 
 fn is_device(path: &Path) -> bool {
     path.exists() && !path.is_dir() && !is_file(path)
 }
 
-/// The error of an output that is an input.
+/// The error for an output that is an input.
 fn is_input(out: &Path, input: &Path) -> Error {
     let also = match out == input {
         true => String::new(),
         false => format!(" ({})", input.display()),
     };
-    Error::usage(format!("{}: this is an input{also}; choose another place to write to", out.display()))
+    Error::usage(format!("{}: this is an input{also}; choose another output", out.display()))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Writes::{File, Folder, Into};
+    use super::Output::{File, Folder, Into};
     use super::*;
     use pel_shared::error::Kind;
 
@@ -218,15 +217,15 @@ mod tests {
         }
     }
 
-    /// Why an output is refused; nothing if it is not.
-    fn why(inputs: &Inputs, output: Writes<'_>) -> Option<String> {
+    /// The reason why an output is refused, if it is.
+    fn why(inputs: &Inputs, output: Output<'_>) -> Option<String> {
         let error = inputs.check([output]).err()?;
         assert_eq!(error.kind(), Kind::Usage, "{error}");
         Some(error.to_string())
     }
 
     #[test]
-    fn a_file_that_is_read_is_not_written_under_any_name() {
+    fn input_is_not_overwritten_under_another_path() {
         let place = Place::new(&["note.txt", "other.txt", "in/x"]);
         let input = place.path("note.txt");
         let inputs = Inputs::new().files([input.as_path()]);
@@ -238,10 +237,10 @@ mod tests {
             assert_eq!(why(&inputs, File(&place.path(other))), None, "{other}");
         }
         assert_eq!(why(&inputs, File(Path::new("-"))), None);
-        // Beside an input further files may be written; in its place a whole folder may not.
+        // Files may be written beside an input; a folder around it must not be replaced.
         assert_eq!(why(&inputs, Into(place.0.path())), None);
         let whole = why(&inputs, Folder(place.0.path()));
-        assert!(whole.is_some_and(|why| why.contains("note.txt lies in it")));
+        assert!(whole.is_some_and(|why| why.contains("it contains")));
         assert_eq!(why(&inputs, Folder(&place.path("in"))), None);
         let folder = inputs.check([File(&place.path("in"))]).expect_err("a folder");
         assert!(folder.kind() == Kind::Input && folder.to_string().contains("found a folder"));
@@ -249,7 +248,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn links_and_hard_links_of_an_input_are_that_input() {
+    fn links_to_an_input_are_refused() {
         use std::os::unix::fs::symlink;
         let place = Place::new(&["note.txt", "bundle/manifest.json"]);
         let [note, hard, soft, bundle] = ["note.txt", "hard", "soft", "to_bundle"].map(|name| place.path(name));
@@ -265,18 +264,18 @@ mod tests {
         let inputs = Inputs::new().artifacts([bundle.as_path()]);
         for inside in ["bundle/new.csv", "to_bundle/new.csv", "bundle/a/b/new.csv"] {
             assert!(
-                why(&inputs, File(&place.path(inside))).is_some_and(|why| why.contains("this lies in")),
+                why(&inputs, File(&place.path(inside))).is_some_and(|why| why.contains("this is inside")),
                 "{inside}"
             );
         }
-        // A link that leads to a place in the bundle where nothing is yet.
+        // A dangling link into the bundle.
         symlink(place.path("bundle/new"), place.path("dangling")).expect("linked");
-        assert!(why(&inputs, File(&place.path("dangling"))).is_some_and(|why| why.contains("this lies in")));
+        assert!(why(&inputs, File(&place.path("dangling"))).is_some_and(|why| why.contains("this is inside")));
         assert_eq!(why(&Inputs::new().files([Path::new("/dev/null")]), File(Path::new("/dev/null"))), None);
     }
 
     #[test]
-    fn nothing_is_written_into_what_is_read_whole() {
+    fn artifact_folder_gets_no_new_files() {
         let place = Place::new(&["b/manifest.json", "b/deep/file", "b2/x"]);
         let bundle = place.path("b");
         let inputs = Inputs::new().artifacts([bundle.as_path()]);
@@ -287,14 +286,14 @@ mod tests {
             assert!(why(&inputs, Into(&place.path(name))).is_some(), "{name}");
             assert!(why(&inputs, Folder(&place.path(name))).is_some(), "{name}");
         }
-        assert!(why(&inputs, Folder(place.0.path())).is_some_and(|why| why.contains("lies in it")));
+        assert!(why(&inputs, Folder(place.0.path())).is_some_and(|why| why.contains("it contains")));
         for name in ["b2", "b3", "c"] {
             assert_eq!(why(&inputs, Folder(&place.path(name))), None, "{name}");
         }
     }
 
     #[test]
-    fn a_corpus_keeps_its_files_and_gets_no_others_of_their_names() {
+    fn corpus_gets_no_files_that_would_be_read_with_it() {
         let place = Place::new(&["c/documents.jsonl.gz", "c/mentions.dev.jsonl", "c/kb.jsonl", "c/mine.csv"]);
         let corpus = place.path("c");
         let inputs = Inputs::new().corpora([corpus.as_path()]);
@@ -316,13 +315,13 @@ mod tests {
     }
 
     #[test]
-    fn two_outputs_are_two_files() {
+    fn two_equal_outputs_are_refused() {
         let place = Place::new(&["a/x"]);
         let inputs = Inputs::new();
         let (one, same, other) = (place.path("out"), place.path("a/../out"), place.path("a/out"));
         assert!(inputs.check([File(&one), File(&other)]).is_ok());
-        let said = inputs.check([File(&one), File(&same)]).expect_err("one file").to_string();
-        assert!(said.contains("two outputs would go there"), "{said}");
+        let message = inputs.check([File(&one), File(&same)]).expect_err("one file").to_string();
+        assert!(message.contains("found the same twice"), "{message}");
         assert!(inputs.check([File(Path::new("-")), File(Path::new("-"))]).is_ok());
     }
 }

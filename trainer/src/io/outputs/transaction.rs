@@ -1,17 +1,17 @@
-//! How the files of an output come into their folder: all of them, whenever the process is killed.
+//! Moves the files of an output into their folder as one transaction that survives a kill.
 //!
 //! ```text
-//! OUT/.pel-output-XXXXXX/lock        held while a process writes
-//! OUT/.pel-output-XXXXXX/files/      the files, until they are moved into OUT
-//! OUT/.pel-output-XXXXXX/plan.json   which files are moved and which removed; written when all files are whole
+//! OUT/.pel-output-XXXXXX/lock        locked while a process writes
+//! OUT/.pel-output-XXXXXX/files/      the files until they are moved into OUT
+//! OUT/.pel-output-XXXXXX/plan.json   the files to move and to remove; written once all files are complete
 //! ```
 //!
-//! Before there is a plan, a process that is killed has changed nothing in the folder, and the next one removes what it left. Once
-//! there is one, some files may be moved and others not: whoever would read the folder refuses it ([`check_whole`]), and the next
-//! process that writes into it first ends what was planned ([`recover`]).
+//! A process killed before its plan exists has changed nothing; the next one removes its files. After that, some files
+//! may have been moved. Readers refuse the folder ([`check_complete`]), and the next writer completes the plan
+//! ([`recover`]).
 
 use crate::io::files::partial_files::sync_folder;
-use crate::io::files::{io_error, write_whole};
+use crate::io::files::{io_error, write_atomic};
 use pel_shared::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, TryLockError};
@@ -22,33 +22,33 @@ const LOCK: &str = "lock";
 const FILES: &str = "files";
 const PLAN: &str = "plan.json";
 
-/// What is to be done when all files are whole.
+/// The changes to make once all files are complete.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// The files that are moved into the folder, by their paths in it.
+    /// Files to move into the folder, by relative path.
     pub files: Vec<String>,
-    /// The files of earlier runs that are removed.
+    /// Files of earlier runs to remove.
     pub stale: Vec<String>,
 }
 
-/// The hidden folder of one output. Dropped, it stays: [`Pending::abandon`] removes it.
+/// The hidden folder of one output. It stays when dropped; [`Pending::abandon`] removes it.
 #[derive(Debug)]
 pub struct Pending {
     target: PathBuf,
     folder: PathBuf,
-    /// Held as long as this is there; nothing where the file system has no locks.
+    /// Locked for the life of this value, where the file system has locks.
     _lock: File,
 }
 
 impl Pending {
-    /// Makes the hidden folder in a folder that is there.
+    /// Creates the hidden folder in an existing folder.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// If it cannot be created.
     pub fn new(target: &Path) -> Result<Self> {
         let failed = |cause| io_error("writing into the folder", target, cause);
-        // A process that sweeps may take a new folder for one that was left; then another is made.
+        // Another process may take the new folder for an abandoned one and remove it. Then retry.
         for _ in 0..16 {
             let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(target).map_err(failed)?.keep();
             let Ok(lock) = File::create(folder.join(LOCK)) else { continue };
@@ -59,33 +59,33 @@ impl Pending {
             fs::create_dir(pending.folder.join(FILES)).map_err(failed)?;
             return Ok(pending);
         }
-        Err(Error::io(format!("writing into the folder {}: no hidden folder could be made in it", target.display())))
+        Err(Error::io(format!("writing into the folder {}: cannot create a hidden folder in it", target.display())))
     }
 
-    /// Where a file is to be written.
+    /// Where to write a file of the output.
     pub fn place(&self, name: &str) -> PathBuf {
         self.folder.join(FILES).join(name)
     }
 
-    /// Removes what was written.
+    /// Removes the hidden folder.
     pub fn abandon(self) {
-        // Nothing hurts if it fails: the next process tries again.
+        // If this fails, the next process retries.
         let _ = fs::remove_dir_all(&self.folder);
     }
 
-    /// Writes down what is to be done, and does it. From the plan on, it will be done: now, or by the next process.
+    /// Writes the plan and carries it out. Once written, the plan will be completed by this or the next process.
     ///
     /// # Errors
-    /// If the plan cannot be written, and then nothing has changed; or if a file cannot be moved or removed.
+    /// If the plan cannot be written (nothing has changed then), or a file cannot be moved or removed.
     pub fn commit(self, plan: &Plan) -> Result<()> {
-        if let Err(error) = self.announce(plan) {
+        if let Err(error) = self.write_plan(plan) {
             self.abandon();
             return Err(error);
         }
         finish(&self.target, &self.folder)
     }
 
-    fn announce(&self, plan: &Plan) -> Result<()> {
+    fn write_plan(&self, plan: &Plan) -> Result<()> {
         let mut folders: Vec<PathBuf> =
             plan.files.iter().filter_map(|name| self.place(name).parent().map(Path::to_owned)).collect();
         folders.sort_unstable();
@@ -93,12 +93,12 @@ impl Pending {
         folders.iter().try_for_each(|folder| sync_folder(folder))?;
         let json = serde_json::to_vec(plan).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
         let path = self.folder.join(PLAN);
-        write_whole(&path, |file| file.write_all(&json).map_err(|cause| io_error("writing", &path, cause)))?;
+        write_atomic(&path, |file| file.write_all(&json).map_err(|cause| io_error("writing", &path, cause)))?;
         sync_folder(&self.folder)
     }
 }
 
-/// Does what the plan in a hidden folder says, as far as it has not been done, and removes the folder.
+/// Carries out the rest of a plan and removes the hidden folder.
 fn finish(target: &Path, folder: &Path) -> Result<()> {
     for step in steps(folder)? {
         apply(&step, target, folder)?;
@@ -107,8 +107,8 @@ fn finish(target: &Path, folder: &Path) -> Result<()> {
     discard(folder)
 }
 
-/// Removes a hidden folder, the plan first: what it says need not be done again; and the lock last: what has none is of a process that
-/// has ended.
+/// Removes a hidden folder: its plan first, since it is done, and its lock last, since a folder without one counts as
+/// abandoned.
 fn discard(folder: &Path) -> Result<()> {
     let removed = |path: &Path, done: std::io::Result<()>| done.map_err(|cause| io_error("removing", path, cause));
     let (plan, files) = (folder.join(PLAN), folder.join(FILES));
@@ -130,19 +130,19 @@ fn steps(folder: &Path) -> Result<Vec<Step>> {
     let path = folder.join(PLAN);
     let json = fs::read(&path).map_err(|cause| io_error("reading", &path, cause))?;
     let Plan { files, stale } = serde_json::from_slice(&json)
-        .map_err(|cause| Error::io(format!("{}: expected what is to be moved", path.display())).caused_by(cause))?;
+        .map_err(|cause| Error::io(format!("{}: expected a plan of files to move", path.display())).caused_by(cause))?;
     let all = files.into_iter().map(Step::Move).chain(stale.into_iter().map(Step::Remove));
-    // Whatever a plan says, it reaches nothing outside of its folder.
+    // A plan may contain any path; only those inside the folder count.
     Ok(all.filter(|(Step::Move(name) | Step::Remove(name))| is_inside(name)).collect())
 }
 
-/// Whether a name means something below the folder that it is taken in.
+/// Whether a relative path stays inside its folder.
 pub fn is_inside(name: &str) -> bool {
     let mut parts = Path::new(name).components().peekable();
     parts.peek().is_some() && parts.all(|part| matches!(part, Component::Normal(_)))
 }
 
-/// Makes one change; nothing if it has been made.
+/// Makes one change, unless it has been made.
 fn apply(step: &Step, target: &Path, folder: &Path) -> Result<()> {
     match step {
         Step::Move(name) => {
@@ -166,37 +166,36 @@ fn apply(step: &Step, target: &Path, folder: &Path) -> Result<()> {
 }
 
 /// The hidden folders in a folder.
-fn hidden(target: &Path) -> Vec<PathBuf> {
+fn hidden_folders(target: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(target).into_iter().flatten().flatten();
     let ours = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
-    // Links are none of ours.
+    // PEL creates no links under these names.
     let folders = ours.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
     let mut all: Vec<PathBuf> = folders.map(|entry| entry.path()).collect();
     all.sort_unstable();
     all
 }
 
-/// Ends what processes that were killed have begun in a folder: what was planned is done, other leavings are removed. Nothing happens
-/// to what a living process is writing.
+/// Completes the plans of killed processes in a folder and removes their other files. Leaves running processes alone.
 ///
 /// # Errors
-/// If a living process is moving files into the folder, or a file cannot be moved or removed.
+/// If a running process is moving files into the folder, or a file cannot be moved or removed.
 pub fn recover(target: &Path) -> Result<()> {
-    settle(target, |folder| {
+    for_each_abandoned(target, |folder| {
         finish(target, folder)?;
         let target = target.display();
-        eprintln!("{target}: an earlier command was stopped while it put its files there; that is finished now");
+        eprintln!("{target}: completed the output of an earlier command that was interrupted");
         Ok(())
     })
 }
 
-/// As `recover`, but takes away again what was moved by a killed process that was to write the file `record`: a command that begins
-/// with a new or empty folder leaves it so, and can be run again.
+/// As `recover`, but removes the files moved by a killed process that planned to write `record`. A command that needs an
+/// empty folder can then be repeated.
 ///
 /// # Errors
 /// As `recover`.
-pub fn withdraw(target: &Path, record: &str) -> Result<()> {
-    settle(target, |folder| {
+pub fn roll_back(target: &Path, record: &str) -> Result<()> {
+    for_each_abandoned(target, |folder| {
         let steps = steps(folder)?;
         if !steps.contains(&Step::Move(record.to_owned())) {
             return finish(target, folder);
@@ -207,7 +206,7 @@ pub fn withdraw(target: &Path, record: &str) -> Result<()> {
             if file.is_file() {
                 fs::remove_file(&file).map_err(|cause| io_error("removing", &file, cause))?;
             }
-            // Folders that hold something else stay.
+            // Folders with other content stay.
             let above = Path::new(&name).ancestors().skip(1).filter(|above| !above.as_os_str().is_empty());
             above.for_each(|above| drop(fs::remove_dir(target.join(above))));
         }
@@ -215,14 +214,13 @@ pub fn withdraw(target: &Path, record: &str) -> Result<()> {
     })
 }
 
-/// Calls `end` with each hidden folder of a process that was killed while it did what it had planned, and removes those of others that
-/// were killed.
-fn settle(target: &Path, end: impl Fn(&Path) -> Result<()>) -> Result<()> {
-    for folder in hidden(target) {
+/// Calls `end` with the hidden folder of each killed process that had a plan. Removes those without a plan.
+fn for_each_abandoned(target: &Path, end: impl Fn(&Path) -> Result<()>) -> Result<()> {
+    for folder in hidden_folders(target) {
         let planned = folder.join(PLAN).exists();
         let lock = match File::open(folder.join(LOCK)) {
             Ok(lock) => lock,
-            // Its process is about to make the lock, then the folder is empty, or was killed before that or while it removed all.
+            // Either the lock does not exist yet and the folder is empty, or the process was killed before or during removal.
             Err(_) if !planned => {
                 if fs::remove_dir(&folder).is_err() && !folder.join(LOCK).exists() {
                     let _ = fs::remove_dir_all(&folder);
@@ -239,11 +237,11 @@ fn settle(target: &Path, end: impl Fn(&Path) -> Result<()>) -> Result<()> {
             Ok(()) => {
                 let _ = fs::remove_dir_all(&folder);
             }
-            // Only a process that has planned changes what others see.
+            // A running process without a plan changes nothing visible.
             Err(_) if !planned => {}
             Err(_) => {
                 return Err(Error::io(format!(
-                    "{}: another command is putting its files there; wait until it has ended",
+                    "{}: another command is moving its files into it; wait until it ends",
                     target.display()
                 )));
             }
@@ -252,17 +250,17 @@ fn settle(target: &Path, end: impl Fn(&Path) -> Result<()>) -> Result<()> {
     Ok(())
 }
 
-/// Refuses to read a folder some of whose files are of one run and some of another.
+/// Refuses to read a folder with files of two runs.
 ///
 /// # Errors
-/// If a process is moving files into it, or was stopped while it did.
-pub fn check_whole(target: &Path) -> Result<()> {
+/// If a process is moving files into it or was interrupted doing so.
+pub fn check_complete(target: &Path) -> Result<()> {
     let target = if target.as_os_str().is_empty() { Path::new(".") } else { target };
-    match hidden(target).iter().any(|folder| folder.join(PLAN).exists()) {
+    match hidden_folders(target).iter().any(|folder| folder.join(PLAN).exists()) {
         false => Ok(()),
         true => Err(Error::input(format!(
-            "{}: expected the files of one run, found an old and a new one mixed: a command is putting its files there, or was stopped \
-             while it did; run that command again, which finishes it",
+            "{}: expected the files of one run, found files of two: a command is writing or was interrupted; repeat that \
+             command, which completes its output",
             target.display()
         ))),
     }
@@ -278,7 +276,7 @@ mod tests {
         fs::write(path, text).expect("written");
     }
 
-    /// A folder with the files of an earlier run, and a new output that is planned.
+    /// A folder with the files of an earlier run and a complete new output.
     fn planned() -> (tempfile::TempDir, Pending, Plan) {
         let root = tempfile::tempdir().expect("a folder");
         for name in ["a", "b", "old", "mine"] {
@@ -298,46 +296,46 @@ mod tests {
         for (name, text) in [("a", "after"), ("b", "after"), ("sub/c", "after"), ("mine", "before")] {
             assert_eq!(fs::read_to_string(root.join(name)).expect("read"), text, "{name}");
         }
-        check_whole(root).expect("whole");
+        check_complete(root).expect("whole");
     }
 
     #[test]
-    fn a_plan_is_done() {
+    fn commit_moves_and_removes_files() {
         let (root, pending, plan) = planned();
-        check_whole(root.path()).expect("nothing is planned yet");
+        check_complete(root.path()).expect("nothing is planned yet");
         pending.commit(&plan).expect("moved");
         is_after(root.path());
     }
 
     #[test]
-    fn a_process_that_was_killed_before_its_plan_has_changed_nothing() {
+    fn process_killed_before_its_plan_changes_nothing() {
         let (root, pending, _) = planned();
         let folder = pending.folder.clone();
         recover(root.path()).expect("it lives, and is left alone");
         assert!(folder.join("files/a").exists());
-        // Its lock goes with it.
+        // Dropping releases the lock.
         drop(pending);
-        check_whole(root.path()).expect("as before");
+        check_complete(root.path()).expect("as before");
         recover(root.path()).expect("swept");
         assert_eq!(entries(root.path()).expect("listed"), ["a", "b", "mine", "old"]);
         assert_eq!(fs::read_to_string(root.path().join("a")).expect("read"), "before");
-        // One that had not made its lock yet.
+        // Killed before it made its lock.
         fs::create_dir(root.path().join(format!("{PREFIX}x"))).expect("made");
         recover(root.path()).expect("swept");
         assert_eq!(entries(root.path()).expect("listed").len(), 4);
-        // One that was killed while it removed its folder.
+        // Killed while it removed its folder.
         put(&root.path().join(format!("{PREFIX}y/files/a")), "after");
         recover(root.path()).expect("swept");
         assert_eq!(entries(root.path()).expect("listed").len(), 4);
     }
 
     #[test]
-    fn a_process_that_was_killed_after_its_plan_is_finished_by_the_next() {
-        // Killed after each step, and then again while the next process finishes.
+    fn next_process_completes_the_plan_of_a_killed_one() {
+        // Kill after each step, and again while the next process completes the plan.
         for done in 0..=4 {
             for done_again in done..=4 {
                 let (root, pending, plan) = planned();
-                pending.announce(&plan).expect("written");
+                pending.write_plan(&plan).expect("written");
                 let folder = pending.folder.clone();
                 let all = steps(&folder).expect("planned");
                 assert_eq!(all.len(), 4);
@@ -345,8 +343,8 @@ mod tests {
                 run(&all[..done]).expect("done");
                 assert!(recover(root.path()).expect_err("it lives").to_string().contains("another command"));
                 drop(pending);
-                let said = check_whole(root.path()).expect_err("mixed").to_string();
-                assert!(said.contains("an old and a new one mixed"), "{said}");
+                let message = check_complete(root.path()).expect_err("mixed").to_string();
+                assert!(message.contains("found files of two"), "{message}");
                 run(&all[..done_again]).expect("what is done is left");
                 recover(root.path()).expect("finished");
                 is_after(root.path());
@@ -355,34 +353,34 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_process_has_moved_can_be_taken_away_again() {
+    fn moved_files_of_a_killed_process_can_be_rolled_back() {
         for done in 0..=3 {
             let root = tempfile::tempdir().expect("a folder");
             let pending = Pending::new(root.path()).expect("made");
             let names = ["a", "sub/b", "sub/deep/c"].map(str::to_owned);
             names.iter().for_each(|name| put(&pending.place(name), "after"));
-            pending.announce(&Plan { files: names.to_vec(), stale: Vec::new() }).expect("written");
+            pending.write_plan(&Plan { files: names.to_vec(), stale: Vec::new() }).expect("written");
             let folder = pending.folder.clone();
             let all = steps(&folder).expect("planned");
             all[..done].iter().try_for_each(|step| apply(step, root.path(), &folder)).expect("done");
-            assert!(withdraw(root.path(), "a").is_err(), "it lives");
+            assert!(roll_back(root.path(), "a").is_err(), "it lives");
             drop(pending);
-            withdraw(root.path(), "a").expect("taken away");
+            roll_back(root.path(), "a").expect("taken away");
             assert!(entries(root.path()).expect("listed").is_empty(), "{done} moved");
         }
     }
 
     #[test]
-    fn files_of_another_command_are_not_taken_away() {
+    fn files_of_another_command_are_not_rolled_back() {
         let (root, pending, plan) = planned();
-        pending.announce(&plan).expect("written");
+        pending.write_plan(&plan).expect("written");
         drop(pending);
-        withdraw(root.path(), "export.json").expect("finished");
+        roll_back(root.path(), "export.json").expect("finished");
         is_after(root.path());
     }
 
     #[test]
-    fn a_planted_plan_reaches_nothing_outside_of_its_folder() {
+    fn planted_plan_cannot_leave_its_folder() {
         let root = tempfile::tempdir().expect("a folder");
         let target = root.path().join("out");
         put(&root.path().join("mine"), "before");

@@ -165,7 +165,7 @@ impl Config {
     ///
     /// # Errors
     /// If a path is missing or the precision is unsupported; the error names the key.
-    pub fn check_place(&self, device: &Device) -> Result<()> {
+    pub fn check_output(&self, device: &Device) -> Result<()> {
         let Self { data, model, .. } = self;
         let (mentions, lists) =
             (data.task != Task::Align, data.task == Task::Rank || self.distillation.own_share < 1.0);

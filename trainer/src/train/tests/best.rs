@@ -70,7 +70,7 @@ fn a_run_killed_anywhere_keeps_the_best_of_one_never_killed() {
     let whole = run(&config, &root.path().join("whole")).expect("it trains");
     assert!(whole.kept.step < 6, "{:?}", whole.kept);
     let expected = outcome(&root.path().join("whole"));
-    let deaths = ended_and_resumed(interrupt::die_after, &config, root.path(), "ended", 9, |out, checks| {
+    let deaths = ended_and_resumed(interrupt::kill_after, &config, root.path(), "ended", 9, |out, checks| {
         let found = outcome(out);
         assert_eq!(found.1, expected.1, "killed at check {checks}");
         assert!(found.0 == expected.0, "killed at check {checks}: other weights");

@@ -105,9 +105,9 @@ fn stopped_and_begun_again(
     let ends = [0, 128, 256, 384, 400].map(|mentions: u64| 16 * mentions + 32 * mentions.div_ceil(128));
     let (mut kept, mut first_kept) = (vec![0], 0);
     let resumed = (1..100).find_map(|checks| {
-        interrupt::die_after(checks);
+        interrupt::kill_after(checks);
         let written = teacher.write(&found, kb, 4, &out);
-        interrupt::live();
+        interrupt::reset();
         if let Ok(scores) = written {
             return Some(scores);
         }
@@ -129,9 +129,9 @@ fn stopped_and_begun_again(
     assert!(read(&out) == read(&root.join("whole.jsonl")) && !done.exists());
 
     // What was kept for other lists is not taken.
-    interrupt::die_after(first_kept);
+    interrupt::kill_after(first_kept);
     assert!(teacher.write(&found, kb, 4, &out).is_err());
-    interrupt::live();
+    interrupt::reset();
     assert!(std::fs::metadata(&done).is_ok_and(|file| file.len() > 0));
     found.ranked.iter_mut().for_each(|list| list.reverse());
     let turned = teacher.write(&found, kb, 4, &out).expect("it begins anew");
@@ -166,7 +166,7 @@ fn runs_of_every_kind_go_on_after_being_killed() {
         };
         let whole = root.path().join(format!("{name}-whole"));
         run(&config, &whole).expect("it trains");
-        for end in [interrupt::die_after, interrupt::stop_after] {
+        for end in [interrupt::kill_after, interrupt::interrupt_after] {
             let deaths = ended_and_resumed(end, &config, root.path(), "ended", 23, |out, checks| {
                 assert!(outcome(out) == outcome(&whole), "{name}, ended at check {checks}: other weights");
             });

@@ -196,7 +196,7 @@ fn a_run_killed_anywhere_ends_as_one_never_killed() {
     let expected = outcome(&root.path().join("whole"));
     assert!(expected.1.iter().any(|line| line.contains("mined")) && expected.1.len() > 5 + 3 + 2, "{:?}", expected.1);
     // Each check for Ctrl-C is a place to die at: within accumulations, mining passes and validations.
-    for end in [interrupt::die_after, interrupt::stop_after] {
+    for end in [interrupt::kill_after, interrupt::interrupt_after] {
         let deaths = ended_and_resumed(end, &config, root.path(), "ended", 5, |out, checks| {
             let found = outcome(out);
             assert_eq!(found.1, expected.1, "ended at check {checks}");
@@ -206,7 +206,7 @@ fn a_run_killed_anywhere_ends_as_one_never_killed() {
     }
 }
 
-/// Kills (`interrupt::die_after`) or stops (`stop_after`) runs at every `stride`-th check for Ctrl-C, lets each go on to its end,
+/// Kills (`interrupt::kill_after`) or stops (`interrupt_after`) runs at every `stride`-th check for Ctrl-C, lets each go on to its end,
 /// and has its folder compared; gives how many had been ended.
 fn ended_and_resumed(
     end: fn(usize),
@@ -220,7 +220,7 @@ fn ended_and_resumed(
     for (ends, checks) in (1..).step_by(stride).enumerate() {
         end(checks);
         let ended = run(config, &out).is_err();
-        interrupt::live();
+        interrupt::reset();
         if ended {
             run(config, &out).expect("it goes on");
             compare(&out, checks);
@@ -241,9 +241,9 @@ fn ctrl_c_keeps_what_was_learned() {
     config.checkpoints.every = 100;
     let (out, mut kept) = (root.path().join("run"), Vec::new());
     for checks in (20..).step_by(9) {
-        interrupt::stop_after(checks);
+        interrupt::interrupt_after(checks);
         let ended = run(&config, &out);
-        interrupt::live();
+        interrupt::reset();
         if ended.is_ok() {
             break;
         }

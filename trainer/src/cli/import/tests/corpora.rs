@@ -1,11 +1,11 @@
-//! Imports of PubTator corpora, read back.
+//! Imports of PubTator corpora.
 
-use super::Bench;
+use super::Workspace;
 use crate::data::corpus::{Corpus, DUPLICATE_DOCUMENT, DUPLICATE_MENTION, MISPLACED, SAME_SPAN, UNKNOWN_DOCUMENT};
 use crate::data::import::pubtator;
 use pel_shared::text::Span;
 
-/// "😷" is one code point: "fever" stands at 2..7 of the title, "cough" at 10..15 behind the separator.
+/// "😷" is one code point: "fever" is at 2..7 of the title, "cough" at 10..15 after the separator.
 const PUBTATOR: &str = "1|t|😷 fever
 1|a|a cough
 1\t2\t7\tfever\tT184\tUMLS:C0015967
@@ -31,11 +31,11 @@ const PUBTATOR: &str = "1|t|😷 fever
 ";
 
 #[test]
-fn pubtator_offsets_are_checked_and_repaired_by_one() {
+fn pubtator_offsets_are_checked_and_moved_by_one() {
     for text in [PUBTATOR.to_owned(), PUBTATOR.replace('\n', "\r\n")] {
-        let bench = Bench::new(&[("a.txt", text.as_bytes())]);
-        let report = bench.import("pubtator @a.txt").expect("readable");
-        let corpus = Corpus::read(&bench.path("out"), "all").expect("readable");
+        let workspace = Workspace::new(&[("a.txt", text.as_bytes())]);
+        let report = workspace.import("pubtator @a.txt").expect("readable");
+        let corpus = Corpus::read(&workspace.path("out"), "all").expect("readable");
         let texts: Vec<_> = corpus.documents.iter().map(|document| document.text.as_str()).collect();
         assert_eq!(texts, ["😷 fever a cough", "fever ", "chill"]);
         let found: Vec<_> = corpus
@@ -43,7 +43,7 @@ fn pubtator_offsets_are_checked_and_repaired_by_one() {
             .iter()
             .map(|placed| (placed.document, placed.span.start, placed.mention.id.as_deref().unwrap_or("NIL")))
             .collect();
-        // "cough" is at code point 10, byte 13; two of its three lines are one off and repaired, one is two off.
+        // "cough" is at code point 10, byte 13. Two of its three lines are off by one and moved; one is off by two.
         let (fever, cough) = ("C0015967", "C0010200");
         assert_eq!(
             found,
@@ -58,7 +58,7 @@ fn pubtator_offsets_are_checked_and_repaired_by_one() {
             ]
         );
         assert_eq!(corpus.mentions[3].mention.other_ids, ["C2"]);
-        // "fever" has three annotations that differ.
+        // "fever" has three different annotations.
         assert_eq!((report.noted[pubtator::SEVERAL], report.noted[SAME_SPAN]), (1, 2));
         assert_eq!(corpus.mentions[1].span, Span::new(13, 18));
         assert_eq!(
@@ -87,12 +87,12 @@ fn pubtator_offsets_are_checked_and_repaired_by_one() {
 }
 
 #[test]
-fn split_files_divide_a_corpus() {
-    let bench =
-        Bench::new(&[("a.txt", PUBTATOR.as_bytes()), ("train", b"1\r\n8\r\n"), ("test", b"2\n"), ("bad", b"1\n")]);
-    let report = bench.import("pubtator @a.txt --train @train --test @test").expect("readable");
+fn split_lists_divide_a_corpus() {
+    let workspace =
+        Workspace::new(&[("a.txt", PUBTATOR.as_bytes()), ("train", b"1\r\n8\r\n"), ("test", b"2\n"), ("bad", b"1\n")]);
+    let report = workspace.import("pubtator @a.txt --train @train --test @test").expect("readable");
     let seen = |split: &str| {
-        let corpus = Corpus::read(&bench.path("out"), split).expect("readable");
+        let corpus = Corpus::read(&workspace.path("out"), split).expect("readable");
         corpus.mentions.iter().map(|placed| placed.mention.seen_in_train).collect::<Vec<_>>()
     };
     assert_eq!(
@@ -102,12 +102,12 @@ fn split_files_divide_a_corpus() {
     assert_eq!((report.kept("mentions (train)"), report.kept("mentions (test)"), report.kept("documents")), (5, 1, 2));
     assert_eq!((report.skipped(pubtator::NO_SPLIT), report.skipped(pubtator::MENTION_NO_SPLIT)), (1, 1));
     assert_eq!(report.examples[pubtator::NOT_THERE], ["8 of train"]);
-    std::fs::remove_dir_all(bench.path("out")).expect("removed");
-    let said = bench.refusal("pubtator @a.txt --train @train --dev @bad").to_string();
-    assert!(said.contains("bad: line 1: document 1 is listed for train and for dev"), "{said}");
+    std::fs::remove_dir_all(workspace.path("out")).expect("removed");
+    let message = workspace.refusal("pubtator @a.txt --train @train --dev @bad").to_string();
+    assert!(message.contains("bad: line 1: expected each document in one list, found 1 in train and dev"), "{message}");
 }
 
-/// As tmVar, PubTator Central and BC5CDR write identifiers; with a NUL, an empty abstract and text in ASCII.
+/// Identifiers of tmVar, PubTator Central and BC5CDR, with a NUL, an empty abstract and ASCII spellings.
 const IDENTIFIERS: &str = "1|t|Iron in \0carriers
 1|a|The p.C282Y variant of c.845G>A; IL-1β rose.
 1\t9\t17\tcarriers\tDisease\t-
@@ -125,11 +125,11 @@ const IDENTIFIERS: &str = "1|t|Iron in \0carriers
 ";
 
 #[test]
-fn identifiers_of_variants_and_of_several_concepts_are_read() {
-    let bench = Bench::new(&[("a.txt", IDENTIFIERS.as_bytes()), ("train", b"1\n"), ("test", b"2\n")]);
-    let report = bench.import("pubtator @a.txt --prefix MESH: --train @train --test @test").expect("readable");
+fn variant_and_composite_identifiers_are_read() {
+    let workspace = Workspace::new(&[("a.txt", IDENTIFIERS.as_bytes()), ("train", b"1\n"), ("test", b"2\n")]);
+    let report = workspace.import("pubtator @a.txt --prefix MESH: --train @train --test @test").expect("readable");
     let read = |split: &str| {
-        let corpus = Corpus::read(&bench.path("out"), split).expect("readable");
+        let corpus = Corpus::read(&workspace.path("out"), split).expect("readable");
         let shown = |found: &crate::data::corpus::PlacedMention| {
             format!("{} {}", found.mention.text, found.mention.ids().collect::<Vec<_>>().join(" or "))
         };
@@ -149,17 +149,17 @@ fn identifiers_of_variants_and_of_several_concepts_are_read() {
 }
 
 #[test]
-fn a_mention_is_seen_if_any_of_its_concepts_is() {
+fn mention_is_seen_if_any_of_its_concepts_is() {
     let text =
         "1|t|fever\n1\t0\t5\tfever\tDisease\tD2\n\n2|t|fever and cough\n2\t0\t15\tfever and cough\tDisease\tD1|D2\n";
-    let bench = Bench::new(&[("a.txt", text.as_bytes()), ("train", b"1\n"), ("test", b"2\n")]);
-    bench.import("pubtator @a.txt --train @train --test @test").expect("readable");
-    let corpus = Corpus::read(&bench.path("out"), "test").expect("readable");
+    let workspace = Workspace::new(&[("a.txt", text.as_bytes()), ("train", b"1\n"), ("test", b"2\n")]);
+    workspace.import("pubtator @a.txt --train @train --test @test").expect("readable");
+    let corpus = Corpus::read(&workspace.path("out"), "test").expect("readable");
     assert_eq!(corpus.mentions[0].mention.seen_in_train, Some(true));
 }
 
 #[test]
-fn a_mention_line_that_stands_twice_counts_once_and_two_concepts_of_a_span_are_noted() {
+fn duplicate_mentions_are_skipped_and_other_concepts_noted() {
     let text = "7|t|XPA and fever
 7|a|
 7\t8\t13\tfever\tT184\tC1
@@ -168,8 +168,8 @@ fn a_mention_line_that_stands_twice_counts_once_and_two_concepts_of_a_span_are_n
 7\t0\t3\tXPA\tT116,T123\tC3
 7\t8\t13\tfever\tT184\tC1
 ";
-    let bench = Bench::new(&[("a.txt", text.as_bytes())]);
-    let report = bench.import("pubtator @a.txt").expect("readable");
+    let workspace = Workspace::new(&[("a.txt", text.as_bytes())]);
+    let report = workspace.import("pubtator @a.txt").expect("readable");
     assert_eq!((report.kept("mentions (all)"), report.skipped(DUPLICATE_MENTION), report.noted[SAME_SPAN]), (3, 2, 1));
     assert!(report.examples[DUPLICATE_MENTION][0].contains("a.txt:4 \"fever\" C1"), "{report:?}");
     assert!(report.examples[SAME_SPAN][0].contains("a.txt:6 \"XPA\" C3"), "{report:?}");

@@ -1,4 +1,4 @@
-//! Whole imports, from the command line's arguments to the files written.
+//! Whole imports, from command-line arguments to output files.
 
 mod contexts;
 mod corpora;
@@ -26,10 +26,10 @@ struct Command {
     import: ImportArgs,
 }
 
-/// A folder with input files, and imports of them into its `out`.
-struct Bench(TempDir);
+/// A folder with input files and the imports into its `out`.
+struct Workspace(TempDir);
 
-impl Bench {
+impl Workspace {
     fn new(files: &[(&str, &[u8])]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         for (name, bytes) in files {
@@ -44,7 +44,7 @@ impl Bench {
         self.0.path().join(name)
     }
 
-    /// Runs a command line in which `@name` stands for a file of the folder.
+    /// Runs a command line in which `@name` is a file of the folder.
     fn import(&self, line: &str) -> Result<Report> {
         let word = |word: &str| match word.strip_prefix('@') {
             Some(name) => self.path(name).into_os_string(),
@@ -55,7 +55,7 @@ impl Bench {
         import(&command.import)
     }
 
-    /// The error of an import, which must have left nothing behind.
+    /// The error of an import that must not write anything.
     fn refusal(&self, line: &str) -> Error {
         let error = self.import(line).expect_err(line);
         assert!(!self.path("out").exists(), "{line} left something: {error}");
@@ -69,7 +69,7 @@ impl Bench {
 }
 
 #[test]
-fn the_command_line_is_sound() {
+fn command_line_is_valid() {
     Command::command().debug_assert();
 }
 
@@ -121,18 +121,18 @@ name: part of
 "#;
 
 #[test]
-fn obo_terms_become_concepts_and_the_rest_is_counted() {
+fn obo_terms_become_concepts_and_others_are_counted() {
     for text in [OBO.to_owned(), OBO.replace('\n', "\r\n")] {
-        let bench = Bench::new(&[("a.obo", text.as_bytes())]);
-        let report = bench.import("obo @a.obo").expect("readable");
-        let concepts = bench.concepts();
+        let workspace = Workspace::new(&[("a.obo", text.as_bytes())]);
+        let report = workspace.import("obo @a.obo").expect("readable");
+        let concepts = workspace.concepts();
         assert_eq!(concepts.iter().map(|concept| concept.id.as_str()).collect::<Vec<_>>(), ["T:1", "T:2", "T:5"]);
         let fever = &concepts[1];
         assert_eq!((fever.name.as_str(), fever.synonyms.join("+")), ("fever", "pyrexia+fever again".into()));
         assert_eq!(fever.definition.as_deref(), Some("Body \"heat\" above normal, measured: 38 C."));
         assert_eq!(fever.xrefs, ["T:9", "MESH:D005334"]);
         assert_eq!(fever.sources, ["T"]);
-        // The top is of its own type, as what is under it; a term that stands alone has the file's namespace.
+        // A root has its own type, like its descendants; a lone term has the file's namespace.
         let types: Vec<_> = concepts.iter().map(|concept| concept.types.join("+")).collect();
         assert_eq!(types, ["sign or symptom", "sign or symptom", "tiny things"]);
         let skipped = ["term with no name", "term with no id", obo::OBSOLETE, obo::NO_TAG, obo::NOT_QUOTED];
@@ -143,91 +143,94 @@ fn obo_terms_become_concepts_and_the_rest_is_counted() {
         assert_eq!(noted.map(|reason| report.noted[reason]), [1; 5]);
         assert!(report.examples["[Typedef] stanza left out"][0].ends_with("a.obo:43"), "{report:?}");
         assert!(report.examples["term with no name"][0].ends_with("a.obo:23 T:3"), "{report:?}");
-        let record = std::fs::read_to_string(bench.path("out/import.json")).expect("written");
+        let record = std::fs::read_to_string(workspace.path("out/import.json")).expect("written");
         assert_eq!(serde_json::from_str::<Report>(&record).expect("a report"), report);
     }
 }
 
 #[test]
-fn obo_options_and_several_files() {
+fn obo_options_apply_to_several_files() {
     let second = "[Term]\nid: T:2\nname: other\n[Term]\nid: 7\nname: chill\nis_a: T:2\n";
-    let bench = Bench::new(&[("a.obo", OBO.as_bytes()), ("b.obo", second.as_bytes()), ("c.obo", b"no stanza\n")]);
+    let workspace =
+        Workspace::new(&[("a.obo", OBO.as_bytes()), ("b.obo", second.as_bytes()), ("c.obo", b"no stanza\n")]);
     let report =
-        bench.import("obo @a.obo @b.obo --scopes exact,related,broad --source S --type Sign").expect("readable");
-    let concepts = bench.concepts();
+        workspace.import("obo @a.obo @b.obo --scopes exact,related,broad --source S --type Sign").expect("readable");
+    let concepts = workspace.concepts();
     assert_eq!(concepts.iter().map(|concept| concept.name.as_str()).collect::<Vec<_>>()[3..], ["chill"]);
     assert_eq!(concepts[1].synonyms, ["pyrexia", "heat", "hot flush", "fever again", "other"]);
     assert!(concepts.iter().all(|concept| concept.types == ["Sign"] && concept.sources == ["S"]));
     assert_eq!(report.noted[JOINED], 2);
-    // Without --type, a parent in another file counts.
-    bench.import("obo @a.obo @b.obo").expect("readable");
+    // Without --type, parents in other files count.
+    workspace.import("obo @a.obo @b.obo").expect("readable");
     assert_eq!(
-        (&bench.concepts()[3].types[..], bench.concepts()[3].sources.len()),
+        (&workspace.concepts()[3].types[..], workspace.concepts()[3].sources.len()),
         (&["sign or symptom".into()][..], 0)
     );
-    std::fs::remove_dir_all(bench.path("out")).expect("removed");
+    std::fs::remove_dir_all(workspace.path("out")).expect("removed");
     assert!(
-        bench.refusal("obo @c.obo").to_string().contains("c.obo: expected an OBO ontology, found no [Term] stanza")
+        workspace.refusal("obo @c.obo").to_string().contains("c.obo: expected an OBO ontology, found no [Term] stanza")
     );
 }
 
 #[test]
-fn what_cannot_be_read_or_written_is_said_and_leaves_nothing() {
+fn unreadable_input_is_reported_and_nothing_is_written() {
     let mut packed = Vec::new();
     let mut packer =
         niffler::get_writer(Box::new(&mut packed), niffler::Format::Gzip, niffler::Level::One).expect("a packer");
     std::io::Write::write_all(&mut packer, OBO.repeat(50).as_bytes()).expect("packed");
     drop(packer);
     packed.truncate(packed.len() / 2);
-    let bench = Bench::new(&[("bytes", b"id,name\n\xff\xfe,1\n"), ("cut.gz", &packed)]);
-    std::fs::create_dir(bench.path("folder")).expect("made");
+    let workspace = Workspace::new(&[("bytes", b"id,name\n\xff\xfe,1\n"), ("cut.gz", &packed)]);
+    std::fs::create_dir(workspace.path("folder")).expect("made");
     for format in ["obo", "jsonl", "csv", "pubtator"] {
-        for (name, said) in [("missing", "opening "), ("folder", "expected a file, found a folder")] {
-            let error = bench.refusal(&format!("{format} @{name}"));
+        for (name, message) in [("missing", "opening "), ("folder", "expected a file, found a folder")] {
+            let error = workspace.refusal(&format!("{format} @{name}"));
             assert_eq!(error.kind(), Kind::Io, "{error}");
-            assert!(error.to_string().contains(said) && error.to_string().contains(name), "{error}");
+            assert!(error.to_string().contains(message) && error.to_string().contains(name), "{error}");
         }
-        let error = bench.refusal(&format!("{format} @bytes"));
+        let error = workspace.refusal(&format!("{format} @bytes"));
         assert!(error.kind() == Kind::Input, "{error}");
         if format != "jsonl" {
             assert!(error.to_string().contains("expected UTF-8") && error.to_string().contains("line 2"), "{error}");
         }
-        let error = bench.import(&format!("{format} - -")).expect_err("twice");
-        assert!(error.to_string().contains("only once"), "{error}");
+        let error = workspace.import(&format!("{format} - -")).expect_err("twice");
+        assert!(error.to_string().contains("at most once"), "{error}");
     }
     for format in ["obo", "pubtator"] {
-        let error = bench.refusal(&format!("{format} @cut.gz"));
+        let error = workspace.refusal(&format!("{format} @cut.gz"));
         assert!(error.kind() == Kind::Io && error.to_string().contains("cut.gz"), "{error}");
     }
-    // The target is a file: it stays as it was.
-    std::fs::write(bench.path("out"), "mine").expect("written");
-    assert_eq!(bench.import("obo @bytes").expect_err("no folder").kind(), Kind::Io);
-    assert_eq!(std::fs::read_to_string(bench.path("out")).expect("read"), "mine");
+    // A file with the name of the output folder is not changed.
+    std::fs::write(workspace.path("out"), "mine").expect("written");
+    assert_eq!(workspace.import("obo @bytes").expect_err("no folder").kind(), Kind::Io);
+    assert_eq!(std::fs::read_to_string(workspace.path("out")).expect("read"), "mine");
 }
 
 #[test]
-fn a_failed_import_leaves_the_earlier_one() {
-    let bench = Bench::new(&[("a.obo", OBO.as_bytes()), ("b.jsonl", b"{\"id\":\"1\",\"name\":\"a\"}\n{")]);
-    bench.import("obo @a.obo").expect("readable");
-    let before = bench.concepts();
-    bench.import("jsonl @b.jsonl").expect_err("line 2 is cut");
-    assert_eq!(bench.concepts(), before);
-    let mut names: Vec<_> =
-        std::fs::read_dir(bench.path("out")).expect("listed").map(|entry| entry.expect("read").file_name()).collect();
+fn failed_import_keeps_the_earlier_one() {
+    let workspace = Workspace::new(&[("a.obo", OBO.as_bytes()), ("b.jsonl", b"{\"id\":\"1\",\"name\":\"a\"}\n{")]);
+    workspace.import("obo @a.obo").expect("readable");
+    let before = workspace.concepts();
+    workspace.import("jsonl @b.jsonl").expect_err("line 2 is cut");
+    assert_eq!(workspace.concepts(), before);
+    let mut names: Vec<_> = std::fs::read_dir(workspace.path("out"))
+        .expect("listed")
+        .map(|entry| entry.expect("read").file_name())
+        .collect();
     names.sort();
     assert_eq!(names, ["import.json", "kb.jsonl"]);
 }
 
 #[test]
-fn a_line_of_ten_megabytes_is_one_line() {
+fn long_lines_are_read() {
     let long = "x".repeat(10 << 20);
     let pubtator = format!("1|t|fever {long}\n1\t0\t5\tfever\tT184\tC1\n{long}\n");
     let jsonl = format!("{{\"id\":\"1\",\"name\":\"{long}\"}}\n");
     let obo = format!("[Term]\nid: T:1\nname: fever\ndef: \"{long}\" []\n{long}\n");
-    let bench = Bench::new(&[("a", pubtator.as_bytes()), ("b", jsonl.as_bytes()), ("c", obo.as_bytes())]);
-    let report = bench.import("pubtator @a").expect("readable");
+    let workspace = Workspace::new(&[("a", pubtator.as_bytes()), ("b", jsonl.as_bytes()), ("c", obo.as_bytes())]);
+    let report = workspace.import("pubtator @a").expect("readable");
     assert_eq!((report.kept("mentions (all)"), report.skipped(pubtator::BAD_LINE)), (1, 1));
     assert!(conversion::table(&report).to_string().len() < 10_000);
-    assert_eq!(bench.import("jsonl @b").expect("readable").kept(CONCEPTS), 1);
-    assert_eq!(bench.import("obo @c").expect("readable").skipped(obo::NO_TAG), 1);
+    assert_eq!(workspace.import("jsonl @b").expect("readable").kept(CONCEPTS), 1);
+    assert_eq!(workspace.import("obo @c").expect("readable").skipped(obo::NO_TAG), 1);
 }

@@ -1,50 +1,50 @@
-//! Imports of ontologies with the faults that released ones have.
+//! Imports of ontologies with defects found in releases.
 
-use super::Bench;
+use super::Workspace;
 use pel_shared::kb::import::concepts::CONCEPTS;
 use pel_shared::kb::import::merging::JOINED;
 use pel_shared::kb::import::obo;
 use std::time::{Duration, Instant};
 
-fn read(text: &str) -> (Bench, pel_shared::kb::import::report::Report) {
-    let bench = Bench::new(&[("a.obo", text.as_bytes())]);
-    let report = bench.import("obo @a.obo").expect("readable");
-    (bench, report)
+fn read(text: &str) -> (Workspace, pel_shared::kb::import::report::Report) {
+    let workspace = Workspace::new(&[("a.obo", text.as_bytes())]);
+    let report = workspace.import("obo @a.obo").expect("readable");
+    (workspace, report)
 }
 
 #[test]
-fn quotes_that_are_not_escaped_cut_nothing() {
+fn unescaped_quotes_do_not_truncate() {
     let text = "format-version: 1.2\n\n[Term]\nid: D:1\nname: acid\n\
         synonym: \"3,3',3\"-triyl acid\" EXACT IUPAC_NAME [IUPAC:]\n\
         synonym: \"so-called \"sour\" stuff\" EXACT []\n\
         synonym: sour water EXACT []\n\
         def: \"Stuff called \"sour\" by cooks, with a taste.\" [D:x]\n";
-    let (bench, report) = read(text);
-    let acid = &bench.concepts()[0];
+    let (workspace, report) = read(text);
+    let acid = &workspace.concepts()[0];
     assert_eq!(acid.synonyms, ["3,3',3\"-triyl acid", "so-called \"sour\" stuff", "sour water"]);
     assert_eq!(acid.definition.as_deref(), Some("Stuff called \"sour\" by cooks, with a taste."));
     assert_eq!((report.noted[obo::MENDED_QUOTES], report.skipped_in_all()), (4, 0));
 }
 
 #[test]
-fn withdrawn_synonyms_are_left_out_unless_asked_for() {
+fn withdrawn_synonyms_are_skipped_by_default() {
     let text = "format-version: 1.4\nsynonymtypedef: EXCLUDE \"Synonyms to be removed from public release\"\n\
         synonymtypedef: X_9 \"a common misspelling\"\nsynonymtypedef: ABBREVIATION \"abbreviation\"\n\n\
         [Term]\nid: D:1\nname: myopathy\nsynonym: \"MM\" EXACT ABBREVIATION []\nsynonym: \"gene entry\" EXACT EXCLUDE [X:1]\n\
         synonym: \"myoapthy\" EXACT X_9 []\nsynonym: \"old name\" EXACT DEPRECATED []\nsynonym: \"wasting\" EXACT obsolete_synonym []\n";
-    let (bench, report) = read(text);
-    assert_eq!(bench.concepts()[0].synonyms, ["MM"]);
+    let (workspace, report) = read(text);
+    assert_eq!(workspace.concepts()[0].synonyms, ["MM"]);
     for kind in ["EXCLUDE", "X_9", "DEPRECATED", "obsolete_synonym"] {
         assert_eq!(report.noted[&format!("synonym of type {kind} left out")], 1, "{kind}");
     }
-    bench
+    workspace
         .import("obo @a.obo --with-synonym-types X_9,deprecated --without-synonym-types ABBREVIATION")
         .expect("readable");
-    assert_eq!(bench.concepts()[0].synonyms, ["myoapthy", "old name"]);
+    assert_eq!(workspace.concepts()[0].synonyms, ["myoapthy", "old name"]);
 }
 
 #[test]
-fn obsolete_terms_and_continued_lines_of_old_files_are_read() {
+fn old_obsolete_flags_and_continuation_lines_are_read() {
     let mut text = String::from("format-version: 1.0\n");
     for (at, value) in ["True", "true ! merged", "1", "TRUE {a=\"b\"}", "yes", "False", "0", "maybe"].iter().enumerate()
     {
@@ -55,25 +55,25 @@ fn obsolete_terms_and_continued_lines_of_old_files_are_read() {
         exact_synonym: \"tick-borne fever\" []\ncomment: ends with a letter \\\\\n\
         xref: X:1 \\\n[Term]\nid: D:21\nname: mite fever\n",
     );
-    let (bench, report) = read(&text);
-    let ids: Vec<String> = bench.concepts().iter().map(|concept| concept.id.clone()).collect();
+    let (workspace, report) = read(&text);
+    let ids: Vec<String> = workspace.concepts().iter().map(|concept| concept.id.clone()).collect();
     assert_eq!(ids, ["D:5", "D:6", "D:7", "D:20", "D:21"]);
-    let tick = &bench.concepts()[3];
+    let tick = &workspace.concepts()[3];
     assert_eq!(tick.definition.as_deref(), Some("A fever that comes from ticks."));
     assert_eq!((tick.synonyms.join("+"), tick.xrefs.join("+")), ("tick-borne fever".into(), "X:1".into()));
     assert_eq!((report.skipped(obo::OBSOLETE), report.noted[obo::ODD_OBSOLETE]), (5, 1));
 }
 
 #[test]
-fn odd_lines_do_not_end_the_reading() {
+fn malformed_lines_do_not_stop_the_import() {
     let text = "format-version: 1.2\ndate: 05:20:2021 12:00\ndefault-namespace: demo ontology\n\n\
         [Term]\nid: D:1\nname: bony process\nsynonym: \"anterior process\" EXACT [TAO:Bird and Mabee 2003]\n\
         xref: http://example.org/wiki/Category\\:Bony\nxref: xref (ILX:0770149)\nxref: KEGG COMPOUND:70458-96-7 \"CAS\"\n\
         def: \"Made of bone.\" [GOC:pz, Rhea: 36507\ncreation_date: 202z-09-29\n\n\
         [Term]\nid: D:2\nname: odd\nnamespace: fission yeast phenotype\ndef: \"Text.\" [PMID:3<new dbxref>]\n\
         is_a: D:1 {xref=\"url:https://example.org/\", xref=\"b}\"} ! bony process\n";
-    let (bench, report) = read(text);
-    let concepts = bench.concepts();
+    let (workspace, report) = read(text);
+    let concepts = workspace.concepts();
     assert_eq!(concepts.iter().map(|concept| concept.name.as_str()).collect::<Vec<_>>(), ["bony process", "odd"]);
     assert_eq!(
         (concepts[0].synonyms.join("+"), concepts[0].definition.as_deref()),
@@ -87,17 +87,17 @@ fn odd_lines_do_not_end_the_reading() {
 }
 
 #[test]
-fn a_stub_in_an_earlier_file_hides_nothing() {
+fn stub_in_an_earlier_file_is_merged() {
     let stub = "format-version: 1.2\n[Term]\nid: U:1\nname: heart\n\n[Term]\nid: U:2\n";
     let whole = "format-version: 1.2\n[Term]\nid: U:0\nname: organ\n\n[Term]\nid: U:1\nname: heart\ndef: \"It pumps.\" []\n\
         synonym: \"cardium\" EXACT []\nis_a: U:0\n\n[Term]\nid: U:2\nname: lung\nis_a: U:0\n";
-    let bench = Bench::new(&[("stub.obo", stub.as_bytes()), ("whole.obo", whole.as_bytes())]);
-    let report = bench.import("obo @stub.obo @whole.obo").expect("readable");
-    let concepts = bench.concepts();
-    let said: Vec<_> =
+    let workspace = Workspace::new(&[("stub.obo", stub.as_bytes()), ("whole.obo", whole.as_bytes())]);
+    let report = workspace.import("obo @stub.obo @whole.obo").expect("readable");
+    let concepts = workspace.concepts();
+    let message: Vec<_> =
         concepts.iter().map(|concept| (concept.id.as_str(), concept.name.as_str(), concept.types.join("+"))).collect();
     assert_eq!(
-        said,
+        message,
         [("U:1", "heart", "organ".into()), ("U:2", "lung", "organ".into()), ("U:0", "organ", "organ".into())]
     );
     assert_eq!(
@@ -109,7 +109,7 @@ fn a_stub_in_an_earlier_file_hides_nothing() {
 }
 
 #[test]
-fn types_come_from_below_a_root_that_says_nothing() {
+fn type_is_the_topmost_meaningful_ancestor() {
     let ontology = |prefix: &str, roots: &[&str]| {
         let mut text = String::from("format-version: 1.2\nontology: hp\n");
         let mut parent = String::new();
@@ -125,23 +125,23 @@ fn types_come_from_below_a_root_that_says_nothing() {
     };
     for roots in [&["All"][..], &["owl:Thing", "entity"], &["HPO root"], &["SNOMED CT Concept"], &["root of all terms"]]
     {
-        let (bench, _) = read(&ontology("HP", roots));
-        let concepts = bench.concepts();
+        let (workspace, _) = read(&ontology("HP", roots));
+        let concepts = workspace.concepts();
         let types: Vec<_> = concepts[roots.len()..].iter().map(|concept| concept.types.join("+")).collect();
         let expected =
             ["Phenotypic abnormality", "Phenotypic abnormality", "Mode of inheritance", "Mode of inheritance"];
         assert_eq!(types, expected, "{roots:?}");
         assert!(concepts[0].types.is_empty(), "{roots:?}");
     }
-    // A root that says something stays the type of all.
+    // A meaningful root is the type of all terms.
     for roots in [&["disease"][..], &["cell"], &["disease entity"]] {
-        let (bench, _) = read(&ontology("HP", roots));
-        assert!(bench.concepts().iter().all(|concept| concept.types == [roots[0]]), "{roots:?}");
+        let (workspace, _) = read(&ontology("HP", roots));
+        assert!(workspace.concepts().iter().all(|concept| concept.types == [roots[0]]), "{roots:?}");
     }
 }
 
 #[test]
-fn a_long_circle_is_read_in_linear_time() {
+fn long_cycle_is_read_in_linear_time() {
     let count = 20_000;
     let mut text = String::from("format-version: 1.2\n");
     for at in 0..count {
@@ -150,6 +150,6 @@ fn a_long_circle_is_read_in_linear_time() {
     let begin = Instant::now();
     let (_, report) = read(&text);
     assert_eq!(report.kept(CONCEPTS), count);
-    // With a walk for each term this took a minute.
+    // A traversal per term took a minute.
     assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
 }

@@ -1,6 +1,6 @@
-//! Imports of TAC-KBP's files, read back.
+//! Imports of TAC-KBP files.
 
-use super::Bench;
+use super::Workspace;
 use crate::data::corpus::{Corpus, MISPLACED, documents};
 use crate::data::import::annotated::UNKNOWN_CONCEPT;
 use crate::data::import::{tac, tac_files};
@@ -10,14 +10,14 @@ use pel_shared::kb::import::concepts::CONCEPTS;
 const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/formats/tac");
 
 #[test]
-fn queries_become_mentions_and_the_rest_is_counted() {
-    let bench = Bench::new(&[]);
+fn queries_become_mentions_and_others_are_counted() {
+    let workspace = Workspace::new(&[]);
     let line = "tac --kb F/kb --documents F/source --train F/training_queries.xml --train-answers F/training_KB_links.tab \
                 --test F/evaluation_queries.xml --test-answers F/evaluation_KB_links.tab";
-    let report = bench.import(&line.replace("F/", &format!("{FIXTURE}/"))).expect("readable");
+    let report = workspace.import(&line.replace("F/", &format!("{FIXTURE}/"))).expect("readable");
     assert_eq!((report.kept(CONCEPTS), report.kept("documents")), (3, 2));
     let read = |split: &str| {
-        let corpus = Corpus::read(&bench.path("out"), split).expect("readable");
+        let corpus = Corpus::read(&workspace.path("out"), split).expect("readable");
         assert_eq!(corpus.report.skipped_in_all(), 0, "{split}");
         let text = |id: &Option<String>| id.clone().unwrap_or_else(|| "none".into());
         let of = |placed: crate::data::corpus::PlacedMention| {
@@ -28,7 +28,7 @@ fn queries_become_mentions_and_the_rest_is_counted() {
     let owned = |rows: &[(&str, &str, &str)]| {
         rows.iter().map(|(a, b, c)| (a.to_string(), b.to_string(), c.to_string())).collect::<Vec<_>>()
     };
-    // White space and entities of the source stay in the mention.
+    // White space and entities of the source are kept in the mention.
     let train =
         [("Ann\nBrasse", "E0000001", "PER"), ("Finch &amp; Sons", "E0000003", "ORG"), ("Quill", "NIL00012", "PER")];
     assert_eq!(read("train"), owned(&train));
@@ -39,9 +39,9 @@ fn queries_become_mentions_and_the_rest_is_counted() {
         ("Tidewall", "E0000002", "GPE"),
     ];
     assert_eq!(read("test"), owned(&test));
-    // A document of two splits belongs to none alone.
+    // A document of two splits is assigned to none.
     let splits: Vec<_> =
-        documents(&bench.path("out")).expect("readable").into_iter().map(|one| (one.doc_id, one.split)).collect();
+        documents(&workspace.path("out")).expect("readable").into_iter().map(|one| (one.doc_id, one.split)).collect();
     assert_eq!(
         splits,
         [("TID_ENG_20070101.0001.LDC2009T13".to_owned(), None), ("web-0002".to_owned(), Some("test".to_owned()))]
@@ -63,13 +63,13 @@ fn queries_become_mentions_and_the_rest_is_counted() {
     for (reason, count) in [(tac::FIRST_PLACE, 4), (tac::HALF_OPEN, 1), (tac::NOT_ASKED, 1), (tac_files::FACT, 3)] {
         assert_eq!(report.noted[reason], count, "{reason}");
     }
-    let said = &report.examples[tac::BEYOND][0];
-    assert!(said.contains("evaluation_queries.xml:27 EL000105 \"Tidewall\" 4000..=4007 of "), "{said}");
-    let said = &report.examples[MISPLACED][0];
-    assert!(said.ends_with("EL000106 0..=7: expected \"Tidewall\", found \"<DOC>\\n<D\""), "{said}");
+    let message = &report.examples[tac::BEYOND][0];
+    assert!(message.contains("evaluation_queries.xml:27 EL000105 \"Tidewall\" 4000..=4007 of "), "{message}");
+    let message = &report.examples[MISPLACED][0];
+    assert!(message.ends_with("EL000106 0..=7: expected \"Tidewall\", found \"<DOC>\\n<D\""), "{message}");
     assert!(report.examples[tac::UNKNOWN_QUERY][0].ends_with("evaluation_KB_links.tab:9 EL000109"), "{report:?}");
 
-    let concepts = bench.concepts();
+    let concepts = workspace.concepts();
     assert_eq!(concepts[0].synonyms, ["Anna Öland", "the Keeper"]);
     let definition = "Ann Brasse Ann Brasse kept the Öland Light & its <lamp> for fifty winters.";
     assert_eq!(
@@ -89,9 +89,9 @@ fn queries_become_mentions_and_the_rest_is_counted() {
 const KB: &str = "<knowledge_base>\n<entity id=\"E1\" name=\"Été\" type=\"GPE\"><wiki_text>x</wiki_text></entity>\n</knowledge_base>";
 const QUERIES: &str = "<kbpentlinking>\n<query id=\"EL1\"><name>Été</name><docid>d</docid><beg>1</beg><end>3</end></query>\n</kbpentlinking>";
 
-/// An import whose four files are these.
-fn bench(kb: &str, queries: &str, answers: &str, name: &str) -> Bench {
-    Bench::new(&[
+/// A workspace with these four files.
+fn workspace(kb: &str, queries: &str, answers: &str, name: &str) -> Workspace {
+    Workspace::new(&[
         ("kb.xml", kb.as_bytes()),
         ("q.xml", queries.as_bytes()),
         ("a.tab", answers.as_bytes()),
@@ -102,11 +102,11 @@ fn bench(kb: &str, queries: &str, answers: &str, name: &str) -> Bench {
 const LINE: &str = "tac --kb @kb.xml --documents @docs --dev @q.xml --dev-answers @a.tab";
 
 #[test]
-fn bad_input_is_named_with_its_file_and_line() {
-    let good = bench(KB, QUERIES, "EL1\tE1\n", "d.txt");
+fn error_names_file_and_line() {
+    let good = workspace(KB, QUERIES, "EL1\tE1\n", "d.txt");
     assert_eq!(good.import(LINE).expect("readable").kept("mentions (dev)"), 1);
     let without = |text: &str, part: &str| text.replace(part, "");
-    for (kb, queries, answers, said) in [
+    for (kb, queries, answers, message) in [
         (KB, without(QUERIES, "</query>"), "EL1\tE1", "q.xml: line 3: expected well-formed XML"),
         (KB, without(QUERIES, "</kbpentlinking>"), "EL1\tE1", "q.xml: line 3: expected well-formed XML"),
         (KB, QUERIES.replace("Été", "&ete;"), "EL1\tE1", "q.xml: line 2: expected well-formed XML"),
@@ -120,30 +120,30 @@ fn bad_input_is_named_with_its_file_and_line() {
             KB,
             QUERIES.into(),
             "EL1\tE1\nEL1 E1\n",
-            "a.tab: line 2: expected two to five columns between tabs (query, entity, type), found 1",
+            "a.tab: line 2: expected 2 to 5 tab-separated columns (query, entity, type), found 1",
         ),
-        (KB, QUERIES.into(), "EL1\tE1\tGPE\tNW\tNO\tx", "a.tab: line 1: expected two to five columns"),
-        (KB, QUERIES.into(), "EL1\t\tGPE", "a.tab: line 1: expected two to five columns"),
+        (KB, QUERIES.into(), "EL1\tE1\tGPE\tNW\tNO\tx", "a.tab: line 1: expected 2 to 5 tab-separated columns"),
+        (KB, QUERIES.into(), "EL1\t\tGPE", "a.tab: line 1: expected 2 to 5 tab-separated columns"),
         (QUERIES, QUERIES.into(), "EL1\tE1", "kb.xml: line 1: expected <knowledge_base>, found <kbpentlinking>"),
         ("<knowledge_base>\n\n<entity>", QUERIES.into(), "EL1\tE1", "kb.xml: line 3: expected well-formed XML"),
     ] {
-        let error = bench(kb, &queries, answers, "d.txt").refusal(LINE);
-        assert!(error.kind() == Kind::Input && error.to_string().contains(said), "{said}: {error}");
+        let error = workspace(kb, &queries, answers, "d.txt").refusal(LINE);
+        assert!(error.kind() == Kind::Input && error.to_string().contains(message), "{message}: {error}");
     }
-    for (name, line, said) in [
-        ("d.doc", LINE.to_owned(), "docs: expected documents as .xml, .sgm or .txt, found none"),
+    for (name, line, message) in [
+        ("d.doc", LINE.to_owned(), "docs: expected documents (.xml, .sgm or .txt), found none"),
         (
             "d.txt",
             LINE.replace(" --dev-answers @a.tab", ""),
-            "--dev: expected its answers beside it (--dev-answers), found none",
+            "--dev: expected --dev-answers with the answers, found none",
         ),
-        ("d.txt", LINE.replace("@kb.xml", "@docs"), "docs: expected a knowledge base as .xml, found none"),
+        ("d.txt", LINE.replace("@kb.xml", "@docs"), "docs: expected a knowledge base (.xml), found none"),
     ] {
-        let error = bench(KB, QUERIES, "EL1\tE1", name).refusal(&line).to_string();
-        assert!(error.contains(said), "{said}: {error}");
+        let error = workspace(KB, QUERIES, "EL1\tE1", name).refusal(&line).to_string();
+        assert!(error.contains(message), "{message}: {error}");
     }
     for (from, to) in [("@kb.xml", "@none"), ("@docs", "@none"), ("@q.xml", "@none"), ("@a.tab", "@none")] {
-        let error = bench(KB, QUERIES, "EL1\tE1", "d.txt").refusal(&LINE.replace(from, to));
+        let error = workspace(KB, QUERIES, "EL1\tE1", "d.txt").refusal(&LINE.replace(from, to));
         assert!(error.kind() == Kind::Io && error.to_string().contains("none"), "{error}");
     }
 }
