@@ -1,9 +1,9 @@
-//! What the tests of all crates share: fixtures, goldens and the devices of this machine.
+//! Fixtures, goldens and devices for the tests of all crates.
 
 pub mod table;
 
 use burn::tensor::Device;
-use pel_trainer::io::device::{DeviceArgs, DeviceChoice, Work, adapters};
+use pel_trainer::io::device::{DeviceArgs, DeviceChoice, OpenDevice, Work, adapters};
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -29,7 +29,7 @@ pub fn golden<T: DeserializeOwned>(name: &str) -> T {
     serde_json::from_slice(&bytes(&format!("goldens/{name}"))).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// The bytes of a manifest that was edited, with the digest that it now has.
+/// The bytes of an edited manifest with a new digest.
 pub fn sealed(mut manifest: serde_json::Value) -> Vec<u8> {
     manifest["digest"] = "".into();
     manifest["digest"] = pel_shared::digest::of(manifest.to_string().as_bytes()).to_hex().as_str().into();
@@ -39,7 +39,7 @@ pub fn sealed(mut manifest: serde_json::Value) -> Vec<u8> {
 /// The folder of a model: a fixture, or MiniLM, which is not committed.
 ///
 /// # Panics
-/// If MiniLM is not there.
+/// If MiniLM is missing.
 pub fn model(name: &str) -> PathBuf {
     if name != "minilm" && name != "all-MiniLM-L6-v2" {
         return path(&format!("../shared/tests/fixtures/{name}"));
@@ -61,13 +61,19 @@ pub fn model_bytes(name: &str, file: &str) -> Vec<u8> {
     std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The processor, and a GPU or software Vulkan; opened once, for a GPU runtime can be started only once.
+/// The CPU, and a GPU or software Vulkan. Opened once, because a GPU runtime can be started only once.
 ///
 /// # Panics
-/// If a Linux machine has no Vulkan at all: Debian's `mesa-vulkan-drivers` are enough.
+/// If a Linux machine has no Vulkan device; Debian's `mesa-vulkan-drivers` suffice.
 pub fn devices() -> Vec<(String, Device)> {
     static DEVICES: OnceLock<Vec<(String, Device)>> = OnceLock::new();
     DEVICES.get_or_init(open_devices).clone()
+}
+
+/// The CPU as an open device.
+pub fn cpu() -> OpenDevice {
+    let (name, device) = devices().remove(0);
+    OpenDevice { device, name }
 }
 
 fn open_devices() -> Vec<(String, Device)> {
@@ -77,7 +83,7 @@ fn open_devices() -> Vec<(String, Device)> {
     };
     let mut devices = vec![open(DeviceChoice::Cpu)];
     if adapters().is_empty() {
-        // Elsewhere a machine without a GPU has nothing to compare with.
+        // Other systems without a GPU have nothing to compare with.
         if cfg!(target_os = "linux") {
             panic!("no Vulkan device: install mesa-vulkan-drivers");
         }

@@ -1,4 +1,4 @@
-//! The table `pipeline.json` and a bundle of it with the tiny model.
+//! The test table `pipeline.json` and bundles of it with the tiny model.
 
 use crate::{bytes, model};
 use bytes::Bytes;
@@ -16,10 +16,10 @@ use pel_trainer::io::device::OpenDevice;
 use pel_trainer::io::resume::WorkFolder;
 use serde::Deserialize;
 
-/// Texts with the decisions that are expected.
+/// Texts with expected decisions.
 #[derive(Deserialize)]
 pub struct Table {
-    /// The lowest score that is linked.
+    /// The NIL threshold.
     pub threshold: f32,
     /// The knowledge base.
     pub concepts: Vec<Concept>,
@@ -35,12 +35,12 @@ pub struct Row {
     /// Given spans, in bytes.
     #[serde(default)]
     pub spans: Vec<(usize, usize)>,
-    /// Start and end of each mention in bytes, and its concept, if it has one.
+    /// Start and end of each mention in bytes with its concept, if any.
     pub links: Vec<(usize, usize, Option<String>)>,
 }
 
 impl Table {
-    /// The table.
+    /// Reads the table.
     ///
     /// # Panics
     /// If it cannot be read.
@@ -49,7 +49,7 @@ impl Table {
     }
 }
 
-/// What a bundle of the table is made of.
+/// The recipe of a bundle of the table.
 ///
 /// # Panics
 /// If a file is missing.
@@ -92,16 +92,23 @@ pub fn recipe(table: &Table, precision: Precision) -> Recipe {
     }
 }
 
-/// A linker of a recipe.
+/// Builds the files of a bundle.
 ///
 /// # Panics
-/// If its parts do not fit together.
-pub fn linker(mut recipe: Recipe, device: &OpenDevice) -> Linker {
-    // Tests put other concepts into the recipe of the table.
-    recipe.kb_info.concepts = recipe.kb.len();
+/// If its parts do not fit.
+pub fn built(recipe: Recipe, device: &OpenDevice) -> Parts {
     let folder = tempfile::tempdir().expect("a folder");
     let work = WorkFolder::beside(&folder.path().join("bundle"));
-    let built = build(recipe, device, &work).expect("it fits together");
-    let bundle = Bundle::read(built.parts).expect("what was built can be read");
+    build(recipe, device, &work).expect("it fits together").parts
+}
+
+/// A linker for a recipe.
+///
+/// # Panics
+/// If its parts do not fit.
+pub fn linker(mut recipe: Recipe, device: &OpenDevice) -> Linker {
+    // Tests may replace the concepts of the recipe.
+    recipe.kb_info.concepts = recipe.kb.len();
+    let bundle = Bundle::read(built(recipe, device)).expect("a built bundle can be read");
     Linker::new(bundle, &device.device).expect("the encoder fits")
 }

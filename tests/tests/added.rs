@@ -1,4 +1,4 @@
-//! Concepts that a user adds: found at once beside the bundle's, and gone when they are taken away; on every device.
+//! Concepts added by a user, on every device.
 
 use pel_shared::index::Precision;
 use pel_shared::kb::Concept;
@@ -7,8 +7,8 @@ use pel_shared::linker::{LinkOptions, Linker};
 use pel_shared::model::tower::Side;
 use pel_shared::nil::Decision;
 use pel_shared::tokens::View;
-use pel_tests::devices;
 use pel_tests::table::{Table, linker, recipe};
+use pel_tests::{cpu, devices};
 use pel_trainer::io::device::OpenDevice;
 use pel_trainer::link::link;
 
@@ -40,35 +40,35 @@ fn linked(linker: &Linker, text: &str) -> Vec<(String, Option<String>)> {
     named.collect()
 }
 
-fn said(links: &[(&str, &str)]) -> Vec<(String, Option<String>)> {
+fn expected(links: &[(&str, &str)]) -> Vec<(String, Option<String>)> {
     links.iter().map(|(text, id)| ((*text).to_owned(), Some((*id).to_owned()))).collect()
 }
 
 #[test]
-fn added_concepts_are_found_at_once_and_gone_when_taken_away() {
+fn added_concepts_are_linked_until_removed() {
     for (name, device) in devices() {
         let device = OpenDevice { device, name };
         let mut linker = linker(recipe(&Table::read(), Precision::F32), &device);
         let text = "Fever, severe chest pain, sore toe.";
-        let before = said(&[("Fever", "D1"), ("chest pain", "D2")]);
+        let before = expected(&[("Fever", "D1"), ("chest pain", "D2")]);
         assert_eq!(linked(&linker, text), before);
 
         let own = vec![concept("X1", "sore toe", &["toe pain"]), concept("X2", "severe chest pain", &[])];
         let (added, report) = add(&mut linker, own).expect("new");
         assert_eq!((added, report.skipped_in_all()), (2, 0));
-        // A longer name of theirs wins over the bundle's.
-        let with = said(&[("Fever", "D1"), ("severe chest pain", "X2"), ("sore toe", "X1")]);
+        // Their longer name is preferred to the bundle's.
+        let with = expected(&[("Fever", "D1"), ("severe chest pain", "X2"), ("sore toe", "X1")]);
         assert_eq!(linked(&linker, text), with, "{}", device.name);
-        assert_eq!(linked(&linker, "Toe pain"), said(&[("Toe pain", "X1")]));
+        assert_eq!(linked(&linker, "Toe pain"), expected(&[("Toe pain", "X1")]));
         let at = linker.find("X1").expect("readable").expect("there");
         assert_eq!((at.index(), linker.concept(at).expect("there").name.as_str()), (5, "sore toe"));
 
-        // A second addition keeps the first; a shorter name gives way to the bundle's longer one.
+        // A second addition keeps the first; a shorter name yields to the bundle's longer one.
         add(&mut linker, vec![concept("X3", "pain", &[])]).expect("new");
         assert_eq!(linked(&linker, text), with);
-        assert_eq!(linked(&linker, "pain"), said(&[("pain", "X3")]));
+        assert_eq!(linked(&linker, "pain"), expected(&[("pain", "X3")]));
         assert_eq!(linker.remove(|concept| concept.id == "X2").expect("taken away"), 1);
-        assert_eq!(linked(&linker, text), said(&[("Fever", "D1"), ("chest pain", "D2"), ("sore toe", "X1")]));
+        assert_eq!(linked(&linker, text), expected(&[("Fever", "D1"), ("chest pain", "D2"), ("sore toe", "X1")]));
         assert_eq!(linker.remove(|_| true).expect("taken away"), 2);
         assert_eq!(linked(&linker, text), before);
         assert_eq!(linker.added().concepts().len(), 0);
@@ -76,9 +76,8 @@ fn added_concepts_are_found_at_once_and_gone_when_taken_away() {
 }
 
 #[test]
-fn what_cannot_be_added_is_counted_or_an_error() {
-    let (name, device) = devices().remove(0);
-    let mut linker = linker(recipe(&Table::read(), Precision::F32), &OpenDevice { device, name });
+fn invalid_additions_are_counted_or_refused() {
+    let mut linker = linker(recipe(&Table::read(), Precision::F32), &cpu());
     let mixed = vec![
         concept("D1", "again", &[]),
         concept("X1", "toe", &[]),
@@ -99,13 +98,12 @@ fn what_cannot_be_added_is_counted_or_an_error() {
 }
 
 #[test]
-fn added_concepts_are_scored_by_both_views_like_the_bundles() {
-    let (name, device) = devices().remove(0);
+fn added_concepts_are_scored_by_both_views() {
     let mut recipe = recipe(&Table::read(), Precision::F32);
     recipe.view.concepts = View::Both;
     recipe.view.mix = 0.5;
-    let mut linker = linker(recipe, &OpenDevice { device, name });
-    // What the bundle's own concept would be under another identifier.
+    let mut linker = linker(recipe, &cpu());
+    // The bundle's own concept under another identifier.
     let twin =
         Concept { id: "X1".into(), ..linker.bundle().concepts.get(pel_shared::kb::ConceptId(0)).expect("there") };
     add(&mut linker, vec![twin]).expect("new");
@@ -114,6 +112,6 @@ fn added_concepts_are_scored_by_both_views_like_the_bundles() {
     let links = link(&linker, text, linker.detect(text, &options), &options).expect("linked");
     let [own, twin] = links[0].candidates[..] else { panic!("two candidates: {links:?}") };
     assert_eq!((own.concept.index(), twin.concept.index()), (0, 5));
-    // The bundle keeps bytes, the addition floats.
+    // The bundle has int8 vectors, the addition floats.
     assert!((own.score - twin.score).abs() < 0.01, "{own:?} {twin:?}");
 }

@@ -1,4 +1,4 @@
-//! Which candidates a mention has: those of its own vectors, spelling's share in their order, and the companions of its text.
+//! Candidates of a mention: its own, the weight of spelling in their order, and those shared within a document.
 
 use pel_shared::index::Precision;
 use pel_shared::kb::{Concept, ConceptId};
@@ -10,14 +10,13 @@ use pel_shared::text::Span;
 use pel_shared::text::detect::{Detected, Origin};
 use pel_shared::tokens::MentionTemplate;
 use pel_shared::tokens::View;
-use pel_tests::devices;
+use pel_tests::cpu;
 use pel_tests::table::{Table, linker, recipe};
-use pel_trainer::io::device::OpenDevice;
 
 const TEXT: &str = "fever, chest pain and cough with a rash of the knee";
 const MENTIONS: [&str; 5] = ["fever", "chest pain", "cough", "rash", "knee"];
 
-/// Concepts with two names, which are words of the text in changing pairs.
+/// Concepts with two names each, made of pairs of words of the text.
 fn concepts() -> Vec<Concept> {
     let words = ["fever", "chest", "pain", "cough", "rash", "knee", "toe"];
     let pairs = words.iter().flat_map(|one| words.iter().map(move |other| (one, other)));
@@ -42,8 +41,7 @@ fn pooled(pooling: Pooling, scorer: Scorer, spelling: f32) -> Linker {
     recipe.view.spelling = spelling;
     recipe.scorer = scorer;
     recipe.encoder.reduction.pooling = pooling;
-    let (name, device) = devices().remove(0);
-    linker(recipe, &OpenDevice { device, name })
+    linker(recipe, &cpu())
 }
 
 fn prepared(linker: &Linker, mentions: &[&str]) -> (Prepared, Queries) {
@@ -66,7 +64,7 @@ fn ids(candidates: &[Candidate]) -> Vec<ConceptId> {
 }
 
 #[test]
-fn a_quarter_of_the_places_is_for_what_the_other_mentions_found() {
+fn a_quarter_of_the_places_is_for_shared_candidates() {
     let mut came = 0;
     for (scorer, spelling) in [(Scorer::Dual, 0.0), (Scorer::Dual, 0.5), (Scorer::SumOfMax, 0.5)] {
         let linker = bundle(scorer, spelling);
@@ -80,7 +78,7 @@ fn a_quarter_of_the_places_is_for_what_the_other_mentions_found() {
             );
             assert!(link.candidates.is_sorted_by(|a, b| a.rank(b).is_lt()), "{link:?}");
             assert_eq!((link.decision, link.lift), (alone.decision, alone.lift));
-            // The two best concepts of other mentions that are not among the six, with the mention's own scores.
+            // The two best first candidates of other mentions that are not among the six, with the mention's own scores.
             let mut best: Vec<Candidate> = together.iter().map(|link| link.candidates[0]).collect();
             best.sort_by(Candidate::rank);
             let mut wanted: Vec<ConceptId> = Vec::new();
@@ -97,14 +95,14 @@ fn a_quarter_of_the_places_is_for_what_the_other_mentions_found() {
             came += ids(&link.candidates).iter().filter(|id| !ids(&alone.candidates).contains(id)).count();
             let few = links(&linker, &MENTIONS, 7);
             let at = MENTIONS.iter().position(|other| other == mention).expect("there");
-            assert_eq!(ids(&few[at].candidates), ids(&alone.candidates[..7]), "no room in a short list");
+            assert_eq!(ids(&few[at].candidates), ids(&alone.candidates[..7]), "short lists share no candidates");
         }
     }
-    assert!(came > 0, "the text has companions");
+    assert!(came > 0, "no candidate was shared");
 }
 
 #[test]
-fn texts_have_companions_of_their_own_and_parts_get_theirs_at_the_end() {
+fn candidates_are_shared_within_a_text_also_across_parts() {
     let linker = bundle(Scorer::Dual, 0.25);
     let options = LinkOptions { k: 8, ..LinkOptions::default() };
     let whole = links(&linker, &MENTIONS, 8);
@@ -130,7 +128,7 @@ fn texts_have_companions_of_their_own_and_parts_get_theirs_at_the_end() {
 }
 
 #[test]
-fn spelling_has_its_share_of_every_score() {
+fn spelling_has_its_weight_in_every_score() {
     for (pooling, scorer) in [
         (Pooling::Mean, Scorer::Dual),
         (Pooling::Mention, Scorer::Dual),
@@ -140,7 +138,7 @@ fn spelling_has_its_share_of_every_score() {
         let (plain, spelled) = (pooled(pooling, scorer, 0.0), pooled(pooling, scorer, 0.25));
         let [before, after] = [&plain, &spelled].map(|linker| links(linker, &["chest pain"], 49).remove(0).candidates);
         assert_eq!((before.len(), after.len()), (49, 49));
-        // What a text of the same letters scores: each token that is compared has a cosine of 1.
+        // The score of an identical text: each compared token has a cosine of 1.
         let sequence = prepared(&spelled, &["chest pain"]).0.sequences()[0].clone();
         assert!(sequence.own.len() < sequence.ids.len(), "a mention in its context");
         let highest = match (scorer, pooling) {
@@ -152,7 +150,7 @@ fn spelling_has_its_share_of_every_score() {
         for candidate in &after {
             let own = before.iter().find(|other| other.concept == candidate.concept).expect("all are there").score;
             let concept = spelled.concept(candidate.concept).expect("there");
-            // A concept of the mention's very name stands before the best other one, whatever its vectors say.
+            // A concept with the mention's exact name comes first, whatever its vectors.
             if concept.names().any(|name| name == "chest pain") {
                 assert!(candidate == &after[0], "{pooling:?} {scorer:?}");
                 continue;

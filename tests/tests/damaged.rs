@@ -16,11 +16,9 @@ use pel_shared::text::Span;
 use pel_shared::text::detect::{DetectOptions, Detected, Origin, join};
 use pel_shared::tokens::MentionTemplate;
 use pel_shared::tokens::{View, ViewOptions};
-use pel_tests::table::{Table, recipe};
+use pel_tests::table::{Table, built, recipe};
 use pel_tests::{model_bytes, sealed};
-use pel_trainer::indexing::{Recipe, build};
 use pel_trainer::io::device::OpenDevice;
-use pel_trainer::io::resume::WorkFolder;
 use pel_trainer::link::link;
 use serde_json::{Map, Value, json};
 use std::alloc::System;
@@ -58,13 +56,6 @@ impl Random {
     fn choice<T: Clone>(&mut self, of: &[T]) -> T {
         of[self.below(of.len())].clone()
     }
-}
-
-fn built(recipe: Recipe) -> Parts {
-    let folder = tempfile::tempdir().expect("a folder");
-    let work = WorkFolder::beside(&folder.path().join("bundle"));
-    let device = OpenDevice { device: Device::flex(), name: "cpu".into() };
-    build(recipe, &device, &work).expect("it fits together").parts
 }
 
 /// A projection to 4 dimensions.
@@ -106,7 +97,8 @@ fn kinds() -> [(&'static str, Parts); 3] {
     for name in [names::PROJECTION, names::ENTITY_PROJECTION] {
         two.files.0.insert(name.into(), projection());
     }
-    [("plain", built(plain)), ("full", built(full)), ("two towers", built(two))]
+    let device = OpenDevice { device: Device::flex(), name: "cpu".into() };
+    [("plain", plain), ("full", full), ("two towers", two)].map(|(name, recipe)| (name, built(recipe, &device)))
 }
 
 /// Opens a bundle and links sentences with the calls of the commands and the page.

@@ -1,4 +1,4 @@
-//! Hidden states and vectors against PyTorch: goldens of `python/vectors.py`, on the processor and through wgpu.
+//! Hidden states and vectors compared with PyTorch (goldens of `python/vectors.py`), on the CPU and through wgpu.
 
 use burn::tensor::{Device, Tensor};
 use bytes::Bytes;
@@ -25,7 +25,7 @@ struct Golden {
     rows: Vec<Row>,
 }
 
-/// A padded batch on its way through the encoder.
+/// A padded batch with the states of every layer.
 #[derive(Deserialize)]
 struct States {
     ids: Vec<Vec<i32>>,
@@ -54,13 +54,13 @@ fn floats<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
     tensor.into_data().try_to_vec().expect("floats")
 }
 
-/// Compares values where `real` says so; `real` has one entry for each group of `width` values.
+/// Compares values where `real` is true; `real` has one entry per `width` values.
 fn near(what: &str, found: &[f32], expected: &[f32], real: &[bool]) {
     assert_eq!(found.len(), expected.len(), "{what}");
     let width = expected.len() / real.len();
     for (at, (found, expected)) in found.iter().zip(expected).enumerate() {
         let close = (found - expected).abs() <= TOLERANCE * expected.abs().max(1.0);
-        assert!(close || !real[at / width], "{what}: value {at}: found {found}, PyTorch has {expected}");
+        assert!(close || !real[at / width], "{what}: value {at}: found {found}, by PyTorch {expected}");
     }
 }
 
@@ -94,7 +94,7 @@ impl Model {
         Encoder::new(self.bytes(), None, &self.tokens, REDUCTION, device).expect("it is whole")
     }
 
-    /// The same with one byte a weight.
+    /// The model with int8 weights.
     fn quantised(self) -> Self {
         let config = BertConfig::from_bytes(&self.config).expect("it is whole");
         let weights = cpu::quantise(&config, &self.weights).expect("it is whole").into();
@@ -120,7 +120,7 @@ fn check_states(name: &str, model: &Model, states: &States, device: &Device) {
     for (k, expected) in states.hidden.iter().enumerate() {
         let hidden = bert.hidden_at(&input, k, &Pass::default());
         near(&format!("{name}: layer {k}"), &floats(hidden.clone()), &expected.values, &mask);
-        // Entered at any layer, the forward pass ends at the same place.
+        // A forward pass that starts at any layer ends in the same state.
         let entered = bert.forward_from_layer(hidden, &input.mask, k, &Pass::default());
         near(&format!("{name}: entered at {k}"), &floats(entered), &last.values, &mask);
     }
@@ -144,7 +144,7 @@ fn check_rows(name: &str, model: &Model, rows: &[Row], device: &Device) {
     }
 }
 
-/// The states' sequences without their padding, through the processor's own encoder.
+/// The states' sequences without padding, through the CPU encoder.
 fn check_states_without_padding(name: &str, model: &Model, states: &States) {
     let tower = cpu::Tower::from_bytes(model.bytes(), &model.tokens).expect("it is whole");
     let real = |values: &[i32], mask: &[u8]| -> Vec<u32> {
@@ -176,7 +176,7 @@ fn encoded(row: &Row) -> Encoded {
     Encoded::whole(row.ids.iter().map(|id| *id as u32).collect(), Cut::default())
 }
 
-/// All rows in one call, of different lengths and in the order given; then each alone.
+/// All rows in one call, with different lengths, then each alone.
 fn check_encoder(name: &str, encoder: &Encoder, rows: &[Row]) {
     let sequences: Vec<Encoded> = rows.iter().map(encoded).collect();
     let together = encoder.encode(Side::Mention, &sequences.iter().collect::<Vec<_>>()).expect("the device works");
@@ -188,7 +188,7 @@ fn check_encoder(name: &str, encoder: &Encoder, rows: &[Row]) {
 }
 
 #[test]
-fn tiny_models_give_the_states_of_pytorch_on_every_device() {
+fn tiny_models_equal_pytorch_on_every_device() {
     for (device_name, device) in devices() {
         for file in ["tiny.json", "tiny-cased.json"] {
             let golden: Golden = golden(file);
@@ -201,11 +201,11 @@ fn tiny_models_give_the_states_of_pytorch_on_every_device() {
 }
 
 #[test]
-fn minilm_gives_the_vectors_of_pytorch_on_every_device() {
+fn minilm_equals_pytorch_on_every_device() {
     let golden: Golden = golden("minilm.json");
     let model = Model::read(&golden.model);
     for (at, (device_name, device)) in devices().into_iter().enumerate() {
-        // Software Vulkan is slow: three sentences say as much as sixteen.
+        // Software Vulkan is slow; 3 sentences suffice there.
         let rows = if at == 0 { &golden.rows[..] } else { &golden.rows[..3] };
         if at == 0 {
             check_rows(&format!("MiniLM on {device_name}"), &model, rows, &device);
@@ -215,7 +215,7 @@ fn minilm_gives_the_vectors_of_pytorch_on_every_device() {
 }
 
 #[test]
-fn sequences_without_padding_have_the_states_of_pytorch() {
+fn sequences_without_padding_equal_pytorch() {
     for file in ["tiny.json", "tiny-cased.json"] {
         let golden: Golden = golden(file);
         let states = golden.states.as_ref().expect("the tiny goldens have states");
@@ -224,7 +224,7 @@ fn sequences_without_padding_have_the_states_of_pytorch() {
 }
 
 #[test]
-fn weights_in_bfloat16_are_near_to_pytorch() {
+fn bfloat16_weights_are_close_to_pytorch() {
     for file in ["tiny.json", "minilm.json"] {
         let golden: Golden = golden(file);
         let model = Model::read(&golden.model);
@@ -237,7 +237,7 @@ fn weights_in_bfloat16_are_near_to_pytorch() {
         assert_eq!(together != encode(&model.encoder(&Device::flex())), Precision::Bf16.is_here());
         for ((row, sequence), together) in golden.rows.iter().zip(&sequences).zip(together.chunks_exact(encoder.dim()))
         {
-            // A single sequence is shared out to the threads in another way.
+            // A single sequence is divided differently among the threads.
             let alone = encoder.encode(Side::Mention, &[sequence]).expect("the device works");
             for vector in [together, &alone] {
                 let cosine: f32 = vector.iter().zip(&row.normalized.values).map(|(a, b)| a * b).sum();
@@ -248,11 +248,11 @@ fn weights_in_bfloat16_are_near_to_pytorch() {
 }
 
 #[test]
-fn one_byte_a_weight_is_near_to_pytorch_on_every_device() {
+fn int8_weights_are_close_to_pytorch_on_every_device() {
     for file in ["tiny.json", "tiny-cased.json", "minilm.json"] {
         let golden: Golden = golden(file);
         let model = Model::read(&golden.model).quantised();
-        // Software Vulkan is slow, and a small model says as much.
+        // Software Vulkan is slow; a small model suffices there.
         let count = if golden.model.starts_with("tiny") { usize::MAX } else { 1 };
         for (device_name, device) in devices().into_iter().take(count) {
             let sequences: Vec<Encoded> = golden.rows.iter().map(encoded).collect();

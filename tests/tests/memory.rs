@@ -1,4 +1,4 @@
-//! What gradient checkpointing saves; alone in its program, because buffers are counted for the whole process.
+//! Memory saved by gradient checkpointing. A test program of its own, because buffers are counted per process.
 
 use burn::tensor::Device;
 use pel_shared::model::burn::bert::{Bert, BertInput, Pass};
@@ -9,7 +9,7 @@ use pel_shared::tokens::TokenBatch;
 use pel_tests::model_bytes;
 
 #[test]
-fn recomputing_layers_needs_fewer_buffers_for_the_same_gradients() {
+fn recomputation_needs_fewer_buffers_for_equal_gradients() {
     let device = Device::flex().autodiff();
     let config = BertConfig::from_bytes(&model_bytes("tiny", "config.json")).expect("whole");
     let bert = Bert::from_bytes(&config, &model_bytes("tiny", "model.safetensors"), &device).expect("whole");

@@ -1,5 +1,4 @@
-//! A mention that is a name of concepts: these are candidates, whatever the view, the form of mentions, the score and the scorer, and
-//! one of them is linked.
+//! A mention that is a name of concepts: they are candidates in every kind of bundle, and one of them is linked.
 
 use pel_shared::index::{HnswOptions, Precision};
 use pel_shared::kb::import::report::Report;
@@ -12,10 +11,9 @@ use pel_shared::text::Span;
 use pel_shared::text::detect::{Detected, Origin};
 use pel_shared::tokens::MentionTemplate;
 use pel_shared::tokens::View;
-use pel_tests::devices;
+use pel_tests::cpu;
 use pel_tests::table::{Table, linker, recipe};
 use pel_trainer::indexing::Recipe;
-use pel_trainer::io::device::OpenDevice;
 use pel_trainer::link::link;
 
 const TEXT: &str = "severe chest pain since this morning, qrz 2.3, no fever";
@@ -25,7 +23,7 @@ fn concept(at: usize, name: &str, synonyms: &[&str]) -> Concept {
     Concept { id: format!("N{at}"), name: name.into(), synonyms, types: vec!["Sign".into()], ..Concept::default() }
 }
 
-/// Many concepts that share words with [`TEXT`]; three have the synonym `qrz`, and nothing else in common with it.
+/// Many concepts that share words with [`TEXT`]; 3 have the synonym `qrz` and nothing else in common with it.
 fn table() -> KnowledgeBase {
     let mut kb = KnowledgeBase::new();
     for at in 0..60 {
@@ -57,7 +55,7 @@ fn recipes() -> Vec<(String, Recipe)> {
                             recipe.view.spelling = 0.15;
                         }
                         recipe.encoder.reduction.score = score;
-                        // No score reaches it.
+                        // Unreachable for any score.
                         recipe.nil.threshold = Some(1e9);
                         all.push((format!("{view:?} {template:?} {score:?} {scorer:?} {}", hnsw.is_some()), recipe));
                     }
@@ -66,11 +64,6 @@ fn recipes() -> Vec<(String, Recipe)> {
         }
     }
     all
-}
-
-fn processor() -> OpenDevice {
-    let (name, device) = devices().remove(0);
-    OpenDevice { device, name }
 }
 
 fn of(linker: &Linker, mention: &str, k: usize) -> Link {
@@ -84,13 +77,13 @@ fn ids(found: &Link) -> Vec<u32> {
 }
 
 #[test]
-fn concepts_of_the_mentions_name_are_candidates_in_every_bundle_and_one_is_linked() {
+fn exact_names_are_candidates_in_every_bundle_and_one_is_linked() {
     for (name, recipe) in recipes() {
-        let linker = linker(recipe, &processor());
+        let linker = linker(recipe, &cpu());
         for k in [1, 2, 4, 8, 20] {
             let found = of(&linker, "qrz", k);
             let named: Vec<u32> = ids(&found).into_iter().filter(|id| *id >= 60).collect();
-            // With a single one, or two, the best of all may take a place.
+            // With k of 1 or 2 the best of all may take a place.
             assert!(
                 found.candidates.len() == k && named.len() >= k.min(3) - usize::from(k == 2),
                 "{name} {k}: {found:?}"
@@ -103,15 +96,15 @@ fn concepts_of_the_mentions_name_are_candidates_in_every_bundle_and_one_is_linke
             assert!(found.candidates.is_sorted_by(|a, b| a.rank(b).is_le()), "{name} {k}: {found:?}");
             assert_eq!(found, of(&linker, "qrz", k), "{name} {k}");
         }
-        // What is no name is judged by its score, and by what a user says a name is too.
+        // Other mentions are decided by their score.
         assert!(matches!(of(&linker, "morning", 4).decision, Decision::Nil { .. }), "{name}");
     }
 }
 
 #[test]
-fn an_added_concept_of_the_mentions_name_is_a_candidate() {
+fn added_concept_with_the_exact_name_is_a_candidate() {
     for (name, recipe) in recipes() {
-        let mut linker = linker(recipe, &processor());
+        let mut linker = linker(recipe, &cpu());
         let added = Concept { id: "X1".into(), ..concept(0, "hip", &["severe chest"]) };
         let (concepts, rows, counts) = linker.rows_of(vec![added], &mut Report::default()).expect("new");
         let vectors = linker.encodings(Side::Entity, &rows.iter().collect::<Vec<_>>()).expect("encoded");
@@ -125,8 +118,8 @@ fn an_added_concept_of_the_mentions_name_is_a_candidate() {
 }
 
 #[test]
-fn among_concepts_of_one_name_the_score_chooses_and_then_their_order() {
-    // Twins of one name, but for their definitions, which templates hold.
+fn concepts_with_equal_names_are_ordered_by_score_then_index() {
+    // Equal names with different definitions, which are part of the template.
     let mut recipe = recipe(&Table::read(), Precision::F32);
     let mut kb = KnowledgeBase::new();
     for (at, definition) in ["a toe that is cold", "pain in the chest", "pain in the chest"].into_iter().enumerate() {
@@ -137,7 +130,7 @@ fn among_concepts_of_one_name_the_score_chooses_and_then_their_order() {
     recipe.view.concepts = View::Template;
     recipe.view.mention_template = MentionTemplate::Context;
     recipe.nil.threshold = Some(1e9);
-    let linker = linker(recipe, &processor());
+    let linker = linker(recipe, &cpu());
     let found = of(&linker, "qrz", 3);
     let score = |id: u32| found.candidates.iter().find(|one| one.concept.0 == id).expect("a candidate").score;
     assert_eq!(score(1), score(2));

@@ -1,22 +1,19 @@
-//! The table `pipeline.json`: from text to decisions, on every device of this machine.
+//! The test table `pipeline.json`: from text to decisions, on every device.
 
-use pel_shared::bundle::Bundle;
 use pel_shared::index::Precision;
-use pel_shared::linker::{LinkOptions, Linker};
+use pel_shared::linker::LinkOptions;
 use pel_shared::model::tower::Pooling;
 use pel_shared::nil::Decision;
 use pel_shared::text::Span;
 use pel_shared::text::detect::{Detected, Origin, join};
 use pel_shared::tokens::MentionTemplate;
-use pel_tests::devices;
-use pel_tests::table::{Table, recipe};
-use pel_trainer::indexing::build;
+use pel_tests::table::{Table, linker, recipe};
+use pel_tests::{cpu, devices};
 use pel_trainer::io::device::OpenDevice;
-use pel_trainer::io::resume::WorkFolder;
 use pel_trainer::link::link;
 
 #[test]
-fn the_table_is_linked_as_it_says_on_every_device() {
+fn table_is_linked_as_expected_on_every_device() {
     let table = Table::read();
     for (name, device) in devices() {
         let device = OpenDevice { device, name };
@@ -27,11 +24,7 @@ fn the_table_is_linked_as_it_says_on_every_device() {
 }
 
 fn check(table: &Table, device: &OpenDevice, precision: Precision) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let work = WorkFolder::beside(&folder.path().join("bundle"));
-    let built = build(recipe(table, precision), device, &work).expect("it fits together");
-    let bundle = Bundle::read(built.parts).expect("what was built can be read");
-    let linker = Linker::new(bundle, &device.device).expect("the encoder fits");
+    let linker = linker(recipe(table, precision), device);
     let options = LinkOptions::default();
     for row in &table.rows {
         let given = row.spans.iter().map(|(start, end)| Detected::new(Span::new(*start, *end), Origin::Given));
@@ -52,19 +45,14 @@ fn check(table: &Table, device: &OpenDevice, precision: Precision) {
 }
 
 #[test]
-fn a_known_name_in_context_is_linked_below_the_bundles_threshold_but_not_below_the_users() {
+fn exact_name_is_linked_below_the_bundle_threshold_but_not_below_the_user_threshold() {
     let table = Table::read();
-    let (name, device) = devices().remove(0);
-    let device = OpenDevice { device, name };
-    let folder = tempfile::tempdir().expect("a folder");
-    let work = WorkFolder::beside(&folder.path().join("bundle"));
     let mut recipe = recipe(&table, Precision::F32);
-    // No cosine reaches it.
+    // Unreachable for a cosine.
     recipe.nil.threshold = Some(2.0);
     recipe.view.mention_template = MentionTemplate::Context;
     recipe.encoder.reduction.pooling = Pooling::Mention;
-    let bundle = Bundle::read(build(recipe, &device, &work).expect("it fits together").parts).expect("whole");
-    let linker = Linker::new(bundle, &device.device).expect("the encoder fits");
+    let linker = linker(recipe, &cpu());
     let mut linked = 0;
     for text in table.concepts.iter().map(|concept| concept.name.as_str()).chain(["toe"]) {
         let decide = |threshold: Option<f32>| {
@@ -79,5 +67,5 @@ fn a_known_name_in_context_is_linked_below_the_bundles_threshold_but_not_below_t
         assert_eq!(matches!(found.decision, Decision::Linked { .. }), named, "{text}: {:?}", best.name);
         linked += usize::from(named);
     }
-    assert!(linked > 0, "the tiny encoder finds no name at all");
+    assert!(linked > 0, "the tiny encoder finds no name");
 }

@@ -1,4 +1,4 @@
-//! The forms that links are written in, to the letter.
+//! Exact output of every link format.
 
 use pel_shared::index::Precision;
 use pel_shared::linker::{LinkOptions, Linker};
@@ -6,9 +6,8 @@ use pel_shared::nil::NilReason;
 use pel_shared::output::{Form, Note, Record};
 use pel_shared::text::Span;
 use pel_shared::text::detect::Origin;
-use pel_tests::devices;
+use pel_tests::cpu;
 use pel_tests::table::{Table, linker, recipe};
-use pel_trainer::io::device::OpenDevice;
 use pel_trainer::link::link;
 
 const TEXT: &str = "Note 😷\nfever of the toe\nand =chest\r\npain";
@@ -20,15 +19,14 @@ fn records(linker: &Linker) -> Vec<Record> {
 }
 
 fn written(change: impl Fn(&mut Vec<Record>)) -> impl Fn(Form) -> String {
-    let (name, device) = devices().remove(0);
-    let linker = linker(recipe(&Table::read(), Precision::F32), &OpenDevice { device, name });
+    let linker = linker(recipe(&Table::read(), Precision::F32), &cpu());
     let mut records = records(&linker);
     change(&mut records);
     move |form| Note { name: "a,b|c", text: TEXT, records: &records, linker: &linker }.write(form).expect("written")
 }
 
 #[test]
-fn offsets_are_those_of_each_form() {
+fn offsets_have_the_unit_of_each_format() {
     let write = written(|records| assert_eq!(records.len(), 2));
     assert_eq!(
         write(Form::Brat),
@@ -57,14 +55,14 @@ fn offsets_are_those_of_each_form() {
 }
 
 #[test]
-fn what_a_reader_has_changed_is_written() {
+fn user_decisions_are_written() {
     let write = written(|records| {
         records[0].decision = Err(NilReason::Reader);
         records[0].read_as = Some("+fever".into());
         let other = records[1].candidates[1].clone();
         records[1].decision = Ok(other);
         records[1].origin = Origin::Given;
-        // With the sign before it, which a spreadsheet would run.
+        // Includes the preceding `=`, which a spreadsheet would evaluate.
         records[1].span.start -= 1;
     });
     assert!(write(Form::Brat).contains("T1\tNIL 7 12\tfever\n#1\tAnnotatorNotes T1\tNIL: marked as NIL by the user\n"));
@@ -78,9 +76,9 @@ fn what_a_reader_has_changed_is_written() {
 }
 
 #[test]
-fn a_mention_in_fragments_has_them_in_each_form() {
+fn fragments_are_written_in_each_format() {
     let write = written(|records| {
-        // "fever" at bytes 10..15 and "toe" at 23..26: what stands between them is not the mention's.
+        // "fever" at bytes 10..15 and "toe" at 23..26; the text between is not part of the mention.
         records[0].fragments = vec![Span::new(10, 15), Span::new(23, 26)];
         records[0].span = Span::new(10, 26);
         let concept = records[0].decision.as_mut().expect("linked");
@@ -105,7 +103,7 @@ fn a_mention_in_fragments_has_them_in_each_form() {
 }
 
 #[test]
-fn cross_references_are_kept_by_their_beginnings() {
+fn cross_references_are_filtered_by_prefix() {
     let kept = |prefixes: &[&str]| {
         let prefixes: Vec<String> = prefixes.iter().map(|prefix| (*prefix).to_owned()).collect();
         let write = written(|records| {
@@ -124,7 +122,7 @@ fn cross_references_are_kept_by_their_beginnings() {
 }
 
 #[test]
-fn identifiers_of_old_bundles_forge_no_line() {
+fn identifiers_of_old_bundles_cannot_forge_lines() {
     let write = written(|records| {
         let concept = records[0].decision.as_mut().expect("linked");
         (concept.id, concept.name) = ("D1\tx\nT9 y".into(), "fe\nver\u{1b}[2J".into());
@@ -140,10 +138,9 @@ fn identifiers_of_old_bundles_forge_no_line() {
 }
 
 #[test]
-fn a_byte_order_mark_and_line_ends_are_counted_as_brat_and_python_count_them() {
-    // Python's str of the file as it is: the mark and "\r" are one code point each.
-    let (name, device) = devices().remove(0);
-    let linker = linker(recipe(&Table::read(), Precision::F32), &OpenDevice { device, name });
+fn offsets_count_byte_order_mark_and_line_ends() {
+    // As in Python's str of the file, the mark and "\r" are one code point each.
+    let linker = linker(recipe(&Table::read(), Precision::F32), &cpu());
     for (text, place) in [
         ("\u{feff}fever", "1 6"),
         ("a\r\nb\r\nfever", "6 11"),

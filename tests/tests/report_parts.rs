@@ -1,11 +1,10 @@
-//! A note that is written part by part is the note that is written at once.
+//! Output written in parts equals output written at once.
 
 use pel_shared::index::Precision;
 use pel_shared::linker::{LinkOptions, Linker};
 use pel_shared::output::{Form, Note, Parts, Record};
-use pel_tests::devices;
+use pel_tests::cpu;
 use pel_tests::table::{Table, linker, recipe};
-use pel_trainer::io::device::OpenDevice;
 use pel_trainer::link::link;
 
 const TEXT: &str = "Note 😷\nfever of the toe\nand chest\r\npain, fever; again fever, chest pain, fever";
@@ -17,9 +16,8 @@ fn records(linker: &Linker) -> Vec<Record> {
 }
 
 #[test]
-fn parts_of_any_size_make_the_whole() {
-    let (name, device) = devices().remove(0);
-    let linker = linker(recipe(&Table::read(), Precision::F32), &OpenDevice { device, name });
+fn parts_of_any_size_equal_the_whole() {
+    let linker = linker(recipe(&Table::read(), Precision::F32), &cpu());
     let all = records(&linker);
     assert!(all.len() >= 5, "{}", all.len());
     for records in [&all[..], &all[..1], &[]] {

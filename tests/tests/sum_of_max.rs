@@ -1,4 +1,4 @@
-//! Sum-of-Max through a bundle: what is written, what is found, what is refused; on every device.
+//! Sum-of-Max through a bundle, on every device.
 
 use bytes::Bytes;
 use pel_shared::bundle::{Bundle, FORMAT_VERSION, FORMAT_WITH_DIGEST, Parts, names};
@@ -15,8 +15,8 @@ use pel_shared::text::Span;
 use pel_shared::text::detect::{Detected, Origin};
 use pel_shared::tokens::View;
 use pel_shared::tokens::{Encoded, MentionTemplate};
-use pel_tests::table::{Table, linker, recipe};
-use pel_tests::{devices, sealed};
+use pel_tests::table::{Table, built, linker, recipe};
+use pel_tests::{cpu, devices, sealed};
 use pel_trainer::indexing::{Recipe, build};
 use pel_trainer::io::device::OpenDevice;
 use pel_trainer::io::resume::WorkFolder;
@@ -32,30 +32,23 @@ fn with_tokens(view: View) -> Recipe {
     recipe
 }
 
-fn processor() -> OpenDevice {
-    let (name, device) = devices().remove(0);
-    OpenDevice { device, name }
-}
-
 fn parts(recipe: Recipe) -> Parts {
-    let folder = tempfile::tempdir().expect("a folder");
-    let work = WorkFolder::beside(&folder.path().join("bundle"));
-    build(recipe, &processor(), &work).expect("it fits together").parts
+    built(recipe, &cpu())
 }
 
-/// The whole of a text as a mention.
+/// A text as a single mention.
 fn whole(text: &str) -> Vec<Detected> {
     vec![Detected::new(Span::new(0, text.len()), Origin::Given)]
 }
 
-/// Eq. 5 as a loop over floats.
+/// Equation 5 as a loop over floats.
 fn by_loops(mention: &[f32], text: &[f32], dim: usize) -> f32 {
     let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
     let nearest = |t: &[f32]| text.chunks_exact(dim).map(|u| dot(t, u)).fold(f32::MIN, f32::max);
     mention.chunks_exact(dim).map(nearest).sum()
 }
 
-/// For each concept its best row's score, in concept order.
+/// The score of each concept's best row, in concept order.
 fn expected(linker: &Linker, mention: &Encoded) -> Vec<Candidate> {
     let (bundle, encoder) = (linker.bundle(), linker.encoder());
     let tokens = encoder.encode_tokens(Side::Mention, &[mention]).expect("encoded").remove(0);
@@ -70,7 +63,7 @@ fn expected(linker: &Linker, mention: &Encoded) -> Vec<Candidate> {
 }
 
 #[test]
-fn through_a_bundle_it_is_what_loops_give_and_what_the_exact_search_finds() {
+fn bundle_search_equals_loops_and_exact_search() {
     for (name, device) in devices() {
         let device = OpenDevice { device, name };
         for (view, hnsw) in [(View::Names, None), (View::Both, Some(HnswOptions::default()))] {
@@ -81,7 +74,7 @@ fn through_a_bundle_it_is_what_loops_give_and_what_the_exact_search_finds() {
                 let queries = linker.encode(&prepared).expect("encoded");
                 let sequence = &prepared.sequences()[0];
                 let mut found = linker.search(1, &queries, 99).remove(0);
-                // The first pass has all of the few concepts.
+                // The first pass includes all concepts.
                 assert_eq!(found, linker.search_exact(1, &queries, 99).remove(0), "{text}");
                 assert!(found.is_sorted_by(|a, b| a.rank(b).is_le()), "{text}: {found:?}");
                 found.sort_by_key(|candidate| candidate.concept);
@@ -89,7 +82,7 @@ fn through_a_bundle_it_is_what_loops_give_and_what_the_exact_search_finds() {
                 assert_eq!(found.len(), expected.len(), "{text}");
                 for (found, expected) in found.iter().zip(&expected) {
                     assert_eq!(found.concept, expected.concept);
-                    // Both sides of a product are rounded to a byte.
+                    // Both factors are rounded to int8.
                     let most = 0.02 * sequence.ids.len() as f32;
                     assert!((found.score - expected.score).abs() < most, "{text}: {found:?}, by loops {expected:?}");
                 }
@@ -99,7 +92,7 @@ fn through_a_bundle_it_is_what_loops_give_and_what_the_exact_search_finds() {
 }
 
 #[test]
-fn one_pass_gives_what_two_would() {
+fn one_pass_gives_vectors_and_token_vectors() {
     for (name, device) in devices() {
         let linker = linker(with_tokens(View::Names), &OpenDevice { device, name });
         let rows: Vec<Encoded> = TEXTS
@@ -117,7 +110,7 @@ fn one_pass_gives_what_two_would() {
 }
 
 #[test]
-fn pooling_by_a_mentions_own_tokens_compares_them_alone() {
+fn mention_pooling_compares_only_the_mentions_tokens() {
     let text = "since monday severe chest pain";
     for (name, device) in devices() {
         let device = OpenDevice { device, name };
@@ -138,12 +131,12 @@ fn pooling_by_a_mentions_own_tokens_compares_them_alone() {
 }
 
 #[test]
-fn a_bundle_without_token_vectors_is_as_before_and_refuses_sum_of_max() {
+fn bundle_without_token_vectors_refuses_sum_of_max() {
     let plain = parts(recipe(&Table::read(), Precision::F32));
     let manifest: serde_json::Value = serde_json::from_slice(&plain.0[names::MANIFEST]).expect("JSON");
     assert_eq!(manifest["format"], FORMAT_WITH_DIGEST);
     assert!(manifest.get("token_vectors").is_none() && !plain.0.contains_key(names::TOKEN_VECTORS));
-    // All other files of a bundle with them are the same to the byte.
+    // All other files of a bundle with token vectors are equal.
     let more = parts(Recipe { scorer: Scorer::SumOfMax, ..recipe(&Table::read(), Precision::F32) });
     for (name, bytes) in plain.0.iter().filter(|(name, _)| *name != names::MANIFEST) {
         assert_eq!(Some(bytes), more.0.get(name), "{name}");
@@ -151,17 +144,17 @@ fn a_bundle_without_token_vectors_is_as_before_and_refuses_sum_of_max() {
     let bundle = Bundle::read(more).expect("whole");
     assert_eq!((bundle.manifest.format, bundle.scorer()), (FORMAT_WITH_DIGEST, Scorer::SumOfMax));
 
-    let mut linker = Linker::new(Bundle::read(plain).expect("whole"), &processor().device).expect("it fits");
+    let mut linker = Linker::new(Bundle::read(plain).expect("whole"), &cpu().device).expect("it fits");
     assert_eq!(linker.scorer(), Scorer::Dual);
-    let said = linker.set_scorer(Scorer::SumOfMax).expect_err("there are none").to_string();
-    assert!(said.contains("token_vectors.bin") && said.contains("pel index --scorer sum-of-max"), "{said}");
+    let message = linker.set_scorer(Scorer::SumOfMax).expect_err("there are none").to_string();
+    assert!(message.contains("token_vectors.bin") && message.contains("pel index --scorer sum-of-max"), "{message}");
     assert!(linker.bundle().manifest.nil.threshold.is_some());
     linker.set_scorer(Scorer::Dual).expect("it is so already");
     assert!(linker.bundle().manifest.nil.threshold.is_some());
 }
 
 #[test]
-fn a_bundle_goes_into_one_file_and_its_tokens_back_out() {
+fn packed_bundle_keeps_token_vectors() {
     let whole = parts(with_tokens(View::Names));
     let one = Bytes::from(whole.to_one_file().expect("it can be written"));
     let again = Bundle::read(Parts::from_one_file(&one).expect("whole")).expect("whole");
@@ -171,7 +164,7 @@ fn a_bundle_goes_into_one_file_and_its_tokens_back_out() {
 }
 
 #[test]
-fn a_damaged_file_of_tokens_is_refused_by_name() {
+fn error_names_the_damaged_token_file() {
     let whole = parts(with_tokens(View::Names));
     let refused = |change: &dyn Fn(&mut Parts)| {
         let mut parts = whole.clone();
@@ -191,7 +184,7 @@ fn a_damaged_file_of_tokens_is_refused_by_name() {
     let gone = refused(&|parts| drop(parts.0.remove(names::TOKEN_VECTORS)));
     assert!(gone.contains("no `token_vectors.bin`"), "{gone}");
 
-    // Whole, and of another bundle: the manifest says so, or the index does.
+    // A valid file of another bundle contradicts the manifest or the index.
     let other = |rows: usize, dim: usize| {
         let mut store = TokenStoreBuilder::new(dim);
         (0..rows).for_each(|at| store.push(ConceptId(at as u32), &vec![1.0; dim]));
@@ -210,14 +203,17 @@ fn a_damaged_file_of_tokens_is_refused_by_name() {
         })
     };
     let rows = Bundle::read(whole.clone()).expect("whole").index.info().rows;
-    let said = with(other(rows, 32), false);
-    assert!(said.contains("token_vectors.bin: expected what the manifest describes"), "{said}");
-    let said = with(other(rows + 1, 32), true);
-    assert!(said.contains(&format!("token_vectors.bin: expected the index's {rows} rows of 32 values")), "{said}");
-    let said = with(other(rows, 32), true);
-    assert!(said.contains("token_vectors.bin: its rows stand for other concepts"), "{said}");
-    let said = with(Bytes::from_static(b"PK\x03\x04 something else"), false);
-    assert!(said.contains("token_vectors.bin: this is no token store"), "{said}");
+    let message = with(other(rows, 32), false);
+    assert!(message.contains("token_vectors.bin: expected what the manifest describes"), "{message}");
+    let message = with(other(rows + 1, 32), true);
+    assert!(
+        message.contains(&format!("token_vectors.bin: expected the index's {rows} rows of 32 values")),
+        "{message}"
+    );
+    let message = with(other(rows, 32), true);
+    assert!(message.contains("token_vectors.bin: its rows stand for other concepts"), "{message}");
+    let message = with(Bytes::from_static(b"PK\x03\x04 something else"), false);
+    assert!(message.contains("token_vectors.bin: this is no token store"), "{message}");
 
     let format = refused(&|parts| {
         let mut manifest: serde_json::Value = serde_json::from_slice(&parts.0[names::MANIFEST]).expect("JSON");
@@ -229,31 +225,31 @@ fn a_damaged_file_of_tokens_is_refused_by_name() {
 }
 
 #[test]
-fn the_sum_decides_what_is_nil_and_a_name_has_the_highest() {
+fn sum_is_compared_with_the_threshold() {
     let mut recipe = with_tokens(View::Names);
     recipe.nil.threshold = Some(2.5);
-    let mut linker = linker(recipe, &processor());
+    let mut linker = linker(recipe, &cpu());
     let one = |linker: &Linker, text: &str, threshold: Option<f32>| {
         let options = LinkOptions { threshold, ..LinkOptions::default() };
         link(linker, text, whole(text), &options).expect("linked").remove(0)
     };
-    // The dictionary forgives the plural; each token of the mention, the first and last special ones, counts 1.
+    // The dictionary matches the plural; each token of the mention, including special ones, counts 1.
     let found = one(&linker, "fevers", None);
     let tokens = linker.prepare("fevers", whole("fevers")).expect("it fits").sequences()[0].ids.len() as f32;
     assert!(found.named && found.candidates[0].score == tokens, "{found:?}");
-    // No cosine would reach the threshold, and no sum of so few the other.
+    // No cosine could reach the threshold, and no sum of so few tokens the other one.
     let found = one(&linker, "severe pain of the toe", None);
     assert!(matches!(found.decision, Decision::Linked { best } if best.score > 2.5), "{found:?}");
     let found = one(&linker, "severe pain of the toe", Some(99.0));
     assert!(matches!(found.decision, Decision::Nil { reason: NilReason::BelowThreshold, .. }), "{found:?}");
-    // By whole vectors the bundle's threshold means nothing.
+    // The bundle's threshold does not apply to single vectors.
     linker.set_scorer(Scorer::Dual).expect("always");
     let found = one(&linker, "severe pain of the toe", None);
     assert!(matches!(found.decision, Decision::Linked { best } if best.score <= 1.0), "{found:?}");
 }
 
 #[test]
-fn the_tokens_that_met_add_up_to_the_score() {
+fn token_similarities_add_up_to_the_score() {
     for (name, device) in devices() {
         let linker = linker(with_tokens(View::Both), &OpenDevice { device, name });
         let text = "severe chest pain";
@@ -266,18 +262,18 @@ fn the_tokens_that_met_add_up_to_the_score() {
         let met = linker.met(&texts, mention, &own, &vectors);
         assert_eq!(met.len(), links[0].candidates.len());
         for met in &met {
-            let said: Vec<&str> = met.tokens.iter().map(|token| token.mention.as_str()).collect();
+            let message: Vec<&str> = met.tokens.iter().map(|token| token.mention.as_str()).collect();
             let ids: Vec<String> = mention.ids.iter().map(|id| linker.bundle().tokens.token(*id)).collect();
-            assert_eq!(said, ids);
+            assert_eq!(message, ids);
             let sum: f32 = met.tokens.iter().map(|token| token.similarity).sum();
             assert!((sum - met.best_text_score).abs() < 1e-4, "{met:?}");
-            assert!((sum - met.score).abs() < 0.02 * said.len() as f32, "{met:?}");
+            assert!((sum - met.score).abs() < 0.02 * message.len() as f32, "{met:?}");
         }
     }
 }
 
 #[test]
-fn added_concepts_are_scored_by_their_tokens_too() {
+fn added_concepts_are_scored_by_tokens() {
     for (name, device) in devices() {
         let mut recipe = with_tokens(View::Both);
         recipe.view.mention_template = MentionTemplate::Context;
@@ -300,18 +296,18 @@ fn added_concepts_are_scored_by_their_tokens_too() {
 }
 
 #[test]
-fn an_index_that_was_stopped_goes_on_where_it_was() {
-    let (folder, device) = (tempfile::tempdir().expect("a folder"), processor());
+fn interrupted_index_is_resumed() {
+    let (folder, device) = (tempfile::tempdir().expect("a folder"), cpu());
     let out = folder.path().join("bundle");
     let recipe = || Recipe { batch_tokens: 16, ..with_tokens(View::Both) };
     let whole = build(recipe(), &device, &WorkFolder::beside(&out)).expect("it fits together").parts;
-    // What a run has left that was stopped in its second batch.
+    // Simulates an interrupt in the second batch.
     let kept = folder.path().join(".bundle.work").join("done.f32");
     let bytes = std::fs::read(&kept).expect("kept until the bundle is saved");
     std::fs::write(&kept, &bytes[..bytes.len() / 2]).expect("written");
     let again = build(recipe(), &device, &WorkFolder::beside(&out)).expect("it goes on").parts;
     assert_eq!(whole.0, again.0);
-    // Without tokens it is other work, and begins anew.
+    // Without token vectors the work differs and starts again.
     let plain = build(Recipe { scorer: Scorer::Dual, ..recipe() }, &device, &WorkFolder::beside(&out));
     let plain = plain.expect("it fits together").parts;
     assert_eq!(plain.0[names::INDEX], whole.0[names::INDEX]);

@@ -1,4 +1,4 @@
-//! Training across the crates: losses as PyTorch has them, adversarial examples, and the same run on every device.
+//! Training across the crates: losses compared with PyTorch, adversarial examples, and equal runs on every device.
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
@@ -88,7 +88,7 @@ fn near(what: &str, found: &[f32], expected: &[f32]) {
 }
 
 #[test]
-fn distillation_is_that_of_pytorch() {
+fn distillation_equals_pytorch() {
     let Methods { distillation, .. } = golden("methods.json");
     for (name, device) in devices() {
         let device = device.autodiff();
@@ -107,7 +107,7 @@ fn distillation_is_that_of_pytorch() {
 }
 
 #[test]
-fn sum_of_max_is_that_of_pytorch() {
+fn sum_of_max_equals_pytorch() {
     let Methods { sum_of_max: golden, .. } = golden("methods.json");
     for (name, device) in devices() {
         let device = device.autodiff();
@@ -132,7 +132,7 @@ fn sum_of_max_is_that_of_pytorch() {
 }
 
 #[test]
-fn losses_and_their_gradients_are_those_of_pytorch() {
+fn losses_and_gradients_equal_pytorch() {
     let Golden { losses } = golden("training.json");
     for (name, device) in devices() {
         let device = device.autodiff();
@@ -150,7 +150,7 @@ fn losses_and_their_gradients_are_those_of_pytorch() {
                 assert_eq!(found.len(), expected.len());
                 for (found, expected) in found.iter().zip(expected) {
                     let off = (found - expected).abs() / expected.abs().max(1.0);
-                    assert!(off < 2e-5, "{what} on {name}: {found}, PyTorch {expected}");
+                    assert!(off < 2e-5, "{what} on {name}: {found}, by PyTorch {expected}");
                 }
             };
             near(&floats(values), &expected.values);
@@ -168,7 +168,7 @@ fn losses_and_their_gradients_are_those_of_pytorch() {
 }
 
 #[test]
-fn along_a_perturbation_positives_go_away_and_negatives_come_nearer() {
+fn perturbation_moves_positives_away_and_negatives_closer() {
     let tokens = Tokens::from_bytes(&model_bytes("tiny", "tokenizer.json")).expect("whole");
     let (config, weights) = (model_bytes("tiny", "config.json"), Bytes::from(model_bytes("tiny", "model.safetensors")));
     for (name, device) in devices() {
@@ -182,7 +182,7 @@ fn along_a_perturbation_positives_go_away_and_negatives_come_nearer() {
                 let rows: Vec<_> = texts.iter().map(|text| encoded(text)).collect();
                 BertInput::new(&tokens.batch(&rows.iter().collect::<Vec<_>>()), &device)
             };
-            // The same entity twice, against two mentions: each pair has a perturbation of its own.
+            // The same entity twice with two mentions: each pair has its own perturbation.
             let entities = rows(&["chest pain", "chest pain", "a cough that does not end"]);
             let mentions = rows(&["pain", "kidney", "cough"]);
             let pass = Pass::default();
@@ -208,12 +208,12 @@ fn along_a_perturbation_positives_go_away_and_negatives_come_nearer() {
             let step = floats(step);
             assert!(step.iter().all(|value| *value == 0.0 || (value.abs() - epsilon).abs() < 1e-9), "{name}");
             let width = step.len() / 3;
-            assert_ne!(step[..width], step[width..2 * width], "{name}: one perturbation for two pairs");
+            assert_ne!(step[..width], step[width..2 * width], "{name}: equal perturbations of two pairs");
         }
     }
 }
 
-/// A run of twenty steps of the tiny model, with mining and FGSM, over a corpus that is written below `root`.
+/// 20 steps of the tiny model with mining and FGSM, on a corpus below `root`.
 fn twenty_steps(root: &Path) -> Config {
     let kb: String = ["fever", "cough", "chest pain", "headache", "heart failure", "renal failure"]
         .iter()
@@ -260,7 +260,7 @@ fn losses(config: &Config, out: &Path, name: String, device: Device) -> Vec<f64>
     train(config, out, &OpenDevice { device, name }).expect("it trains");
     let loss = |event| match event {
         Event::Step { loss, device_bytes, .. } => {
-            // What lies on a GPU is counted apart.
+            // GPU memory is counted separately.
             assert_eq!(device_bytes.is_none_or(|bytes| bytes == 0), on_processor, "{device_bytes:?}");
             Some(loss)
         }
@@ -270,7 +270,7 @@ fn losses(config: &Config, out: &Path, name: String, device: Device) -> Vec<f64>
 }
 
 #[test]
-fn the_first_twenty_steps_are_the_same_on_every_device() {
+fn first_twenty_steps_are_equal_on_every_device() {
     let root = tempfile::tempdir().expect("a folder");
     let mut config = twenty_steps(root.path());
     for kind in [LossKind::Proxy, LossKind::CrossEntropy] {
@@ -291,10 +291,10 @@ fn the_first_twenty_steps_are_the_same_on_every_device() {
 }
 
 #[test]
-fn mixed_precision_learns_the_same_where_the_device_has_it() {
+fn mixed_precision_equals_f32_approximately() {
     let root = tempfile::tempdir().expect("a folder");
     let mut exact = twenty_steps(root.path());
-    // Software Vulkan is slow, and makes every kernel anew for other numbers.
+    // Software Vulkan is slow and recompiles kernels for other precisions.
     (exact.optimiser.steps, exact.checkpoints.every, exact.checkpoints.keep) = (Some(6), 3, 2);
     (exact.negatives.kind, exact.negatives.in_batch, exact.fgsm.lambda) = (NegativeKind::None, true, 0.0);
     for (at, (name, device)) in devices().into_iter().enumerate() {
@@ -320,7 +320,7 @@ fn mixed_precision_learns_the_same_where_the_device_has_it() {
             assert_ne!(found, in_floats, "{name}: nothing was rounded");
             near(&found);
             if precision.needs_scale() {
-                // The largest that a checkpoint may hold.
+                // The largest scale that a checkpoint may have.
                 let huge = 2f64.powi(24);
                 set_scale(&out, huge);
                 near(&run(&rounded, &out));
@@ -331,13 +331,13 @@ fn mixed_precision_learns_the_same_where_the_device_has_it() {
     }
 }
 
-/// What a checkpoint of a run says of itself.
+/// The state in a checkpoint.
 fn state(run: &Path, step: usize) -> serde_json::Value {
     let text = std::fs::read(run.join(format!("checkpoints/step-{step:07}/state.json"))).expect("there is one");
     serde_json::from_slice(&text).expect("whole")
 }
 
-/// Takes a run of six steps back to the third, with another scale.
+/// Resets a run of 6 steps to the third with another loss scale.
 fn set_scale(run: &Path, factor: f64) {
     std::fs::remove_dir_all(run.join("checkpoints/step-0000006")).expect("there is one");
     let mut at_three = state(run, 3);

@@ -1,6 +1,6 @@
-//! Writes the seeds that are made of sound bundles: whole ones, and each of their files.
+//! Writes the binary seeds: whole bundles and each of their files.
 
-use pel_fuzzed::base::{Base, small};
+use pel_fuzzed::seeds::{SeedBundle, small_encoder};
 use pel_shared::bundle::names;
 use std::path::Path;
 
@@ -11,7 +11,7 @@ fn main() {
         std::fs::create_dir_all(path.parent().expect("in a folder")).expect("a folder");
         std::fs::write(&path, bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     };
-    for (at, base) in Base::all().iter().enumerate() {
+    for (at, base) in SeedBundle::all().iter().enumerate() {
         write("container", &format!("{at}.pel"), &base.parts.to_one_file().expect("it can be written"));
         for (file, bytes) in &base.parts.0 {
             let target = match file.as_str() {
@@ -32,5 +32,5 @@ fn main() {
     let header = r#"{"bias":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"weight":{"dtype":"F32","shape":[2,4],"data_offsets":[8,40]}}"#;
     let projection = [&(header.len() as u64).to_le_bytes(), header.as_bytes(), bias, weight].concat();
     write("weights", "projection.safetensors", &projection);
-    assert!(!small().weights.is_empty());
+    assert!(!small_encoder().weights.is_empty());
 }

@@ -1,8 +1,8 @@
-//! Bundles, their files, and notes that are linked with them.
+//! Targets: bundles, their files, and notes linked with them.
 
-use crate::base::Base;
-use crate::edits;
-use crate::mend;
+use crate::checksums;
+use crate::mutations;
+use crate::seeds::SeedBundle;
 use burn::tensor::Device;
 use bytes::Bytes;
 use pel_shared::bundle::{Bundle, Manifest, Parts};
@@ -19,18 +19,18 @@ use pel_shared::text::detect::{DetectOptions, Detected, Dictionary};
 use pel_shared::text::{Mention, Span};
 use pel_shared::tokens::{EntityTemplate, MentionTemplate, Tokens};
 
-/// A note with names, other forms of them, a short form, and letters of several bytes.
+/// A note with names, inflected names, an abbreviation and multi-byte characters.
 pub const TEXT: &str =
     "Chest pains and Fever (38.5 °C), no diabetes mellitus (DM).\nDM\u{a0}type 2? naïve 😷 α-blocker ½";
 
-/// The files as they came, and with their checksums made right.
+/// The input as given, and with corrected checksums.
 fn both(data: &[u8]) -> [Bytes; 2] {
-    let mut mended = data.to_vec();
-    mend::container(&mut mended);
-    [Bytes::copy_from_slice(data), mended.into()]
+    let mut fixed = data.to_vec();
+    checksums::fix_container(&mut fixed);
+    [Bytes::copy_from_slice(data), fixed.into()]
 }
 
-/// Mentions are in order, and they and their pieces can be cut out of their text.
+/// Checks that mentions are in order and that their spans are valid.
 pub fn check_spans(text: &str, mentions: &[Detected]) {
     for mention in mentions {
         for span in std::iter::once(&mention.span).chain(&mention.fragments) {
@@ -42,13 +42,13 @@ pub fn check_spans(text: &str, mentions: &[Detected]) {
     assert!(mentions.is_sorted_by_key(|mention| mention.span.start), "{mentions:?}");
 }
 
-/// A bundle in one file.
+/// A packed bundle.
 pub fn container(data: &[u8]) {
     for bytes in both(data) {
         let Ok(parts) = Parts::from_one_file(&bytes) else { continue };
         let written = Bytes::from(parts.to_one_file().expect("what was read can be written"));
         let again = Parts::from_one_file(&written).expect("what was written can be read");
-        assert_eq!(parts.0, again.0, "what was written reads back otherwise");
+        assert_eq!(parts.0, again.0, "a written bundle reads back differently");
         if let Ok(bundle) = Bundle::read(parts) {
             link(bundle, TEXT);
         }
@@ -71,7 +71,7 @@ pub fn dictionary(data: &[u8]) {
     }
 }
 
-/// The files of vectors and concepts, told by their first bytes.
+/// Indexes, token stores and concept tables, which are told apart by their magic.
 pub fn index(data: &[u8]) {
     for bytes in both(data) {
         if let Ok(mut index) = Index::from_bytes(&bytes, Check::Checksums) {
@@ -104,7 +104,7 @@ fn search(index: &mut Index) {
     if rows > 0 {
         assert_eq!(index.vector(rows - 1).len(), dim);
     }
-    // A bundle compares it with its number of concepts.
+    // A bundle compares the last concept with its number of concepts.
     let few = index.last_concept().is_none_or(|last| last.index() < 1 << 12);
     for mix in [0.0, 0.5] {
         let queries: Vec<f32> = (0..2 * dim).map(|at| if at % 3 == 0 { 0.5 } else { -0.25 }).collect();
@@ -119,11 +119,11 @@ fn search(index: &mut Index) {
     }
 }
 
-/// A tokenizer, which then cuts a text, a concept and a mention.
+/// A tokenizer, used on a text, a concept and a mention.
 pub fn tokenizer(data: &[u8]) {
     let Ok(tokens) = Tokens::from_bytes(data) else { return };
     let _ = tokens.pieces(TEXT);
-    let concept = crate::base::concepts().remove(0);
+    let concept = crate::seeds::concepts().remove(0);
     for template in [EntityTemplate::Description, EntityTemplate::Types] {
         if let Ok(encoded) = tokens.entity(&concept, template, true, 16) {
             assert!(encoded.ids.len() <= 16, "{encoded:?}");
@@ -137,34 +137,34 @@ pub fn tokenizer(data: &[u8]) {
     }
 }
 
-/// The shape of an encoder.
+/// The configuration of an encoder.
 pub fn config(data: &[u8]) {
     let Ok(config) = BertConfig::from_bytes(data) else { return };
     let written = serde_json::to_vec(&config).expect("memory does not run out");
     assert_eq!(BertConfig::from_bytes(&written).expect("what was written can be read"), config);
-    // Weights of another shape are an error, however large the sizes are that they should have.
+    // Weights of the wrong shape are an error, however large the expected shape is.
     let none = Bytes::from_static(&[2, 0, 0, 0, 0, 0, 0, 0, b'{', b'}']);
     let tower = TowerBytes { config: data, weights: &none, projection: None };
-    assert!(Tower::from_bytes(tower, &crate::base::small().tokens).is_err());
+    assert!(Tower::from_bytes(tower, &crate::seeds::small_encoder().tokens).is_err());
 }
 
 /// The manifest of a bundle.
 pub fn manifest(data: &[u8]) {
-    for json in [data.to_vec(), mend::seal(data.to_vec())] {
+    for json in [data.to_vec(), checksums::fix_manifest(data.to_vec())] {
         let Ok(manifest) = Manifest::from_bytes(&json) else { continue };
         let (sealed, written) = manifest.clone().sealed().expect("memory does not run out");
         let again = Manifest::from_bytes(&written).expect("what was written can be read");
-        // Numbers that do not compare with themselves aside.
+        // Compares as text, because NaN is not equal to itself.
         assert_eq!(format!("{sealed:?}"), format!("{again:?}"));
         let fields = Manifest { format: sealed.format, digest: sealed.digest, ..manifest };
         assert_eq!(format!("{fields:?}"), format!("{again:?}"));
     }
 }
 
-/// The weights of an encoder of one small layer, which then encodes, and those of a projection.
+/// The weights of a small encoder, used to encode, or of its projection.
 pub fn weights(data: &[u8]) {
     let weights = Bytes::copy_from_slice(data);
-    let base = crate::base::small();
+    let base = crate::seeds::small_encoder();
     for (weights, projection) in [(&weights, None), (&base.weights, Some(data))] {
         let tower = TowerBytes { config: &base.config, weights, projection };
         let reduction = base.reduction;
@@ -179,29 +179,29 @@ pub fn weights(data: &[u8]) {
     }
 }
 
-/// A bundle that was altered: the first byte says which, eight bytes each how (`edits.rs`).
+/// A mutated bundle: the first byte chooses it, 8 bytes each a mutation (`mutations.rs`).
 pub fn bundle(data: &[u8]) {
-    let Some((which, edits)) = data.split_first() else { return };
-    let bases = Base::all();
+    let Some((which, changes)) = data.split_first() else { return };
+    let bases = SeedBundle::all();
     let mut parts = bases[usize::from(*which) % bases.len()].parts.clone();
-    edits::apply(edits, &mut parts.0);
-    mend::parts(&mut parts.0);
+    mutations::mutate(changes, &mut parts.0);
+    checksums::fix_bundle(&mut parts.0);
     let (one, written) = (Bundle::read(parts.clone()), parts.to_one_file().map(Bytes::from));
     let written = written.and_then(|written| Parts::from_one_file(&written)).and_then(Bundle::read);
-    assert_eq!(one.is_ok(), written.is_ok(), "a folder and a file differ");
+    assert_eq!(one.is_ok(), written.is_ok(), "folder and file have different outcomes");
     if let Ok(bundle) = one {
         link(bundle, TEXT);
     }
 }
 
-/// Links a text with whatever bundle could be opened: it may fail, in words.
+/// Links a text with a bundle. Errors are allowed.
 fn link(bundle: Bundle, text: &str) {
     let Ok(linker) = Linker::new(bundle, &Device::flex()) else { return };
     let Some(records) = records(&linker, text) else { return };
     write(&linker, text, &records);
 }
 
-/// The way of `pel link`, and of `pel explain` for the first mention; nothing where one of its steps is an error.
+/// Links as `pel link`, and explains the first mention as `pel explain`; `None` after an error.
 fn records(linker: &Linker, text: &str) -> Option<Vec<Record>> {
     let options = LinkOptions::default();
     let mentions = linker.detect(text, &options);
@@ -220,7 +220,7 @@ fn records(linker: &Linker, text: &str) -> Option<Vec<Record>> {
     links.iter().map(|link| linker.record(link).ok()).collect()
 }
 
-/// Every form of output: those that a program reads can be read.
+/// Writes every output format and parses the machine-readable ones.
 fn write(linker: &Linker, text: &str, records: &[Record]) {
     let note = Note { name: "note", text, records, linker };
     let lines = |form| note.write(form).ok();
@@ -248,9 +248,9 @@ fn write(linker: &Linker, text: &str, records: &[Record]) {
     lines(Form::Html);
 }
 
-/// Any note, linked with a sound bundle: the one of its length.
+/// A note, linked with the seed bundle chosen by its length.
 pub fn note(data: &[u8]) {
-    let (text, bases) = (String::from_utf8_lossy(data), Base::all());
+    let (text, bases) = (String::from_utf8_lossy(data), SeedBundle::all());
     let linker = &bases[data.len() % bases.len()].linker;
     let records = records(linker, &text).expect("a sound bundle links any text");
     write(linker, &text, &records);

@@ -1,16 +1,16 @@
-//! What is fuzzed: one function for each reader of bytes that a stranger may send.
+//! The fuzz targets: one function per reader of untrusted bytes.
 //!
-//! Each takes any bytes, and panics where a promise is broken: a reader panics, what was read and written out reads back
-//! otherwise, or a span is cut inside a character. `tests/fuzz` has a program of libFuzzer for each; the test `replay` gives
-//! them the seeds in `seeds/NAME` and damaged copies of them, on a stable compiler. `cargo run -p pel-fuzzed --example seeds`
-//! writes those seeds that are binary.
+//! A target takes any bytes and panics if a property fails: no panic in readers, written data reads back equal, spans end on
+//! character boundaries. `tests/fuzz` has a libFuzzer program per target. The test `replay` runs each target on the seeds in
+//! `seeds/NAME` and on mutated copies with a stable compiler. `cargo run -p pel-fuzzed --example seeds` writes the binary
+//! seeds.
 
 mod artifacts;
-pub mod base;
-mod edits;
-mod mend;
+mod checksums;
+mod mutations;
 #[cfg(feature = "native")]
 mod native;
+pub mod seeds;
 mod tables;
 
 pub use artifacts::{bundle, config, container, dictionary, index, manifest, note, tokenizer, weights};
@@ -21,7 +21,7 @@ pub use tables::{concepts, delimited, obo};
 /// The body of a target.
 pub type Body = fn(&[u8]);
 
-/// Every target by its name, which is also that of its seeds' folder and of its program.
+/// Every target by name, which is also the name of its seed folder and program.
 pub fn targets() -> Vec<(&'static str, Body)> {
     let shared: [(&str, Body); 12] = [
         ("bundle", bundle),

@@ -1,14 +1,14 @@
-//! The readers of the command line: they take files, so what is fuzzed is written into one first, in memory where that can be.
+//! Targets: readers of the command line. Their input is written to a file first, in memory if possible.
 
 use crate::artifacts::{TEXT, check_spans};
-use crate::base;
+use crate::seeds;
 use clap::Parser;
 use hyper::rt::ReadBufCursor;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use pel_shared::kb::KnowledgeBase;
 use pel_trainer::cli::import::{ImportArgs, import};
-use pel_trainer::data::candidate_lists::Lists;
+use pel_trainer::data::candidate_lists::CandidateLists;
 use pel_trainer::data::corpus::Corpus;
 use pel_trainer::data::import::pubtator as reader;
 use pel_trainer::data::spans as given;
@@ -36,14 +36,14 @@ fn new_folder() -> TempDir {
     made.expect("a folder for temporary files")
 }
 
-/// A file of this thread with these bytes.
+/// Writes a file of this thread.
 fn file(name: &str, bytes: &[u8]) -> PathBuf {
     let path = FOLDER.with(|folder| folder.path().join(name));
     std::fs::write(&path, bytes).expect("there is room for a temporary file");
     path
 }
 
-/// What stands before and behind the first zero byte.
+/// The bytes before and after the first zero byte.
 fn two(data: &[u8]) -> (&[u8], &[u8]) {
     let at = data.iter().position(|byte| *byte == 0);
     at.map_or((data, &[]), |at| (&data[..at], &data[at + 1..]))
@@ -55,7 +55,7 @@ struct Import {
     args: ImportArgs,
 }
 
-/// A PubTator file: what was taken reads back as a corpus without a skip.
+/// A PubTator file: imported records read back as a corpus without skips.
 pub fn pubtator(data: &[u8]) {
     let input = file("corpus.txt", data);
     let out = FOLDER.with(|folder| folder.path().join("corpus"));
@@ -82,22 +82,22 @@ pub fn brat(data: &[u8]) {
     read_spans("note.ann", data);
 }
 
-/// A note, a zero byte, and spans of it as lines of JSON.
+/// A note, a zero byte, and its spans as JSON Lines.
 pub fn spans(data: &[u8]) {
     read_spans("note.jsonl", data);
 }
 
-/// Lists of candidates.
+/// Candidate lists.
 pub fn candidates(data: &[u8]) {
     static KB: OnceLock<KnowledgeBase> = OnceLock::new();
     let kb = KB.get_or_init(|| {
         let mut kb = KnowledgeBase::new();
-        for concept in base::concepts() {
+        for concept in seeds::concepts() {
             kb.push(concept).expect("the ids are unique");
         }
         kb
     });
-    let _ = Lists::read(&file("candidates.jsonl", data), kb);
+    let _ = CandidateLists::read(&file("candidates.jsonl", data), kb);
 }
 
 /// The documents of a corpus, a zero byte, and its mentions.
@@ -113,7 +113,7 @@ pub fn corpus(data: &[u8]) {
     }
 }
 
-/// A note that may be compressed.
+/// A note, possibly compressed.
 pub fn compressed(data: &[u8]) {
     let read = files::read_text(&file("note.txt", data));
     if let (Ok(read), Ok(text)) = (read, std::str::from_utf8(data)) {
@@ -121,7 +121,7 @@ pub fn compressed(data: &[u8]) {
     }
 }
 
-/// The settings of a training.
+/// A training configuration.
 pub fn settings(data: &[u8]) {
     let Ok(config) = Config::default().read(Some(&file("config.toml", data)), &[]) else { return };
     let written = config.to_toml().expect("what was read can be written");
@@ -130,7 +130,7 @@ pub fn settings(data: &[u8]) {
     assert_eq!(again.to_toml().expect("what was read can be written"), written);
 }
 
-/// Stands in files that must never be served.
+/// Content of files that must never be served.
 const SECRET: &[u8] = b"not-to-be-served";
 
 fn site() -> &'static Site {
@@ -156,24 +156,24 @@ fn site() -> &'static Site {
     site
 }
 
-/// A connection whose other end has sent everything and is patient.
+/// A connection whose client has sent all of its requests.
 struct Connection<'a> {
-    heard: &'a [u8],
-    said: Arc<Mutex<Vec<u8>>>,
+    input: &'a [u8],
+    output: Arc<Mutex<Vec<u8>>>,
 }
 
 impl hyper::rt::Read for Connection<'_> {
     fn poll_read(mut self: Pin<&mut Self>, _: &mut Context<'_>, mut into: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
-        let (now, later) = self.heard.split_at(into.remaining().min(self.heard.len()));
+        let (now, later) = self.input.split_at(into.remaining().min(self.input.len()));
         into.put_slice(now);
-        self.heard = later;
+        self.input = later;
         Poll::Ready(Ok(()))
     }
 }
 
 impl hyper::rt::Write for Connection<'_> {
     fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.said.lock().expect("nobody panics with it").extend_from_slice(bytes);
+        self.output.lock().expect("nobody panics with it").extend_from_slice(bytes);
         Poll::Ready(Ok(bytes.len()))
     }
 
@@ -186,18 +186,18 @@ impl hyper::rt::Write for Connection<'_> {
     }
 }
 
-/// What a client sends to the server, requests with their heads: each answer is one of HTTP, and none has what is not of the page.
+/// Raw requests to the server: each answer is valid HTTP and contains no file outside the page.
 pub fn http(data: &[u8]) {
     thread_local! {
         static RUNTIME: Runtime = Builder::new_current_thread().build().expect("it can be started");
     }
-    let said = Arc::new(Mutex::new(Vec::new()));
-    let connection = Connection { heard: data, said: Arc::clone(&said) };
+    let output = Arc::new(Mutex::new(Vec::new()));
+    let connection = Connection { input: data, output: Arc::clone(&output) };
     let service = service_fn(|request| async move { Ok::<_, Infallible>(answer(site(), &request, true).await) });
-    // A request that is none ends it with an error.
+    // An invalid request ends the connection with an error.
     let _ = RUNTIME.with(|runtime| runtime.block_on(http1::Builder::new().serve_connection(connection, service)));
-    let said = said.lock().expect("nobody panics with it");
-    assert!(said.is_empty() || said.starts_with(b"HTTP/1."), "{:?}", String::from_utf8_lossy(&said));
+    let output = output.lock().expect("nobody panics with it");
+    assert!(output.is_empty() || output.starts_with(b"HTTP/1."), "{:?}", String::from_utf8_lossy(&output));
     let has = |bytes: &[u8]| bytes.windows(SECRET.len()).any(|window| window == SECRET);
-    assert!(!has(&said) || has(data), "{:?}", String::from_utf8_lossy(&said));
+    assert!(!has(&output) || has(data), "{:?}", String::from_utf8_lossy(&output));
 }

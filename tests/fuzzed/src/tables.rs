@@ -1,4 +1,4 @@
-//! Concept tables and ontologies.
+//! Targets: concept tables and ontologies.
 
 use pel_shared::error::Result;
 use pel_shared::kb::import::concepts::{CONCEPTS, Concepts, Defaults};
@@ -11,10 +11,10 @@ use pel_shared::kb::import::rows::Quoting;
 use pel_shared::kb::import::{Input, Longest, delimited, jsonl};
 use pel_shared::kb::{Concept, KnowledgeBase};
 
-/// Longest run of one reader over lines that are given at once; what is linear in lines stays far below it.
+/// Limit of progress calls per reader, far above that of a linear reader.
 const TICKS: usize = 10_000_000;
 
-/// Calls `read` with a taker of concepts; the concepts taken, in order, and the report.
+/// Runs a reader and returns its concepts, in order, and its report.
 fn taken(read: impl FnOnce(&mut Concepts<'_>) -> Result<()>) -> (Result<()>, Vec<Concept>, Report) {
     let (mut concepts, mut report) = (Vec::new(), Report::default());
     let mut take = |concept: Concept| {
@@ -25,7 +25,7 @@ fn taken(read: impl FnOnce(&mut Concepts<'_>) -> Result<()>) -> (Result<()>, Vec
     (read, concepts, report)
 }
 
-/// As [`taken`], for readers of rows that join those of one concept.
+/// As [`taken`], for readers of rows that are merged by concept.
 fn joined(read: impl FnOnce(&mut ConceptTable, &mut Report) -> Result<()>) -> (Result<()>, Vec<Concept>, Report) {
     taken(|concepts| {
         let mut table = ConceptTable::default();
@@ -34,18 +34,18 @@ fn joined(read: impl FnOnce(&mut ConceptTable, &mut Report) -> Result<()>) -> (R
     })
 }
 
-/// Gives bytes to a reader as a file.
+/// Runs a reader on bytes.
 fn from_bytes(name: &str, mut bytes: &[u8], read: impl FnOnce(Input<'_>) -> Result<()>) -> Result<()> {
     let mut ticks = 0;
     let mut tick = || {
         ticks += 1;
-        assert!(ticks < TICKS, "it reads on and on");
+        assert!(ticks < TICKS, "too many steps");
         Ok(())
     };
     read(Input { name, reader: &mut bytes, tick: &mut tick, longest: Longest::default() })
 }
 
-/// What every reader promises of the concepts it passes on; and as lines of JSON they are the same again.
+/// Checks the concepts of a reader and that they read back equal as JSON Lines.
 fn check(concepts: &[Concept], report: &Report) {
     assert_eq!(report.kept(CONCEPTS), concepts.len());
     let mut kb = KnowledgeBase::new();
@@ -62,14 +62,14 @@ fn check(concepts: &[Concept], report: &Report) {
     let (read, again, _) =
         joined(|table, report| from_bytes("again.jsonl", &lines, |input| jsonl::read(input, false, table, report)));
     read.unwrap_or_else(|error| panic!("what was written is refused: {error}"));
-    assert_eq!(concepts, again, "what was written reads back otherwise");
+    assert_eq!(concepts, again, "written concepts read back differently");
 }
 
-/// OBO ontologies: files one after the other, between which a zero byte stands.
+/// OBO ontologies, separated by zero bytes.
 pub fn obo(data: &[u8]) {
     let scopes = [Scope::Exact, Scope::Broad, Scope::Narrow, Scope::Related];
     let files: Vec<&[u8]> = data.splitn(3, |byte| *byte == 0).collect();
-    // Every scope, and what is read if nobody asks for more.
+    // Every scope, and the default.
     for scopes in [&scopes[..], &scopes[..1]] {
         let choice = SynonymChoice::of(scopes);
         let (_, concepts, report) = taken(|concepts| {
@@ -83,8 +83,7 @@ pub fn obo(data: &[u8]) {
     }
 }
 
-/// Separated columns. The first byte says how: bit 0 stands for a tab, bit 2 for bad rows that are skipped, bits 4 and 5 for
-/// what quotes mean.
+/// A delimited table. Bits of the first byte: 0 for tabs, 2 for skipping bad rows, 4 and 5 for the quoting.
 pub fn delimited(data: &[u8]) {
     let Some((how, table)) = data.split_first() else { return };
     let mut layout = Layout::lenient(if how & 1 == 0 { b',' } else { b'\t' });
@@ -98,7 +97,7 @@ pub fn delimited(data: &[u8]) {
     }
 }
 
-/// A table with quotes holds any text, so what was read from one can be written as one.
+/// A quoted table can contain any text, so concepts can be written as one.
 fn rows_read_back(concepts: &[Concept]) {
     let mut rows = csv::Writer::from_writer(Vec::new());
     let head = ["id", "name", "synonyms", "types", "type_ids", "definition", "xrefs", "sources"];
@@ -106,7 +105,7 @@ fn rows_read_back(concepts: &[Concept]) {
     for concept in concepts {
         let Concept { id, name, synonyms, types, type_ids, definition, xrefs, sources } = concept;
         let lists = [synonyms, types, type_ids, xrefs, sources];
-        // Within a field there is no way to write the separator itself.
+        // The separator cannot be escaped within a field.
         if lists.iter().any(|list| list.iter().any(|value| value.contains('|'))) {
             return;
         }
@@ -121,10 +120,10 @@ fn rows_read_back(concepts: &[Concept]) {
     let (read, again, _) =
         joined(|table, report| from_bytes("again.csv", &bytes, |input| delimited::read(input, &layout, table, report)));
     read.unwrap_or_else(|error| panic!("what was written is refused: {error}"));
-    assert_eq!(concepts, again, "what was written reads back otherwise");
+    assert_eq!(concepts, again, "written concepts read back differently");
 }
 
-/// Concepts as lines of JSON, read strictly, and leniently.
+/// Concepts as JSON Lines, read strictly and leniently.
 pub fn concepts(data: &[u8]) {
     for skip_bad in [false, true] {
         let (read, concepts, report) = joined(|table, report| {
@@ -132,7 +131,7 @@ pub fn concepts(data: &[u8]) {
         });
         check(&concepts, &report);
         if skip_bad {
-            // Only what is no text at all ends it.
+            // Only invalid UTF-8 is an error.
             assert!(read.is_ok() || std::str::from_utf8(data).is_err(), "{read:?}");
         }
     }

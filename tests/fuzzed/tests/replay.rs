@@ -1,10 +1,10 @@
-//! Gives every target its seeds, and damaged copies of them: what a fuzzer does for hours, for seconds.
+//! Runs every target on its seeds and on mutated copies.
 
 use pel_fuzzed::{Body, targets};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-/// Damaged copies of a seed.
+/// Mutated copies per seed.
 const COPIES: u64 = 100;
 
 fn seeds(target: &str) -> Vec<(PathBuf, Vec<u8>)> {
@@ -15,11 +15,11 @@ fn seeds(target: &str) -> Vec<(PathBuf, Vec<u8>)> {
     paths.into_iter().map(|path| (path.clone(), std::fs::read(&path).expect("a seed can be read"))).collect()
 }
 
-/// Numbers that are the same each time.
+/// A deterministic random generator.
 struct Numbers(u64);
 
 impl Numbers {
-    /// Below `end`, which is not 0.
+    /// A number below `end`, which must not be 0.
     fn below(&mut self, end: usize) -> usize {
         // SplitMix64.
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -29,7 +29,7 @@ impl Numbers {
     }
 }
 
-/// A copy with one to four faults: bytes altered, cut out, repeated, or taken from another seed.
+/// A copy with 1 to 4 mutations: bytes changed, removed, repeated or taken from another seed.
 fn damaged(seed: &[u8], other: &[u8], number: u64) -> Vec<u8> {
     let (mut bytes, mut numbers) = (seed.to_vec(), Numbers(number));
     for _ in 0..=numbers.below(4) {
@@ -55,14 +55,15 @@ fn damaged(seed: &[u8], other: &[u8], number: u64) -> Vec<u8> {
     bytes
 }
 
-/// Runs a body; if it panics, keeps the input, and says where.
+/// Runs a target. If it panics, saves the input and panics with its path.
 fn run(name: &str, body: Body, input: &[u8], what: &str) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| body(input))) {
         let kept = std::env::temp_dir().join(format!("pel-fuzzed-{name}"));
         let kept = std::fs::write(&kept, input).map_or_else(|error| error.to_string(), |()| kept.display().to_string());
-        let said = panic.downcast_ref::<String>().cloned();
-        let said = said.or_else(|| panic.downcast_ref::<&str>().map(|said| (*said).to_owned())).unwrap_or_default();
-        panic!("{name}: {what}: {said} (the input: {kept})");
+        let message = panic.downcast_ref::<String>().cloned();
+        let message =
+            message.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default();
+        panic!("{name}: {what}: {message} (the input: {kept})");
     }
 }
 
@@ -79,7 +80,7 @@ fn replay(name: &str) {
     }
 }
 
-/// A test for each target, so that they run side by side.
+/// Declares a test per target, so that they run in parallel.
 macro_rules! replays {
     ($($name:ident)*) => {
         $(#[test]

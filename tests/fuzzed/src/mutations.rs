@@ -1,28 +1,27 @@
-//! Alterations of a bundle's files that a fuzzer can find by changing few bytes.
+//! Mutations of a bundle's files that a fuzzer reaches by changing few bytes.
 //!
-//! Each takes eight bytes: which file, what is done, where (three bytes), and with what (three bytes). What lies behind the last
-//! whole eight is not used.
+//! Each takes 8 bytes: file, kind, position (3 bytes) and value (3 bytes). A rest of fewer than 8 bytes is ignored.
 
-use crate::mend;
+use crate::checksums;
 use bytes::Bytes;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Alters files.
-pub fn apply(edits: &[u8], parts: &mut BTreeMap<String, Bytes>) {
-    for edit in edits.chunks_exact(8).take(16) {
-        let [part, kind, a, b, c, x, y, z] = *edit else { return };
+/// Applies mutations to files.
+pub fn mutate(mutations: &[u8], parts: &mut BTreeMap<String, Bytes>) {
+    for mutation in mutations.chunks_exact(8).take(16) {
+        let [part, kind, a, b, c, x, y, z] = *mutation else { return };
         let Some(name) = parts.keys().nth(usize::from(part) % parts.len().max(1)).cloned() else { return };
         let Some(bytes) = parts.get(&name) else { return };
         let (at, with) = (u32::from_le_bytes([a, b, c, 0]) as usize, u32::from_le_bytes([x, y, z, 0]));
-        match altered(kind, bytes.to_vec(), at, with) {
-            Some(altered) => parts.insert(name, altered.into()),
+        match mutated(kind, bytes.to_vec(), at, with) {
+            Some(mutated) => parts.insert(name, mutated.into()),
             None => parts.remove(&name),
         };
     }
 }
 
-fn altered(kind: u8, mut bytes: Vec<u8>, at: usize, with: u32) -> Option<Vec<u8>> {
+fn mutated(kind: u8, mut bytes: Vec<u8>, at: usize, with: u32) -> Option<Vec<u8>> {
     let length = bytes.len();
     let place = at % length.max(1);
     let mut put = |new: &[u8]| {
@@ -33,7 +32,7 @@ fn altered(kind: u8, mut bytes: Vec<u8>, at: usize, with: u32) -> Option<Vec<u8>
     match kind % 10 {
         0 => put(&[with as u8]),
         1 => put(&with.to_le_bytes()),
-        // Numbers that are large, small, infinite or none.
+        // Extreme integers and floats.
         2 => put(&[u64::MAX, 1 << 63, i64::MAX as u64, 1 << 53, 0][with as usize % 5].to_le_bytes()),
         3 => put(&[f32::NAN, f32::INFINITY, f32::MAX, -f32::MAX, f32::MIN_POSITIVE][with as usize % 5].to_le_bytes()),
         4 => bytes.truncate(place),
@@ -42,16 +41,16 @@ fn altered(kind: u8, mut bytes: Vec<u8>, at: usize, with: u32) -> Option<Vec<u8>
             bytes.drain(place..(place + with as usize % 64).min(length));
         }
         7 => return None,
-        // The rest for what has a text at its head, or is one.
+        // The others change JSON, in a header or as the whole file.
         kind => set_value(&mut bytes, at, with, kind == 8),
     }
     Some(bytes)
 }
 
-/// Sets one value of a file that is JSON, or has it as its header: to another number or kind of thing, or away.
+/// Changes one JSON value of a file or of its header.
 fn set_value(bytes: &mut Vec<u8>, at: usize, with: u32, replace: bool) {
-    let in_header = mend::header(bytes).filter(|_| bytes.starts_with(b"PEL"));
-    // safetensors: eight bytes of length, then the header.
+    let in_header = checksums::header_range(bytes).filter(|_| bytes.starts_with(b"PEL"));
+    // safetensors: 8 bytes of header length, then the header.
     let tensors = bytes.first_chunk::<8>().map(|length| u64::from_le_bytes(*length) as usize);
     let tensors = tensors.and_then(|length| Some(8..length.checked_add(8)?)).filter(|range| range.end <= bytes.len());
     let (range, tensors) = match (in_header, tensors) {
@@ -80,7 +79,7 @@ fn set_value(bytes: &mut Vec<u8>, at: usize, with: u32, replace: bool) {
             *bytes = [&length, text.as_bytes(), &body].concat();
         }
         (false, 0) => *bytes = json.to_string().into_bytes(),
-        _ => mend::set_header(bytes, &json),
+        _ => checksums::set_header(bytes, &json),
     }
 }
 
@@ -119,7 +118,7 @@ fn new_value(with: u32) -> Value {
     all[with as usize % all.len()].clone()
 }
 
-/// How many values there are, those within others too.
+/// Number of values, including nested ones.
 fn count(value: &Value) -> usize {
     1 + match value {
         Value::Array(items) => items.iter().map(count).sum(),
@@ -128,7 +127,7 @@ fn count(value: &Value) -> usize {
     }
 }
 
-/// The value at a place in this order.
+/// The value at a position in this order.
 fn find<'v>(value: &'v mut Value, at: &mut usize) -> Option<&'v mut Value> {
     if *at == 0 {
         return Some(value);
@@ -145,18 +144,18 @@ fn find<'v>(value: &'v mut Value, at: &mut usize) -> Option<&'v mut Value> {
 mod tests {
     use super::*;
 
-    fn one(edit: [u8; 8], bytes: &[u8]) -> Option<Vec<u8>> {
+    fn one(mutation: [u8; 8], bytes: &[u8]) -> Option<Vec<u8>> {
         let mut parts = BTreeMap::from([("a".to_owned(), Bytes::copy_from_slice(bytes))]);
-        apply(&edit, &mut parts);
+        mutate(&mutation, &mut parts);
         parts.remove("a").map(|bytes| bytes.to_vec())
     }
 
     #[test]
-    fn each_edit_does_what_it_says() {
+    fn mutations_have_the_described_effect() {
         assert_eq!(one([0, 0, 1, 0, 0, b'x', 0, 0], b"abc").as_deref(), Some(&b"axc"[..]));
         assert_eq!(one([0, 4, 2, 0, 0, 0, 0, 0], b"abc").as_deref(), Some(&b"ab"[..]));
         assert_eq!(one([0, 7, 0, 0, 0, 0, 0, 0], b"abc"), None);
-        // The second value of the object, `b`, is set to the second of the new ones.
+        // The second value of the object, `b`, is replaced by the second new value.
         assert_eq!(one([0, 8, 2, 0, 0, 1, 0, 0], br#"{"a":7,"b":8}"#).as_deref(), Some(&br#"{"a":7,"b":1}"#[..]));
         assert_eq!(one([0, 9, 1, 0, 0, 6, 0, 0], br#"{"a":7,"b":8}"#).as_deref(), Some(&br#"{"a":10,"b":8}"#[..]));
     }

@@ -1,44 +1,44 @@
-//! Makes the checksums of altered files right again: a stranger who sends a file computes them too, and a fuzzer that meets
-//! nothing but checksums finds nothing else.
+//! Repairs the checksums of mutated files. An attacker can compute them too, and with wrong checksums a fuzzer would reach no
+//! other code.
 
 use bytes::Bytes;
 use pel_shared::bundle::{Manifest, names};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Where the header of a container begins.
+/// Offset of a container's header.
 const HEADER: usize = 48;
-/// Sections begin at multiples of it.
+/// Alignment of sections.
 const ALIGN: usize = 64;
 
-/// The blake3 of bytes, as manifests and headers write it.
+/// BLAKE3 in hexadecimal, as in manifests and headers.
 fn hash(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex().to_string()
 }
 
-/// The place of a container's header.
-pub fn header(file: &[u8]) -> Option<std::ops::Range<usize>> {
+/// The range of a container's header.
+pub fn header_range(file: &[u8]) -> Option<std::ops::Range<usize>> {
     let length = u32::from_le_bytes(file.get(12..16)?.try_into().ok()?) as usize;
     let range = HEADER..HEADER.checked_add(length)?;
     file.get(range.clone())?;
     Some(range)
 }
 
-/// Makes the checksums of a container's sections and of its header right, sets what is between sections to zero, and lets the file
-/// end behind the last. What is no container stays as it is.
-pub fn container(file: &mut Vec<u8>) {
-    let Some(range) = header(file) else { return };
+/// Repairs the checksums of a container's sections and header, zeroes the gaps and removes trailing bytes. Other files are
+/// left unchanged.
+pub fn fix_container(file: &mut Vec<u8>) {
+    let Some(range) = header_range(file) else { return };
     if let Ok(mut fields) = serde_json::from_slice::<Value>(&file[range.clone()]) {
         fill_gaps(file, range.end, &fields);
-        sections(file, &mut fields);
+        fix_sections(file, &mut fields);
         set_header(file, &fields);
     }
     let sum = blake3::hash(&file[range]);
     file[16..HEADER].copy_from_slice(sum.as_bytes());
 }
 
-/// The place of a section.
-fn place(section: &Value) -> Option<std::ops::Range<usize>> {
+/// The range of a section.
+fn section_range(section: &Value) -> Option<std::ops::Range<usize>> {
     let number = |field: &str| section.get(field)?.as_u64().and_then(|number| usize::try_from(number).ok());
     let at = number("at")?;
     Some(at..at.checked_add(number("bytes")?)?)
@@ -46,7 +46,8 @@ fn place(section: &Value) -> Option<std::ops::Range<usize>> {
 
 fn fill_gaps(file: &mut Vec<u8>, header: usize, fields: &Value) {
     let Some(sections) = fields.get("sections").and_then(Value::as_object) else { return };
-    let mut places: Vec<_> = sections.values().filter_map(place).filter(|place| place.start >= header).collect();
+    let mut places: Vec<_> =
+        sections.values().filter_map(section_range).filter(|place| place.start >= header).collect();
     places.sort_by_key(|place| (place.start, place.end));
     let mut end = header;
     for place in places {
@@ -55,37 +56,37 @@ fn fill_gaps(file: &mut Vec<u8>, header: usize, fields: &Value) {
         }
         end = end.max(place.end);
     }
-    // No more than a piece is missing at the end.
+    // Extends the file by at most 64 KiB.
     if let Some(whole) = end.checked_next_multiple_of(ALIGN).filter(|whole| *whole <= file.len() + (1 << 16)) {
         file.resize(whole, 0);
         file[end.min(whole)..].fill(0);
     }
 }
 
-fn sections(file: &mut [u8], header: &mut Value) {
+fn fix_sections(file: &mut [u8], header: &mut Value) {
     let Some(sections) = header.get_mut("sections").and_then(Value::as_object_mut) else { return };
     for (name, section) in sections {
-        let Some(body) = place(section).and_then(|place| file.get_mut(place)) else { continue };
-        // Finite state transducers have a checksum of their own.
+        let Some(body) = section_range(section).and_then(|place| file.get_mut(place)) else { continue };
+        // Finite-state transducers have a checksum of their own.
         if ["names", "words"].contains(&name.as_str()) {
-            transducer(body);
+            fix_transducer(body);
         }
         section["blake3"] = json!(hash(body));
     }
 }
 
-/// Writes the fields of a header anew, if there is room for them.
+/// Replaces the fields of a header if they fit.
 pub fn set_header(file: &mut [u8], fields: &Value) {
-    let Some(room) = header(file).and_then(|range| file.get_mut(range)) else { return };
+    let Some(space) = header_range(file).and_then(|range| file.get_mut(range)) else { return };
     let text = fields.to_string();
-    if text.len() <= room.len() {
-        room.fill(b' ');
-        room[..text.len()].copy_from_slice(text.as_bytes());
+    if text.len() <= space.len() {
+        space.fill(b' ');
+        space[..text.len()].copy_from_slice(text.as_bytes());
     }
 }
 
-/// The last four bytes of an `fst` are the masked CRC-32C of all before.
-fn transducer(bytes: &mut [u8]) {
+/// The last 4 bytes of an `fst` are the masked CRC-32C of the rest.
+fn fix_transducer(bytes: &mut [u8]) {
     let Some((body, sum)) = bytes.split_last_chunk_mut::<4>() else { return };
     let crc = !body.iter().fold(!0u32, |crc, byte| {
         (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0x82f6_3b78 & (crc & 1).wrapping_neg()))
@@ -93,12 +94,12 @@ fn transducer(bytes: &mut [u8]) {
     *sum = crc.rotate_right(15).wrapping_add(0xa282_ead8).to_le_bytes();
 }
 
-/// Makes the checksums of all files of a bundle right, and then those that its manifest lists.
-pub fn parts(parts: &mut BTreeMap<String, Bytes>) {
+/// Repairs the checksums of all files of a bundle, then those in its manifest.
+pub fn fix_bundle(parts: &mut BTreeMap<String, Bytes>) {
     for bytes in parts.values_mut().filter(|bytes| bytes.starts_with(b"PEL")) {
-        let mut mended = bytes.to_vec();
-        container(&mut mended);
-        *bytes = mended.into();
+        let mut fixed = bytes.to_vec();
+        fix_container(&mut fixed);
+        *bytes = fixed.into();
     }
     let Some(Ok(mut manifest)) = parts.get(names::MANIFEST).map(|bytes| serde_json::from_slice::<Value>(bytes)) else {
         return;
@@ -111,12 +112,12 @@ pub fn parts(parts: &mut BTreeMap<String, Bytes>) {
             }
         }
     }
-    let json = seal(manifest.to_string().into_bytes());
+    let json = fix_manifest(manifest.to_string().into_bytes());
     parts.insert(names::MANIFEST.into(), json.into());
 }
 
-/// Makes the digest of a manifest right, if it has one and can be read but for it.
-pub fn seal(json: Vec<u8>) -> Vec<u8> {
+/// Repairs the digest of a manifest that has one and is otherwise readable.
+pub fn fix_manifest(json: Vec<u8>) -> Vec<u8> {
     let sealed = Manifest::edited(&json).ok().filter(|manifest| manifest.digest.is_some());
     sealed.and_then(|manifest| manifest.sealed().ok()).map_or(json, |(_, json)| json)
 }
@@ -129,7 +130,7 @@ mod tests {
     use pel_shared::text::detect::Dictionary;
 
     #[test]
-    fn an_altered_container_is_whole_again() {
+    fn container_checksums_are_repaired() {
         const FORMAT: Format = Format { magic: b"PELTEST\0", version: 1, name: "test file" };
         let mut file = write(FORMAT, &7, &[("a", b"hello"), ("b", b"")]).expect("it can be written");
         let read = |file: &[u8]| {
@@ -139,20 +140,20 @@ mod tests {
         let at = file.windows(5).position(|window| window == b"hello").expect("there");
         file[at] = b'j';
         assert!(read(&file).is_err());
-        container(&mut file);
-        assert_eq!(read(&file).expect("mended"), b"jello");
+        fix_container(&mut file);
+        assert_eq!(read(&file).expect("repaired"), b"jello");
     }
 
     #[test]
-    fn the_checksum_of_a_transducer_is_the_one_that_its_writer_computes() {
+    fn transducer_checksum_equals_that_of_the_writer() {
         let concept = Concept { id: "D1".into(), name: "fever".into(), ..Concept::default() };
         let written = Dictionary::build(std::iter::once((ConceptId(0), &concept))).expect("it can be built");
-        let mut mended = written.clone();
-        container(&mut mended);
+        let mut fixed = written.clone();
+        fix_container(&mut fixed);
         let names = |file: &[u8]| {
-            let fields: Value = serde_json::from_slice(&file[header(file).expect("there")]).expect("JSON");
+            let fields: Value = serde_json::from_slice(&file[header_range(file).expect("there")]).expect("JSON");
             fields["sections"]["names"]["blake3"].clone()
         };
-        assert_eq!(names(&mended), names(&written));
+        assert_eq!(names(&fixed), names(&written));
     }
 }

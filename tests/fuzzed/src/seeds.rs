@@ -1,4 +1,4 @@
-//! Sound bundles and a small encoder, which targets alter or link with.
+//! Seed bundles and a small encoder, which targets mutate or use for linking.
 
 use burn::tensor::Device;
 use bytes::Bytes;
@@ -20,10 +20,10 @@ use safetensors::tensor::{Dtype, TensorView, serialize};
 use serde_json::{Value, json};
 use std::sync::OnceLock;
 
-/// The form of a tokenizer; its words are replaced.
+/// A tokenizer whose vocabulary is replaced.
 const TOKENIZER: &[u8] = include_bytes!("../../../shared/tests/fixtures/tiny/tokenizer.json");
 
-/// The concepts of the bundles.
+/// The concepts of the seed bundles.
 pub fn concepts() -> Vec<Concept> {
     let concept = |id: &str, name: &str, synonyms: &[&str], kind: &str, definition: Option<&str>| Concept {
         id: id.into(),
@@ -45,15 +45,15 @@ pub fn concepts() -> Vec<Concept> {
     ]
 }
 
-/// A bundle, in parts and ready to link.
-pub struct Base {
+/// A seed bundle: its files and a linker.
+pub struct SeedBundle {
     /// Its files.
     pub parts: Parts,
-    /// What links with it.
+    /// A linker with it.
     pub linker: Linker,
 }
 
-/// How a bundle is made.
+/// Options of a seed bundle.
 struct Recipe {
     view: ViewOptions,
     pooling: Pooling,
@@ -61,14 +61,14 @@ struct Recipe {
     encoder: Precision,
     hnsw: bool,
     tokens: bool,
-    /// Whether the manifest carries its digest, as those of formats 1 to 3 do not.
+    /// Whether the manifest has a digest, which formats 1 to 3 lack.
     digest: bool,
 }
 
-impl Base {
-    /// One of names and whole vectors; one of everything that a bundle can have; one as small as it can be.
+impl SeedBundle {
+    /// A bundle with names and single vectors, one with every optional part, and a minimal one.
     pub fn all() -> &'static [Self] {
-        static ALL: OnceLock<Vec<Base>> = OnceLock::new();
+        static ALL: OnceLock<Vec<SeedBundle>> = OnceLock::new();
         ALL.get_or_init(|| {
             let view = ViewOptions { entity_tokens: 24, name_tokens: 12, mention_tokens: 24, ..ViewOptions::names() };
             let both = ViewOptions {
@@ -115,7 +115,7 @@ impl Base {
 
     fn new(recipe: &Recipe) -> Self {
         let mut parts = Parts::default();
-        let Small { config, weights, tokens, .. } = small();
+        let SmallEncoder { config, weights, tokens, .. } = small_encoder();
         for (name, bytes) in [(names::CONFIG, config), (names::TOKENIZER, &small_tokenizer())] {
             parts.0.insert(name.into(), bytes.clone().into());
         }
@@ -166,7 +166,7 @@ impl Base {
             manifest["nil"]["lift"] = json!({"margin": 0.1, "brief": 0.1, "overlap": 0.1, "base": -0.1,
                 "direction": vec![0.01; encoder.dim()]});
         }
-        // The format tells what a bundle holds.
+        // Finds the format version that the content requires.
         for format in 1..4 {
             manifest["format"] = json!(format);
             if Manifest::from_bytes(manifest.to_string().as_bytes()).is_ok() {
@@ -184,7 +184,7 @@ impl Base {
     }
 }
 
-/// Puts the vectors of all tokens among the files, and says what the manifest says of them.
+/// Adds token vectors to the files and returns their description for the manifest.
 fn store(encoder: &Encoder, of: &[ConceptId], tokens: &[Vec<f32>], parts: &mut Parts) -> Value {
     let mut store = TokenStoreBuilder::new(encoder.dim());
     for (concept, tokens) in of.iter().zip(tokens) {
@@ -196,15 +196,15 @@ fn store(encoder: &Encoder, of: &[ConceptId], tokens: &[Vec<f32>], parts: &mut P
     info
 }
 
-/// An encoder whose files are few bytes: a fuzzer changes what matters more often.
-pub struct Small {
+/// An encoder with small files, so that a fuzzer changes relevant bytes more often.
+pub struct SmallEncoder {
     /// `config.json`
     pub config: Vec<u8>,
     /// `model.safetensors`
     pub weights: Bytes,
     /// Its tokenizer.
     pub tokens: Tokens,
-    /// How its token vectors become one.
+    /// Pooling and similarity.
     pub reduction: Reduction,
 }
 
@@ -231,12 +231,12 @@ const WORDS: [&str; 16] = [
 ];
 
 /// The small encoder.
-pub fn small() -> &'static Small {
-    static SMALL: OnceLock<Small> = OnceLock::new();
+pub fn small_encoder() -> &'static SmallEncoder {
+    static SMALL: OnceLock<SmallEncoder> = OnceLock::new();
     SMALL.get_or_init(|| {
         let config = json!({"vocab_size": WORDS.len(), "hidden_size": HIDDEN, "num_hidden_layers": 1, "num_attention_heads": 2,
             "intermediate_size": INNER, "max_position_embeddings": POSITIONS});
-        Small {
+        SmallEncoder {
             config: config.to_string().into_bytes(),
             weights: small_weights().into(),
             tokens: Tokens::from_bytes(&small_tokenizer()).expect("it has the special tokens"),
@@ -245,14 +245,14 @@ pub fn small() -> &'static Small {
     })
 }
 
-impl Small {
+impl SmallEncoder {
     /// A sequence.
     pub fn row(&self) -> Encoded {
         Encoded::whole(vec![5, 8, 11, 6], Cut::default())
     }
 }
 
-/// The tokenizer of the small encoder, as a file.
+/// The tokenizer file of the small encoder.
 pub fn small_tokenizer() -> Vec<u8> {
     let mut tokenizer: Value = serde_json::from_slice(TOKENIZER).expect("JSON");
     let numbered = WORDS.iter().enumerate();
@@ -269,7 +269,7 @@ pub fn small_tokenizer() -> Vec<u8> {
     tokenizer.to_string().into_bytes()
 }
 
-/// The weights of the small encoder, as a file.
+/// The weights file of the small encoder.
 fn small_weights() -> Vec<u8> {
     let mut shapes: Vec<(String, Vec<usize>)> = Vec::new();
     for (table, rows) in [("word", WORDS.len()), ("position", POSITIONS), ("token_type", 2)] {
