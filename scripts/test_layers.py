@@ -1,17 +1,17 @@
-"""Tests of `scripts/rooms` on a small tree: right imports pass, each kind of wrong import is named with its file and line."""
+"""Tests of `scripts/layers` on a small tree: correct imports pass; each wrong import is reported with file and line."""
 import importlib.machinery
 import importlib.util
 import pathlib
 import tempfile
 import unittest
 
-LOADER = importlib.machinery.SourceFileLoader("rooms", str(pathlib.Path(__file__).with_name("rooms")))
-rooms = importlib.util.module_from_spec(importlib.util.spec_from_loader("rooms", LOADER))
-LOADER.exec_module(rooms)
+LOADER = importlib.machinery.SourceFileLoader("layers", str(pathlib.Path(__file__).with_name("layers")))
+layers = importlib.util.module_from_spec(importlib.util.spec_from_loader("layers", LOADER))
+LOADER.exec_module(layers)
 
 DESIGN = """# Design
 
-## Rooms
+## Layers
 
 | `one/src` | what |
 | --- | --- |
@@ -20,7 +20,7 @@ DESIGN = """# Design
 
 ## Another
 
-| `other` | no room |
+| `other` | no module |
 """
 
 RIGHT = {
@@ -34,7 +34,7 @@ RIGHT = {
 }
 
 
-class Rooms(unittest.TestCase):
+class Layers(unittest.TestCase):
     def found(self, changed, design=DESIGN):
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)
@@ -43,31 +43,31 @@ class Rooms(unittest.TestCase):
                 path = root / "one/src" / name
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text)
-            return sorted(rooms.check(root))
+            return sorted(layers.check(root))
 
-    def test_imports_of_lower_rooms_tests_comments_and_strings_pass(self):
+    def test_imports_of_lower_layers_tests_comments_and_strings_pass(self):
         self.assertEqual(self.found({}), [])
 
-    def test_an_import_upwards_is_named(self):
-        upwards = ["one/src/low.rs:2: room low must not use room high"]
+    def test_an_import_of_a_higher_layer_is_reported(self):
+        expected = ["one/src/low.rs:2: module low must not use module high"]
         for line in ["use crate::high::top;", "use super::high;", "fn f() { crate::high::top() }"]:
-            self.assertEqual(self.found({"low.rs": f"\n{line}\n"}), upwards, line)
+            self.assertEqual(self.found({"low.rs": f"\n{line}\n"}), expected, line)
         tree = "use crate::{\n    low::{self, high as name},\n    high::{top},\n};\n"
-        self.assertEqual(self.found({"low.rs": tree}), ["one/src/low.rs:3: room low must not use room high"])
+        self.assertEqual(self.found({"low.rs": tree}), ["one/src/low.rs:3: module low must not use module high"])
 
-    def test_an_import_between_rooms_of_one_row_is_named(self):
+    def test_an_import_within_a_layer_is_reported(self):
         found = self.found({"beside/inner.rs": "use super::super::low;\n"})
-        self.assertEqual(found, ["one/src/beside/inner.rs:1: room beside must not use room low"])
+        self.assertEqual(found, ["one/src/beside/inner.rs:1: module beside must not use module low"])
 
-    def test_an_import_behind_a_test_is_named(self):
+    def test_an_import_after_a_test_is_reported(self):
         text = "#[cfg(test)]\nuse crate::high::{top};\nuse crate::high::top;\n"
-        self.assertEqual(self.found({"low.rs": text}), ["one/src/low.rs:3: room low must not use room high"])
+        self.assertEqual(self.found({"low.rs": text}), ["one/src/low.rs:3: module low must not use module high"])
 
-    def test_the_root_of_the_crate_stands_above_its_rooms(self):
+    def test_an_import_of_the_crate_root_is_reported(self):
         found = self.found({"high.rs": "use crate::Item;\n"})
-        self.assertEqual(found, ["one/src/high.rs:1: room high must not use room Item"])
+        self.assertEqual(found, ["one/src/high.rs:1: module high must not use module Item"])
 
-    def test_rooms_and_rows_are_the_same(self):
+    def test_missing_and_surplus_rows_are_reported(self):
         self.assertEqual(len(self.found({"new.rs": ""})), 1)
         self.assertEqual(len(self.found({}, DESIGN.replace("`high`", "`high` `gone`"))), 1)
 
