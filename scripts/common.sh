@@ -1,18 +1,18 @@
-# Sourced by ./run, ./check and the scripts here. It keeps to bash 3.2, which macOS has.
+# Sourced by ./run, ./check and the scripts here. It must work in bash 3.2, the version on macOS.
 # shellcheck shell=bash disable=SC2034,SC2120
 
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-# Builds outlive a clone: a fresh clone reuses them.
+# Builds are kept outside the clone, so that another clone reuses them.
 cache=${PEL_CACHE:-${XDG_CACHE_HOME:-${HOME:?}/.cache}/pel}
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$cache/target}
-# Apart from the native one, because its flags differ.
+# Separate from the native one, because its flags differ.
 wasm_target=${CARGO_TARGET_DIR%/}-wasm
 rust_needed=1.95
 rust_pinned=1.95.0
 
-# A Vulkan layer of Mesa's that only orders devices, and complains where there is no desktop.
+# Disables a Vulkan layer of Mesa that only orders devices, and prints errors without a desktop.
 export NODEVICE_SELECT=1
 
 say() { printf '%s\n' "$*" >&2; }
@@ -22,7 +22,7 @@ fail() {
 }
 have() { command -v "$1" >/dev/null 2>&1; }
 
-# version_at_least 1.96.0 1.95: whether the first version is the second or newer.
+# version_at_least 1.96.0 1.95: succeeds if the first version is the second or newer.
 version_at_least() {
     local -a found wanted
     IFS=. read -ra found <<<"${1%%-*}"
@@ -41,13 +41,13 @@ sha256() {
     if have sha256sum; then sha256sum "$@"; else shasum -a 256 "$@"; fi
 }
 
-# Size, time of change and name of each file: whether it is the one seen before, without reading it.
+# Size, modification time and name of each file. They show whether a file has changed, without reading it.
 fingerprint() { stat -L -c '%s %Y %n' "$@" 2>/dev/null || stat -L -f '%z %m %N' "$@"; }
 
 # The version of all crates.
 workspace_version() { sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' "$root/Cargo.toml"; }
 
-# unpack_files FROM TO: the files of a folder, those that xz packed unpacked.
+# unpack_files FROM TO: copies the files of a folder, and unpacks those ending in .xz.
 unpack_files() {
     local file
     for file in "$1"/*; do
@@ -61,8 +61,8 @@ unpack_files() {
     done
 }
 
-# install_tool NAME VERSION [cargo options]: prints the path of a program from crates.io of this version: the one on the path, else
-# one that is built once and kept in the cache folder.
+# install_tool NAME VERSION [cargo options]: prints the path of this version of a program from crates.io. It uses the one on PATH,
+# else builds it once and keeps it in the cache folder.
 install_tool() {
     local name=$1 version=$2 folder=$cache/tools/$1-$2
     shift 2
@@ -72,8 +72,8 @@ install_tool() {
     fi
     if [ ! -x "$folder/bin/$name" ]; then
         say "building $name $version, once (a few minutes)"
-        # The version is pinned: the newest may need packages that a mirror of crates.io does not have yet. A target folder of
-        # its own: the flags of the workspace's are not for this.
+        # The version is pinned: the newest may need packages that a mirror of crates.io does not have yet. The target folder is
+        # separate, because the workspace uses other flags.
         CARGO_TARGET_DIR=$folder/target cargo install --quiet --locked --root "$folder" --version "=$version" "$name" "$@" >&2 ||
             return
         rm -rf "$folder/target"
@@ -81,8 +81,8 @@ install_tool() {
     printf '%s\n' "$folder/bin/$name"
 }
 
-# Sees to it that `cargo` is Rust 1.95 or newer: the one on the path, else one that rustup can bring. If there is no rustup
-# either, it goes into the cache folder, where it changes nothing else on the machine.
+# Ensures that `cargo` is Rust 1.95 or newer: the one on PATH, else one that rustup installs. If rustup is missing, it is
+# installed into the cache folder and changes nothing else on the machine.
 ensure_cargo() {
     version_at_least "$(cargo_version)" "$rust_needed" && return
     local home=$cache/rust found
