@@ -5,7 +5,7 @@
     pages.py collect FOLDER        copies the pages and pictures below FOLDER/src, with a SUMMARY.md for mdbook
     pages.py check-book FOLDER     links and anchors of the built pages
 
-Nothing is fetched: addresses of other hosts are left alone.
+It fetches nothing: links to other hosts are not checked.
 """
 
 import html.parser
@@ -20,7 +20,7 @@ import urllib.parse
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 REPOSITORY = "https://github.com/pel-linker/pel/blob/main/"
 PAGES = ["README.md", "RESULTS.md", "DESIGN.md", "CHANGELOG.md", "docs/*.md", "results/*.md"]
-# Checked, but no pages of the book.
+# Checked, but not part of the book.
 OTHERS = ["examples/*.md", "kb/*.md", "bundle/*.md", "web/js/*.md", "tests/fixtures/*/*.md"]
 LINK = re.compile(r"(\]\()([^()\s]+)(\))")
 CODE = re.compile(r"^(```|~~~).*?^\1[^\S\n]*$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
@@ -51,7 +51,7 @@ def anchors(path):
 
 
 def check():
-    """Each link that leads nowhere, as a line."""
+    """Broken links, one line each."""
     faults = []
     for page in files(PAGES + OTHERS) + [ROOT / "docs/SUMMARY.md"]:
         text = page.read_text(encoding="utf-8")
@@ -113,7 +113,7 @@ def collect(folder):
 
 
 class Page(html.parser.HTMLParser):
-    """What a built page links to, and the anchors that it has."""
+    """Links and anchors of a built page."""
 
     def __init__(self, path):
         super().__init__()
@@ -131,7 +131,7 @@ class Page(html.parser.HTMLParser):
 
 
 def check_book(folder):
-    """Each link of a built page that leads nowhere, as a line."""
+    """Broken links of the built pages, one line each."""
     made = {path.resolve(): Page(path) for path in folder.rglob("*.html")}
     made = {path: page for path, page in made.items() if path.name not in ("404.html", "toc.html", "print.html")}
     faults = []
