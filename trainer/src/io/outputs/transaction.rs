@@ -11,10 +11,10 @@
 //! ([`recover`]).
 
 use crate::io::files::partial_files::sync_folder;
-use crate::io::files::{io_error, write_atomic};
+use crate::io::files::{io_error, open_no_follow, write_atomic};
 use pel_shared::error::{Error, Result};
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::path::{Component, Path, PathBuf};
 
 const PREFIX: &str = ".pel-output-";
@@ -51,7 +51,7 @@ impl Pending {
         // Another process may take the new folder for an abandoned one and remove it. Then retry.
         for _ in 0..16 {
             let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(target).map_err(failed)?.keep();
-            let Ok(lock) = File::create(folder.join(LOCK)) else { continue };
+            let Ok(lock) = File::create_new(folder.join(LOCK)) else { continue };
             if matches!(lock.try_lock(), Err(TryLockError::WouldBlock)) || !folder.join(LOCK).exists() {
                 continue;
             }
@@ -227,10 +227,7 @@ fn for_each_abandoned(target: &Path, end: impl Fn(&Path) -> Result<()>) -> Resul
                 }
                 continue;
             }
-            Err(_) => {
-                let path = folder.join(LOCK);
-                File::create(&path).map_err(|cause| io_error("writing", &path, cause))?
-            }
+            Err(_) => open_no_follow(&folder.join(LOCK), OpenOptions::new().write(true).create(true))?,
         };
         match lock.try_lock() {
             Ok(()) if planned => end(&folder)?,
