@@ -56,7 +56,7 @@ fn nil_has_a_reason_and_the_best_candidate() {
     let table = link(b"fever", &["--threshold", "2"]);
     assert!(table.out.contains("its vocabulary is too small to detect unknown terms"), "{}", table.out);
     assert!(
-        table.out.contains("NIL") && table.out.contains("best: fever") && table.out.contains("1 NIL"),
+        table.out.contains("NIL") && table.out.contains("nearest: fever") && table.out.contains("1 NIL"),
         "{}",
         table.out
     );

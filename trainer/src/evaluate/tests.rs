@@ -155,9 +155,9 @@ fn without_other_splits_the_corpus_speaks_and_the_threshold_is_an_oracle() {
     assert!(found.systems.iter().all(|figures| figures.nil.len() == 1 && figures.nil[0].oracle));
     assert!(found.tables().contains("ORACLE") && found.tables().contains("as the corpus says"));
     let refused = |more: &[&str]| measure(folder.path(), more).expect_err("refused").to_string();
-    assert!(refused(&["--systems", "majority"]).contains("no mentions.train.jsonl"));
-    assert!(refused(&["--calibrate-split", "dev"]).contains("no mentions.dev.jsonl"));
-    assert!(refused(&["--split", "dev"]).contains("no mentions.dev.jsonl"));
+    assert!(refused(&["--systems", "majority"]).contains("expected mentions.train.jsonl"));
+    assert!(refused(&["--calibrate-split", "dev"]).contains("expected mentions.dev.jsonl"));
+    assert!(refused(&["--split", "dev"]).contains("expected mentions.dev.jsonl"));
 }
 
 #[test]
@@ -170,7 +170,9 @@ fn what_cannot_be_measured_says_why() {
     std::fs::write(folder.path().join("mentions.empty.jsonl"), FILES[3].1).expect("written");
     let error = measure(folder.path(), &["--split", "empty"]).expect_err("no mention").to_string();
     assert!(
-        error.contains("no mention to measure on (skipped: 2 x mention of a document of another split)"),
+        error.contains(
+            "expected mentions in the split empty, found none (skipped: 2 x mention of a document of another split)"
+        ),
         "{error}"
     );
     assert!(Line::try_parse_from(["evaluate", "--corpus", "c", "--top", "0"]).is_err());

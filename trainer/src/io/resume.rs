@@ -8,7 +8,7 @@
 //! A checksum also covers the key and the number of its part, so parts cannot be confused. Parts from the first damaged
 //! one on are computed again.
 
-use crate::io::files::{io_error, open_no_follow, write_no_follow};
+use crate::io::files::{io_error, open_no_follow};
 use pel_shared::error::{Error, Result};
 use std::fs::{File, OpenOptions};
 use std::io::{BufReader, Read, Seek, SeekFrom, Write};
@@ -73,8 +73,8 @@ impl WorkFolder {
         let same = std::fs::read_to_string(&key_path).is_ok_and(|found| found == own);
         let file = open_no_follow(&path, OpenOptions::new().read(true).write(true).create(true).truncate(!same))?;
         if !same {
-            let failed = |cause| io_error("writing", &key_path, cause);
-            write_no_follow(&key_path, |file| file.write_all(own.as_bytes()).map_err(failed))?;
+            let mut key_file = open_no_follow(&key_path, OpenOptions::new().write(true).create(true).truncate(true))?;
+            key_file.write_all(own.as_bytes()).map_err(|cause| io_error("writing", &key_path, cause))?;
         }
         let mut begun = ResumedWork { file, path, key: *key, sizes: sizes.to_vec(), done: sizes.len() };
         let failed = |cause| io_error("reading", &begun.path, cause);

@@ -217,11 +217,14 @@ fn what_cannot_be_ranked_or_taught_is_said() {
     with("a", r#"["D2", "D3"]"#)(&mut added);
     added.data.add_gold = true;
     assert_eq!(run(&added, &root.path().join("added")).expect("it trains").examples, 1);
-    refused(&with("b", r#"["D1", "D77"]"#), &["line 1", "D77", "not in the knowledge base"]);
-    refused(&with("c", r#"["D1", "D1"]"#), &["line 1", "stands twice"]);
-    refused(&with("d", r#"["D1", "D2"], "teacher": [1.0]"#), &["line 1", "expected 2 teacher's scores", "found 1"]);
+    refused(&with("b", r#"["D1", "D77"]"#), &["line 1", "expected candidates of the knowledge base", "found D77"]);
+    refused(&with("c", r#"["D1", "D1"]"#), &["line 1", "expected each candidate once, found D1 twice"]);
+    refused(&with("d", r#"["D1", "D2"], "teacher": [1.0]"#), &["line 1", "expected 2 teacher scores", "found 1"]);
     let twice = file("g", &format!("{}\n{}\n", list(r#"["D1", "D2"]"#), list(r#"["D1", "D3"]"#)));
-    refused(&|config| config.data.candidates = twice.clone(), &["line 2", "the mention stands in line 1 too"]);
+    refused(
+        &|config| config.data.candidates = twice.clone(),
+        &["line 2", "expected one list per mention, found another in line 1"],
+    );
     // A teacher has nothing to say of no candidates.
     let unlisted = with("f", "[]");
     let unlisted = |config: &mut Config| {
@@ -231,7 +234,7 @@ fn what_cannot_be_ranked_or_taught_is_said() {
     };
     refused(&unlisted, &["has no training mention", "1 x mention whose candidates lack the right concept"]);
     let empty = file("e", "");
-    refused(&|config| config.data.candidates = empty.clone(), &["expected a list of candidates"]);
+    refused(&|config| config.data.candidates = empty.clone(), &["expected candidate lists, found none"]);
     refused(&|config| config.data.candidates = std::path::PathBuf::new(), &["`data.candidates`: expected "]);
     refused(&|config| config.view.entity_tokens = 120, &["at most 128 tokens", "143"]);
     let student = |config: &mut Config| {
