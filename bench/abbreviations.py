@@ -5,12 +5,12 @@
     bench/abbreviations.py --program target/debug/examples/short_forms Ab3P_bioc_gold.xml.xz bioadi_bioc_gold.xml.xz
     bench/abbreviations.py --program target/debug/examples/short_forms --list notes.jsonl.xz
 
-A corpus is a BioC file, packed with xz or not, whose relations join a LongForm with a ShortForm. A definition is found if the
-same pair of texts is annotated in the same document, blanks and case aside. `--list` prints the definitions in texts that nobody
-has annotated (lines of JSON with a field `text`), for reading.
+A corpus is a BioC file, plain or .xz, whose relations connect a LongForm with a ShortForm. A definition is correct if the same
+pair of texts is annotated in the same document, ignoring blanks and case. `--list` prints the definitions in unannotated texts
+(JSON lines with a field `text`).
 
-Brackets alone shows definitions in brackets only, which is what the corpora annotate: what is found without brackets counts as
-wrong in the line "all".
+The line "brackets" has only definitions in brackets, as the corpora annotate them. In the line "all", definitions without brackets
+count as wrong.
 """
 
 import argparse
@@ -30,7 +30,7 @@ def opened(path):
 
 
 def documents(path):
-    """Each document's id, its text, and its annotated pairs of short and long form."""
+    """The id, the text, and the annotated pairs of short and long form of each document."""
     with opened(path) as file:
         for document in ElementTree.parse(file).iter("document"):
             texts, pairs = [], set()
@@ -56,7 +56,7 @@ def definitions(program, texts):
 
 
 def share(counts):
-    """Precision, recall and F1 of (right, found, annotated)."""
+    """Precision, recall and F1 from (right, found, annotated)."""
     right, found, annotated = counts
     precision, recall = right / found if found else 0.0, right / annotated if annotated else 0.0
     f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
@@ -81,9 +81,9 @@ def measure(program, path, errors):
         sets = [{(normal(one["short"]), normal(one["long"])) for one in some if takes(one)} for some in found]
         each = [(len(gold & own), len(own), len(gold)) for gold, own in zip(golds, sets)]
         figures = share([sum(column) for column in zip(*each)])
-        said = [f"{label} {100 * value:.1f} [{100 * low:.1f}..{100 * high:.1f}]" for which, (label, value) in
+        shown = [f"{label} {100 * value:.1f} [{100 * low:.1f}..{100 * high:.1f}]" for which, (label, value) in
                 enumerate(zip(("precision", "recall", "F1"), figures)) for low, high in [interval(each, which)]]
-        print(f"  {name:9}{', '.join(said)}")
+        print(f"  {name:9}{', '.join(shown)}")
     if errors:
         for id, gold, own in zip(ids, golds, sets):
             for kind, pairs in (("missed", gold - own), ("wrong", own - gold)):
@@ -102,9 +102,9 @@ def listed(program, path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", required=True, help="the built example `short_forms` of pel-shared")
-    parser.add_argument("--errors", action="store_true", help="print what was missed and what was wrong")
-    parser.add_argument("--list", action="store_true", help="print the definitions found in texts that are not annotated")
-    parser.add_argument("files", nargs="+", type=pathlib.Path, help="BioC corpora, or with --list lines of JSON")
+    parser.add_argument("--errors", action="store_true", help="print missed and wrong definitions")
+    parser.add_argument("--list", action="store_true", help="print the definitions in unannotated texts")
+    parser.add_argument("files", nargs="+", type=pathlib.Path, help="BioC corpora, or JSON lines with --list")
     options = parser.parse_args()
     for path in options.files:
         if not path.is_file():

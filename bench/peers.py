@@ -1,24 +1,24 @@
 #!/usr/bin/env python3
-"""Measures pel and its peers on the same work in the same run, and prints the ratios beside their targets.
+"""Measures pel and other programs (peers) on the same work in the same run, and prints the ratios with their targets.
 
     peers.py --pel target/release/pel --bundle BUNDLE --int8-bundle BUNDLE --model FOLDER --web-package FOLDER --threads 2
     peers.py --only rank --pel target/release/pel --bundle BUNDLE --ranker rank/model --threads 2
-    peers.py --model FOLDER --vectors vectors.f32 --threads 2                          the peers alone
+    peers.py --model FOLDER --vectors vectors.f32 --threads 2                          only the peers
 
-    encode   MiniLM in four sizes of batch: PyTorch, ONNX Runtime fp32 and int8
-    rank     a mention with 16 candidates by a ranker, 128 tokens a pair: ONNX Runtime fp32
-    train    forward and backward of a batch, and whole steps with the optimiser, in floats and in bfloat16: PyTorch
-    search   exactly, f32 and int8: FAISS's IndexFlatIP
+    encode   MiniLM with four batch sizes: PyTorch, ONNX Runtime fp32 and int8
+    rank     a cross-encoder on 16 candidates of a mention, 128 tokens a pair: ONNX Runtime fp32
+    train    forward and backward of a batch, and whole steps with the optimiser, in f32 and bfloat16: PyTorch
+    search   exact search, f32 and int8: FAISS's IndexFlatIP
     hnsw     at recall@10 = 0.95: hnswlib
     web      WebAssembly on one thread in Node: ONNX Runtime Web fp32 and int8
-    notes    a cold start, and `pel link` over a folder of notes beside what the encoder's figures promise
+    notes    a cold start, and `pel link` over a folder of notes compared with the encoder's throughput
 
-`--model` is the Hugging Face folder from which the bundles were made, `--ranker` what `pel train --stage rank` wrote. Needs
-requirements.txt, and node for `web`.
+`--model` is the Hugging Face folder of the bundles' encoder, `--ranker` a model of `pel train --stage rank`. Needs
+requirements.txt, and Node for `web`.
 
-Every engine gets the same number of threads, the same shapes of token ids (full rows, no padding), mean pooling and
-normalisation included, and the same vectors and queries. Each round measures every engine once on every case, so that a
-slow minute of the machine falls on all; the figure of a case is the median over rounds of the medians within one.
+All engines get the same number of threads, the same shapes of token ids (full rows, no padding; with mean pooling and
+normalisation), and the same vectors and queries. Each round measures every engine once on every case, so that a slow minute of
+the machine affects all. The figure of a case is the median over rounds of the medians within a round.
 """
 
 import argparse
@@ -39,36 +39,36 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default=",".join(PARTS), help=f"parts to measure, with commas (default {','.join(PARTS)})")
     parser.add_argument("--model", type=pathlib.Path, help="encoder folder; without it encoding is not measured")
-    parser.add_argument("--ranker", type=pathlib.Path, help="ranker folder; without it ranking is not measured")
+    parser.add_argument("--ranker", type=pathlib.Path, help="cross-encoder folder; without it ranking is not measured")
     ours = parser.add_argument_group("pel")
     ours.add_argument("--pel", type=pathlib.Path, help="the binary: `PEL bench --json ...` runs once per round")
-    ours.add_argument("--bundle", type=pathlib.Path, help="the bundle that it uses")
-    ours.add_argument("--int8-bundle", type=pathlib.Path, help="a bundle with an int8 encoder; without it that is not measured")
-    ours.add_argument("--pel-args", default="", help="arguments for `pel bench`, as one string; they take the place of this script's own")
-    ours.add_argument("--web-package", type=pathlib.Path, help="folder of our package for WebAssembly, with a BenchEncoder")
-    ours.add_argument("--int8-model", type=pathlib.Path, help="folder with an int8 encoder for it")
+    ours.add_argument("--bundle", type=pathlib.Path, help="the bundle for --pel")
+    ours.add_argument("--int8-bundle", type=pathlib.Path, help="a bundle with an int8 encoder; without it int8 is not measured")
+    ours.add_argument("--pel-args", default="", help="arguments for `pel bench`, as one string; they override this script's")
+    ours.add_argument("--web-package", type=pathlib.Path, help="folder of the WebAssembly package, with a BenchEncoder")
+    ours.add_argument("--int8-model", type=pathlib.Path, help="folder with an int8 encoder for --web-package")
     what = parser.add_argument_group("searching and notes")
-    what.add_argument("--vectors", type=pathlib.Path, help="raw little-endian f32 rows instead of those that pel makes")
+    what.add_argument("--vectors", type=pathlib.Path, help="raw little-endian f32 rows (default: made by pel)")
     what.add_argument("--dim", type=int, default=384, help="length of a row of --vectors (default 384)")
     what.add_argument("--rows", type=int, default=1_000_000, help="vectors to search (default 1000000)")
-    what.add_argument("--hnsw-rows", type=int, help="vectors in the graphs, the first ones (default: all)")
+    what.add_argument("--hnsw-rows", type=int, help="number of vectors in the graphs (default: all)")
     what.add_argument("--hnsw", default="16,200", help="M,ef_construction of hnswlib (default 16,200)")
     what.add_argument("--k", type=int, default=64, help="neighbours of an exact search (default 64)")
-    what.add_argument("--queries", type=int, default=256, help="queries, the same for all (default 256)")
+    what.add_argument("--queries", type=int, default=256, help="queries, equal for all engines (default 256)")
     what.add_argument("--notes", type=pathlib.Path, help="folder of .txt files (default: made from the example note)")
-    what.add_argument("--note-count", type=int, default=1000, help="notes at most (default 1000)")
+    what.add_argument("--note-count", type=int, default=1000, help="greatest number of notes (default 1000)")
     how = parser.add_argument_group("measuring")
-    how.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="for every engine (default: all cores)")
+    how.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="threads of every engine (default: all cores)")
     how.add_argument("--rounds", type=int, default=5, help="alternating rounds (default 5)")
     how.add_argument("--seconds", type=float, default=0.5, help="least time per measurement within a round (default 0.5)")
     how.add_argument("--cache", type=pathlib.Path, default=pathlib.Path(tempfile.gettempdir()) / "pel-peers",
-                     help="keeps exported ONNX files and built graphs")
+                     help="folder for exported ONNX files and built graphs")
     how.add_argument("--out", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent / "results",
                      help="folder for the raw JSON (default bench/results)")
     options = parser.parse_args()
     options.only = options.only.split(",")
     if set(options.only) - set(PARTS):
-        parser.error(f"--only knows {', '.join(PARTS)}")
+        parser.error(f"--only: expected parts of {', '.join(PARTS)}")
     if min(options.threads, options.rounds, options.rows, options.queries, options.k, options.note_count) < 1:
         parser.error("counts must be at least 1")
     if options.pel and not options.bundle:
@@ -77,7 +77,7 @@ def arguments():
         options.hnsw = [int(part) for part in options.hnsw.split(",")]
         assert len(options.hnsw) == 2
     except (ValueError, AssertionError):
-        parser.error("--hnsw wants two whole numbers with a comma, such as 16,200")
+        parser.error("--hnsw: expected two whole numbers with a comma, such as 16,200")
     return options
 
 

@@ -1,9 +1,9 @@
-"""The part of a corpus and its knowledge base that is of some semantic types: what BLINK's tables 4 and 6 call in-domain.
+"""Extracts some semantic types from a corpus and its knowledge base, for the in-domain rows of BLINK's tables 4 and 6.
 
     python bench/types_corpus.py --corpus data --kb kb.jsonl --types "Finding,Spatial Concept" --out target
 
-A concept is of its first type. The folder gets `kb.jsonl`, `documents.jsonl` and `mentions.{train,dev,test}.jsonl`, which have the
-mentions of these concepts and the documents that have any. Files may be packed (.xz).
+The type of a concept is its first type. The output folder has `kb.jsonl`, `mentions.{train,dev,test}.jsonl` with the mentions of
+these concepts, and `documents.jsonl` with the documents of these mentions. Input files may be packed (.xz).
 """
 
 import argparse
@@ -25,7 +25,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     for name in ["corpus", "kb", "out"]:
         parser.add_argument(f"--{name}", type=Path, required=True)
-    parser.add_argument("--types", required=True, help="names of types, with commas between")
+    parser.add_argument("--types", required=True, help="names of types, separated by commas")
     args = parser.parse_args()
     types = set(args.types.split(","))
 

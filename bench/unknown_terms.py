@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""How many of the mentions that `pel link` finds are mentions, of all and of the unknown terms alone.
+"""Measures precision and recall of the mentions that `pel link` detects, over all and over unknown terms.
 
     bench/unknown_terms.py NOTES.jsonl --pel target/release/pel --bundle bundle/default [--show 40] [PEL-LINK-OPTION...]
 
-NOTES.jsonl has a note a line: {"text": ..., "mentions": [{"start": 3, "end": 9}, ...]}, in code points. A mention is strictly
-right if an annotated one has the same ends, and right by overlap if it shares a character with one. Notes without "mentions" are
-counted only: how many mentions there are in a thousand words, and with --show which.
+NOTES.jsonl has one note per line: {"text": ..., "mentions": [{"start": 3, "end": 9}, ...]}, in code points. A mention is strictly
+correct if an annotated mention has the same offsets, and correct by overlap if it shares a character with one. For notes without
+"mentions" the script only counts mentions per thousand words; --show lists them.
 """
 import argparse
 import collections
@@ -30,12 +30,12 @@ def read(path):
             except (ValueError, KeyError, TypeError) as error:
                 sys.exit(f"{path}:{number}: expected a JSON object with text and mentions, found {error!r}")
     if not notes:
-        sys.exit(f"{path}: expected a note a line, found none")
+        sys.exit(f"{path}: expected one note per line, found none")
     return notes
 
 
 def link(pel, bundle, texts, options):
-    """What `pel link` finds in each text."""
+    """The mentions that `pel link` detects in each text."""
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         (folder / "notes").mkdir()
@@ -44,7 +44,7 @@ def link(pel, bundle, texts, options):
         command = [pel, "link", "--bundle", bundle, folder / "notes", "--format", "jsonl", "--out", f"{folder / 'links'}/", *options]
         done = subprocess.run(command, stderr=subprocess.PIPE, text=True)
         if done.returncode != 0:
-            sys.exit(f"pel link ended with {done.returncode}:\n{done.stderr}")
+            sys.exit(f"pel link failed with exit code {done.returncode}:\n{done.stderr}")
         for at in range(len(texts)):
             links = folder / "links" / f"{at:06}.jsonl"
             rows = links.read_text(encoding="utf-8").splitlines() if links.exists() else []
@@ -60,7 +60,7 @@ def main():
     parser.add_argument("notes")
     parser.add_argument("--pel", default="pel", help="the binary [default: pel]")
     parser.add_argument("--bundle", required=True)
-    parser.add_argument("--show", type=int, default=0, metavar="N", help="print the N most frequent unknown terms that are wrong, or all")
+    parser.add_argument("--show", type=int, default=0, metavar="N", help="print the N most frequent wrong unknown terms (without annotations: of all)")
     args, options = parser.parse_known_args()
     notes = read(args.notes)
     counts, texts, words, gold_count, gold_strict, gold_overlap = collections.defaultdict(collections.Counter), collections.Counter(), 0, 0, 0, 0

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Makes the default knowledge base, default.jsonl.xz, from open vocabularies. Python 3.9 or later, nothing else.
+"""Builds the default knowledge base, default.jsonl.xz, from open vocabularies. Needs only Python 3.9 or later.
 
-    build.py --check default.jsonl.xz    counts the rows of a table that break the rules below
+    build.py --check default.jsonl.xz    counts the violations of the rules below
     build.py --kb kb.jsonl.xz --extra kb_extra.jsonl.xz --doid HumanDO-2016.obo --symp symp.obo
              --mentions mentions.train.jsonl.xz --documents documents.jsonl.xz [--out default.jsonl.xz]
 
 `kb` and `extra` are concept tables (JSON per line: id, name, synonyms, types, type_ids, definition, xrefs, sources); in
 `kb` the ids are CUIs. `doid` and `symp` are ontologies as released. `mentions` and `documents` are MedMentions (CC0).
-`clinical.tsv` beside this script is our own list of what notes name most often: it chooses concepts, gives them their
-type and the abbreviations and spellings that the vocabularies lack, and adds what is missing altogether.
+`clinical.tsv` in this folder is our own list of terms that are frequent in notes. It selects concepts, sets their types, adds
+abbreviations and spellings that the vocabularies lack, and adds missing concepts.
 
-The Human Phenotype Ontology may not be passed on altered, so nothing is taken from it. See README.md for the rules and
-LICENSES.md for the sources. The output is a function of the inputs alone: no clock, no randomness, no set order.
+The licence of the Human Phenotype Ontology forbids changes, so nothing is taken from it. See README.md for the rules and
+LICENSES.md for the sources. The output depends only on the inputs: no clock, no randomness, no set order.
 """
 
 import argparse
@@ -24,15 +24,15 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 
-# Sources that may be redistributed with changes; see LICENSES.md. HPO is not among them.
+# Sources whose licences allow redistribution with changes; see LICENSES.md. HPO is not among them.
 OPEN = {"MONDO", "ORDO", "NCIT", "NIFSTD", "UBERON", "DOID", "DOID2016", "SYMP", "CHEBI", "GO", "CL", "PATO", "MPATH",
         "NBO", "PR", "BIOMAPPINGS", "MESH", "MEDMENTIONS", "PEL"}
-# Sources whose labels begin with a small letter where they can; HPO's do not (3 of 19,176 labels do).
+# Sources whose labels are in lower case. HPO's are capitalised (but for 3 of 19,176).
 SMALL_LETTERS = ("MONDO", "DOID", "SYMP", "UBERON", "CL", "GO", "CHEBI", "PATO", "NBO")
 
 MOST_SYNONYMS, LONGEST_NAME, LONGEST_DEFINITION = 8, 80, 400
 
-# A name with one of these endings is another vocabulary's label in disguise.
+# Endings that other vocabularies add to their labels.
 LABEL = re.compile(r"\s*(\((inherited or acquired|disorder|finding|morphologic abnormality|body structure|procedure|context-dependent category|"
                    r"qualifier value|situation)\)|\[obs\]|\[WF\]|, NOS| NOS|\[Ambiguous\]|\(WF\))$", re.I)
 
@@ -48,7 +48,7 @@ def read_jsonl(path):
 
 
 def read_obo(path):
-    """id -> {"id", "name", "synonyms" (EXACT ones), "definition", "cuis"} of the terms that are not obsolete."""
+    """id -> {"id", "name", "synonyms" (EXACT ones), "definition", "cuis"} of all terms but obsolete ones."""
     terms, term = [], None
     with open(path, encoding="utf-8") as file:
         for line in file:
@@ -86,7 +86,7 @@ def tidy(name):
 
 
 def upright(name):
-    """MeSH writes `Neoplasms, Lung`; the natural order if there is one comma and both sides are words."""
+    """The natural order of an inverted name such as MeSH's `Neoplasms, Lung`, if it has one comma between words; else `None`."""
     parts = name.split(", ")
     if len(parts) == 2 and not re.search(r"[\d()\[\]]", parts[1]) and parts[1][:1].isupper():
         return f"{parts[1]} {parts[0]}"
@@ -94,7 +94,7 @@ def upright(name):
 
 
 def names_of(concept):
-    """Preferred name first, then synonyms: tidied, none twice (whatever their case), MeSH's inverted ones set upright."""
+    """The preferred name, then synonyms: cleaned, without case-insensitive duplicates, inverted names in natural order."""
     found, mesh = {}, "MESH" in concept["sources"]
     for name in [concept["name"], *concept["synonyms"]]:
         name = tidy(name)
@@ -102,7 +102,7 @@ def names_of(concept):
             name = upright(name)
         if name != concept["name"] and (len(name) == 3 and not name.islower() or CODED.search(name) or EITHER_OR.search(name)
                                         or is_classified(name)):
-            # Rare diseases have hundreds of three-letter names, each of which a note uses for something else.
+            # Rare diseases have hundreds of three-letter names that mean something else in notes.
             continue
         if 2 < len(name) <= LONGEST_NAME and re.search(r"[^\W\d_]{2}|\d[A-Z]|[A-Z]\d", name):
             found.setdefault(name.lower(), name)
@@ -110,20 +110,20 @@ def names_of(concept):
 
 
 def key(name):
-    """What two names are compared by: case, hyphens, apostrophes and a plural s do not count."""
+    """The key for comparing names: it ignores case, hyphens, apostrophes and a plural s."""
     words = re.sub(r"[^\w/+.]+", " ", name.lower().replace("'s", "").replace("\u2019s", "")).split()
     if words and len(words[-1]) > 3 and words[-1].endswith("s") and not words[-1].endswith(("ss", "is", "us")):
         words[-1] = words[-1][:-1]
     return " ".join(words)
 
 
-# A word for a place on a scale.
+# Words for a value on a scale.
 SCALE = r"(grade|stage|type|class|level|phase|group|score|category|degree|grading|staging|subtype|form|variant)"
 CLASSIFIED = re.compile(rf"({SCALE}s? ?)+[- ]?(\d+[a-c]?|[ivx]{{1,4}}[a-c]?|[a-d])?|(\d+|[ivx]{{1,4}})[- ]?({SCALE}s? ?)+", re.I)
 
 
 def is_classified(name):
-    """Whether a name is a place on some scale and does not say on which: Grade 3, Type II, Stage IV."""
+    """Whether a name is a value on an unnamed scale: Grade 3, Type II, Stage IV."""
     return bool(CLASSIFIED.fullmatch(name.strip()))
 
 
@@ -132,7 +132,7 @@ def words_of(name):
 
 
 def shares_a_word(name, other):
-    """Whether two names have words of one stem: the first four letters, or all of a word of three."""
+    """Whether two names share a word stem: the first four letters, or three in a three-letter word."""
     def one_stem(a, b):
         length = min(4, len(a), len(b))
         return length >= 3 and a[:length] == b[:length]
@@ -140,7 +140,7 @@ def shares_a_word(name, other):
 
 
 def is_short_form(short, long):
-    """Whether the letters of `short` stand in `long` in this order, the first one at the beginning of a word
+    """Whether the letters of `short` occur in `long` in this order, the first one at the start of a word
     (Schwartz and Hearst, 2003)."""
     short, long = short.lower(), long.lower()
     at = len(long)
@@ -154,14 +154,14 @@ def is_short_form(short, long):
 
 
 def is_small_acronym(name, names):
-    """Whether a name in small letters is an acronym of another one: `sac` of serrated adenocarcinoma, `sag` of statoacoustic
-    ganglion. A text that has it in small letters means the word."""
+    """Whether a lower-case name is an acronym of another name: `sac` of serrated adenocarcinoma, `sag` of statoacoustic ganglion.
+    In texts the lower-case form is an ordinary word."""
     return bool(re.fullmatch(r"[a-z]{2,4}", name)) and any(
         len(other) > 2 * len(name) and not shares_a_word(name, other) and is_short_form(name, other) for other in names)
 
 
 def shorter(definition):
-    """At most about LONGEST_DEFINITION characters, cut after a sentence or else at a word, with an ellipsis."""
+    """The definition, cut to about LONGEST_DEFINITION characters after a sentence, else at a word with an ellipsis."""
     if not definition:
         return None
     definition = " ".join(re.sub(r"\s*\[[^\]]*(unvetted|WP|Wikipedia|url:|http)[^\]]*\]", "", definition).split())
@@ -175,7 +175,7 @@ def shorter(definition):
 # ---- HPO
 
 def without_hpo(concept, doid, symp, surfaces):
-    """The concept made again from what sources other than HPO are known to say; `None` if they say nothing certain.
+    """The concept with only the data that surely comes from sources other than HPO; `None` if there is none.
 
     A name counts as another source's own if the ontologies that we read ourselves (DOID 2015, SYMP) have it for this
     concept; if annotators of MedMentions wrote it for this concept; if it is the only name, so that every source has it;
@@ -235,7 +235,7 @@ NOT_PROCEDURE = re.compile(r"chromatograph|crystallograph|spectro|electrophor|bi
                            r"magnetometr|refractometr|potentiometr|conductometr|dosimetr|geometry|osmometry|phytotherapy|"
                            r"choreograph|filmograph|biograph|historiograph|planigraph|anatomy|dichotomy|taxonomy|"
                            r"plant|insect|mouse|^DNA|^RNA|gene|drug |mass |^cell ", re.I)
-# International non-proprietary names by their stems; one word, since salts and classes are other descriptors.
+# Stems of international non-proprietary names. One word only, because salts and classes are separate descriptors.
 DRUG = re.compile(
     r"^(\w{2,}(olol|pril|prilat|sartan|vastatin|cillin|mycin|micin|cycline|floxacin|oxacin|conazole|nidazole|prazole|azepam|"
     r"azolam|barbital|caine|dipine|dronate|fibrate|gliptin|glitazone|gliflozin|[tlznbxvr][uiao]mab|[tf]inib|anib|navir|ciclovir|"
@@ -246,7 +246,7 @@ DRUG = re.compile(
     r"thromycin|mustine|fosfamide|abine|trozole|mestane|oxifene|lutamide|terone|gestrel|estradiol)|"
     r"(cef|ceph|sulfa)\w{4,})$", re.I)
 NOT_DRUG = re.compile(r"(amine|kinase|protein|receptor|imide)s?$|progestone|ecdysone|quinone|^(juglone|cortisone)s$", re.I)
-# ChEBI's classes by use; its molecules are mostly no drugs.
+# ChEBI's classes by use. Most of its molecules are not drugs.
 ROLE = re.compile(r"^[a-z-]+ (drug|agent|hormone|vitamin|antibiotic|anaesthetic|anesthetic)$|^vitamin \w+$|^(anti|hypo|hyper)\w+ic$")
 NCIT_NOISE = re.compile(
     r"\b(stage|ajcc|fusion|gene|genes|pathway|t\(|inv\(|grade|cells?|childhood|adult|recurrent|refractory|neoplastic|"
@@ -264,7 +264,7 @@ PRIMARY = {"Anatomical Structure": "Anatomy", "Chemical": "Drug or chemical", "F
            "Biologic Function": "Biological process"}
 
 
-# What the identifiers of other vocabularies say that a concept is.
+# The type that an identifier of another vocabulary implies.
 KIND_BY_PREFIX = {
     "Disease": {"MONDO", "DOID", "Orphanet", "OMIM", "OMIMPS", "ICD9", "ICD9CM", "ICD10", "ICD10CM", "ICD11", "ICDO", "GARD"},
     "Anatomy": {"UBERON", "FMA", "BIRNLEX", "NLXANAT", "EMAPA", "EHDAA", "EHDAA2", "MA", "VHOG", "TAO", "ZFA", "XAO", "CL"},
@@ -273,7 +273,7 @@ DISEASES, ANATOMIES = {"MONDO", "ORDO", "DOID", "DOID2016"}, {"UBERON", "CL"}
 
 
 def is_disease(concept):
-    """Whether a concept that a vocabulary of diseases has is one.
+    """Whether a concept in a disease vocabulary is a disease.
 
     The UMLS type cannot tell: under Anatomical Structure it has malformations and other abnormalities, too (scoliosis, cleft
     palate). So the vocabularies decide. One of diseases alone says a disease; where one of anatomy has the concept, too, more of the
@@ -294,7 +294,7 @@ def is_disease(concept):
 
 
 def primary(concept):
-    """The type that a concept is coloured by, or `None` if nothing tells."""
+    """The primary type of a concept, or `None` if unknown."""
     sources, types = set(concept["sources"]), concept["types"]
     first = types[0] if types else None
     name = "MESH" in sources and upright(concept["name"]) or concept["name"]
@@ -306,7 +306,7 @@ def primary(concept):
         return "Sign or symptom"
     if sources & {"CL"} and first == "Anatomical Structure":
         return "Cell"
-    # Under Anatomical Structure only MeSH and NCIt have abnormalities without saying so.
+    # Only MeSH and NCIt have abnormalities under Anatomical Structure without a marker.
     others = {"Biologic Function": {"GO", "NBO", "PATO"}, "Anatomical Structure": {"GO", "NBO", "PATO", "NIFSTD", *ANATOMIES}}
     if first in others and not sources & others[first] and DISEASE.search(name) and not NOT_DISEASE.search(name):
         return "Disease"
@@ -316,7 +316,7 @@ def primary(concept):
 
 
 def choose_cui(concept):
-    """Whether a concept of `kb` serves notes; it may still be asked for by name in clinical.tsv."""
+    """Whether a concept of `kb` is useful for notes. clinical.tsv can still select it by name."""
     sources, name = set(concept["sources"]), concept["name"]
     first = concept["types"][0] if concept["types"] else None
     if OBSOLETE.search(name) or primary(concept) is None or VETERINARY.search(name):
@@ -336,7 +336,7 @@ def choose_cui(concept):
 
 
 def choose_extra(concept):
-    """(whether it serves notes, its type) for a concept of `extra`, which has one source."""
+    """(whether it is useful for notes, its type) for a concept of `extra`, which has one source."""
     source, name = concept["sources"][0], concept["name"]
     words = len(name.split())
     if OBSOLETE.search(name) or VETERINARY.search(name):
@@ -372,7 +372,7 @@ def choose_extra(concept):
 # ---- the table
 
 def absorb(kept, other):
-    """Merges a concept that means the same into `kept`."""
+    """Merges an equivalent concept into `kept`."""
     kept["names"] += other["names"]
     kept["xrefs"] += other["xrefs"] + ([("UMLS:" if re.fullmatch(r"C\d{7}", other["id"]) else "") + other["id"]])
     kept["sources"] += other["sources"]
@@ -384,7 +384,7 @@ def absorb(kept, other):
 
 
 def rank(concept):
-    """Best first among concepts of one name: a CUI, many sources, a definition, then the id."""
+    """The sort key for concepts with the same name: those with a CUI first, then with more sources, a definition, and by id."""
     return not concept["id"].startswith("C"), -len(set(concept["sources"])), concept["definition"] is None, concept["id"]
 
 
@@ -398,7 +398,7 @@ def prepared(concept, kind, chosen):
 
 
 def merge_same_names(pool):
-    """Concepts of one preferred name and one type become one; so do a CUI concept and an extra one that it names."""
+    """Merges concepts with the same preferred name and type, and an extra concept with the CUI concept that names it."""
     groups = collections.defaultdict(list)
     for concept in pool:
         groups[key(concept["names"][0])].append(concept)
@@ -421,7 +421,7 @@ def merge_same_names(pool):
             absorb(homes[0], concept)
 
 
-# Types of ours that may take over a concept of another type: what MeSH calls a chemical may be a test, and so on.
+# Types in clinical.tsv that may replace another type: for example, a test that MeSH lists as a chemical.
 COMPATIBLE = {
     ("Measurement", "Drug or chemical"), ("Measurement", "Procedure"), ("Measurement", "Sign or symptom"),
     ("Measurement", "Biological process"), ("Procedure", "Measurement"), ("Disease", "Sign or symptom"),
@@ -432,7 +432,7 @@ COMPATIBLE = {
 
 
 def apply_clinical(pool, rows):
-    """Our list: chooses, types, names; adds what no concept of a fitting type is called."""
+    """Applies clinical.tsv: selects concepts, sets types and names, and adds concepts for names that no concept of a fitting type has."""
     by_label, by_name = collections.defaultdict(list), collections.defaultdict(list)
     for concept in pool:
         if not concept["gone"]:
@@ -464,7 +464,7 @@ def apply_clinical(pool, rows):
                     absorb(concept, same)
         known = {n.lower() for n in concept["names"]}
         concept.update(kind=kind, chosen=True, listed=True)
-        # Our name leads: it is how a note says it. What is new is ours.
+        # Our name comes first, because it is the usual form in notes. New names are ours.
         if {n.lower() for n in (name, *synonyms)} - known:
             concept["sources"].append("PEL")
         label = next((n for n in concept["names"] if n.lower() == name.lower()), name)
@@ -475,7 +475,7 @@ def apply_clinical(pool, rows):
 
 
 def acronyms_that_are_words(pool, documents):
-    """Lower-cased all-capital names that texts write in small letters more often: WAS, CAN, ARC ..."""
+    """Names in capitals, lower-cased, that texts write in lower case more often: WAS, CAN, ARC ..."""
     wanted = {name for concept in pool for name in concept["names"] if re.fullmatch(r"[A-Z]{3,6}s?", name)}
     upper, lower = collections.Counter(), collections.Counter()
     small = {name.lower() for name in wanted}
@@ -489,12 +489,12 @@ def acronyms_that_are_words(pool, documents):
     return {name for name in small if lower[name] > upper[name]}
 
 
-# Documents in which a word stands by itself without a link, so that somebody would have made one if it meant the concept.
+# The least number of documents with the word outside any mention. Annotators would have linked it if it meant the concept.
 ENOUGH_DOCUMENTS = 3
 
 
 def words_of_other_sense(pool, mentions, documents):
-    """(id, word) for names of one word that texts use in another sense.
+    """(id, word) for one-word names that texts use in another sense.
 
     MedMentions is annotated exhaustively. So a word that annotators linked to other concepts and never to this one is no name of
     it there (`midline` of the second vertebra), nor is one that stands by itself, in no longer mention, in several documents and
@@ -529,8 +529,8 @@ def words_of_other_sense(pool, mentions, documents):
 
 
 def quality_words(pool):
-    """(id, word) for names of one word that PATO brought to a thing, process or disease: `triangular`, `arrested`. Its terms are
-    qualities, which are joined to others by mistake; they share no stem with the label."""
+    """(id, word) for one-word names from PATO of a thing, process or disease: `triangular`, `arrested`. PATO's terms are qualities,
+    which were merged with other concepts by mistake; they share no stem with the label."""
     return {(concept["id"], name.lower()) for concept in pool
             if "PATO" in concept["sources"] and concept["kind"] != "Sign or symptom" and set(concept["sources"]) != {"PATO"}
             for name in concept["names"][1:]
@@ -538,11 +538,11 @@ def quality_words(pool):
 
 
 def organisms_of(concepts):
-    """The names, in small letters, of what MedMentions types as an organism."""
+    """The names, lower-cased, of concepts that MedMentions types as organisms."""
     return {name.lower() for concept in concepts if concept["types"][:1] == ["Eukaryote"] for name in [concept["name"], *concept["synonyms"]]}
 
 
-# Words that are somebody's label but that a note says in another sense.
+# Words that are labels of concepts, but have another sense in notes.
 EVERYDAY = set("""
     abnormal absence absent acid acquired action active activity acute adrenal adult ageing agent aging air all
     anterior application art association attention awareness back base behavior behaviour binding biomarker body
@@ -571,7 +571,7 @@ EVERYDAY = set("""
 
 
 def clinical_rows():
-    """Our own list: (type, name, synonyms)."""
+    """The rows of clinical.tsv: (type, name, synonyms)."""
     with open(HERE / "clinical.tsv", encoding="utf-8") as file:
         next(file)
         rows = [line.rstrip("\n").split("\t") for line in file]
@@ -579,7 +579,7 @@ def clinical_rows():
 
 
 def faults_of(concept, ours=frozenset()):
-    """The rules that a row of the table breaks, as (rule, what breaks it). Names that are `ours` were chosen by hand."""
+    """The violations of a row, as (rule, name). Names in `ours` were chosen by hand and are not checked."""
     name, kind = concept["name"], concept["types"][0] if concept["types"] else None
     sources = set(concept["sources"])
     own = {"sources": concept["sources"], "types": concept["types"][1:], "xrefs": concept["xrefs"]}
@@ -602,7 +602,7 @@ def faults_of(concept, ours=frozenset()):
 
 
 def check(path):
-    """Prints how many rows of a table break which rule, with the first few; returns whether none does."""
+    """Prints the number of violations of each rule, with examples; returns whether there are none."""
     faults = collections.defaultdict(list)
     ours = {one.lower() for _, name, synonyms in clinical_rows() for one in (name, *synonyms)}
     for concept in read_jsonl(path):
@@ -616,7 +616,7 @@ def check(path):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", type=pathlib.Path, metavar="TABLE", help="check a table against the rules, and make none")
+    parser.add_argument("--check", type=pathlib.Path, metavar="TABLE", help="check a table against the rules, without building one")
     for name in ("kb", "extra", "doid", "symp", "mentions", "documents"):
         parser.add_argument(f"--{name}", type=pathlib.Path)
     parser.add_argument("--out", type=pathlib.Path, default=HERE / "default.jsonl.xz")
@@ -659,7 +659,7 @@ def main():
 
     words = acronyms_that_are_words(pool, documents)
     other_sense = words_of_other_sense(pool, mentions, documents) | quality_words(pool)
-    # A label belongs to the concept that bears it; synonyms of others give way to it.
+    # A synonym is dropped if it is the label of another concept.
     labels = collections.defaultdict(set)
     for concept in pool:
         labels[concept["names"][0].lower()].add(concept["id"])
@@ -669,7 +669,7 @@ def main():
         for at, name in enumerate(concept["names"]):
             low = name.lower()
             ours = owner.get(low) is concept
-            # A label may go, too, if it is but an acronym: the next name is then the label.
+            # A label that is only an acronym is dropped too; the next name becomes the label.
             others = [other for other in concept["names"] if other != name]
             if low in owner and not ours:
                 counts["names left out: ours elsewhere"] += 1

@@ -7,12 +7,12 @@ import warnings
 
 SHAPES = [(1, 32), (1, 128), (16, 64), (32, 128)]
 INPUTS = ["input_ids", "attention_mask"]
-# Peer -> the precision of ours that does the same, and the ratio to stay below.
+# Peer -> the corresponding precision of pel, and the target ratio.
 PEERS = {"torch": ("f32", 1.2), "ort-fp32": ("f32", 1.2), "ort-int8": ("int8", 1.3)}
 
 
 def sentence_encoder(folder, attention):
-    """BertModel, masked mean and L2 norm as one module: what our encode step does."""
+    """BertModel, masked mean and L2 norm as one module, like pel's encode step."""
     import torch
     import transformers
     from transformers import BertModel
@@ -45,15 +45,14 @@ def use_threads(threads):
 
 
 def to_onnx(module, inputs, output, path):
-    """Writes a module that takes matrices `[batch, seq]` of whole numbers and gives a row or value for each of the batch."""
+    """Exports a module whose inputs are integer matrices `[batch, seq]`, with one output row or value per batch entry."""
     import torch
 
     example = tuple(torch.ones(2, 8, dtype=torch.long) for _ in inputs)
     axes = {name: {0: "batch", 1: "seq"} for name in inputs} | {output: {0: "batch"}}
     part = path.with_suffix(".part")
     with warnings.catch_warnings():
-        # The exporter by tracing is the one that needs no further package, and it wants plain attention; whoever uses the file
-        # checks what it wrote.
+        # The tracing exporter needs no further package, but eager attention. The callers verify the file.
         warnings.simplefilter("ignore")
         torch.onnx.export(module, example, str(part), input_names=inputs, output_names=[output], dynamic_axes=axes, opset_version=17,
                           dynamo=False)
@@ -61,7 +60,7 @@ def to_onnx(module, inputs, output, path):
 
 
 def session(options, path, inputs):
-    """The file in ONNX Runtime, as a function of the inputs in their order."""
+    """The ONNX file as a function of its inputs, in order."""
     import onnxruntime
 
     settings = onnxruntime.SessionOptions()
@@ -91,11 +90,11 @@ def exported(folder, cache):
 
 
 def encoders(options):
-    """Name -> function from (ids, mask) to vectors, and how far each lies from PyTorch (least cosine)."""
+    """Name -> function from (ids, mask) to vectors, and name -> least cosine with PyTorch's vectors."""
     import numpy
     import torch
 
-    # PyTorch's own choice of attention, which is its fastest.
+    # PyTorch's default attention, its fastest.
     encoder = sentence_encoder(options.model, "sdpa")
     fp32, int8 = exported(options.model, options.cache)
 
@@ -111,7 +110,7 @@ def encoders(options):
     base = eager(ids, mask)
     closeness = {name: float((run(ids, mask) * base).sum(1).min()) for name, run in engines.items()}
     if closeness["ort-fp32"] < 0.9999:
-        sys.exit(f"the exported encoder does not agree with PyTorch: cosine {closeness['ort-fp32']:.6f}")
+        sys.exit(f"the exported encoder differs from PyTorch: cosine {closeness['ort-fp32']:.6f}")
     return engines, closeness
 
 
@@ -120,7 +119,7 @@ def config(folder):
 
 
 def token_ids(folder, batch, seq):
-    """Full rows of token ids, `[batch, seq]`, with their mask; the same ones each time."""
+    """Full rows of token ids, `[batch, seq]`, with their mask; equal in every run."""
     import numpy
 
     highest = config(folder)["vocab_size"]

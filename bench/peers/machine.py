@@ -1,4 +1,4 @@
-"""What the figures were taken on and with."""
+"""Hardware and software versions of the measurement."""
 
 import importlib.metadata
 import os

@@ -1,4 +1,4 @@
-"""A folder of notes for `pel bench --notes`: texts that were given, or the example note with its lines shuffled."""
+"""A folder of notes for `pel bench --notes`: given texts, or the example note with shuffled lines."""
 
 import pathlib
 import random
@@ -7,7 +7,7 @@ EXAMPLE = pathlib.Path(__file__).resolve().parent.parent.parent / "examples" / "
 
 
 def make_notes(folder, count, texts=None):
-    """Writes at most `count` notes and says what they are; `texts` is a folder of .txt files."""
+    """Writes at most `count` notes and returns a description of them; `texts` is a folder of .txt files."""
     folder.mkdir(parents=True)
     if texts is None:
         lines = [line for line in EXAMPLE.read_text(encoding="utf-8").splitlines() if line.strip()]

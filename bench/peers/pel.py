@@ -1,4 +1,4 @@
-"""Runs `pel bench` and reads what it prints. The names in its JSON that are used here:
+"""Runs `pel bench` and reads its JSON. These fields are used:
 
     threads, cold_start_ms, link_peak_bytes
     encode  [{precision: f32 or int8, batch, seq, median_ms}]
@@ -24,12 +24,12 @@ NEEDED = {
 
 
 def joined(*lists):
-    """Arguments as one list, each option as the first list says that has it: `pel` refuses an option that is given twice."""
+    """Merges lists of arguments. The first list with an option wins, because `pel` refuses repeated options."""
     taken, all = set(), []
     for arguments in lists:
         own, skips = set(), False
         for argument in map(str, arguments):
-            # A value goes with its option; a negative number is a value.
+            # A value belongs to its option; a negative number is a value.
             if argument.startswith("--") or len(argument) == 2 and argument[0] == "-" and argument[1].isalpha():
                 name = argument.split("=")[0]
                 name = {"-k": "--k"}.get(name, name)
@@ -42,17 +42,17 @@ def joined(*lists):
 
 
 def run_pel(options, *more, seconds=None):
-    """One run of `pel bench` with these further arguments, as what its JSON says. What --pel-args says goes before our own."""
+    """Runs `pel bench` with further arguments and returns its JSON. --pel-args overrides them."""
     least = options.seconds if seconds is None else seconds
     ours = ["--seconds", least, *more]
     if options.int8_bundle:
         ours += ["--int8-bundle", options.int8_bundle]
     command = [str(options.pel), "bench", *joined(["--json", "--bundle", options.bundle], shlex.split(options.pel_args), ours)]
-    # Our threads are rayon's.
+    # pel uses rayon's threads.
     environment = dict(os.environ, RAYON_NUM_THREADS=str(options.threads))
     done = subprocess.run(command, stdout=subprocess.PIPE, env=environment, text=True)
     if done.returncode != 0:
-        sys.exit(f"{shlex.join(command)} ended with {done.returncode}")
+        sys.exit(f"{shlex.join(command)} failed with exit code {done.returncode}")
     return parsed(done.stdout, shlex.join(command))
 
 
@@ -84,12 +84,12 @@ def train_ms(runs):
 
 
 def peak_shares(runs):
-    """(kind, precision) -> the share of the processor's peak in floats, the median over runs."""
+    """(kind, precision) -> share of the processor's f32 peak, the median over runs."""
     return medians((((row["kind"], row["precision"]), row["peak_share"]) for row in rows(runs, "train") if row["peak_share"]))
 
 
 def search_ms(runs):
-    """(kind, batch) -> ms a query, the median over runs."""
+    """(kind, batch) -> ms per query, the median over runs."""
     return medians((((row["kind"], row["batch"]), 1000 / row["queries_per_s"]) for row in rows(runs, "search")))
 
 

@@ -1,4 +1,4 @@
-"""A ranker of `pel train --stage rank` in ONNX Runtime: token ids of pairs in, a score for each out."""
+"""A cross-encoder of `pel train --stage rank` in ONNX Runtime: from token ids of pairs to scores."""
 
 import hashlib
 import json
@@ -7,9 +7,9 @@ import sys
 
 from peers.encode import config, session, to_onnx, token_ids
 
-# Candidates of a mention, and tokens of a pair: fewer where the ranker reads fewer.
+# Candidates per mention, and tokens per pair (fewer if the model has a shorter window).
 SHAPE = (16, 128)
-# The ratio to stay below, and how far a score may lie from that of the same weights elsewhere.
+# The target ratio, and the tolerance of scores between engines.
 TARGET, CLOSE = 1.2, 1e-3
 PEER = "ort-fp32"
 INPUTS = ["input_ids", "attention_mask", "token_type_ids"]
@@ -27,13 +27,13 @@ def pooling(folder):
 
 
 def pair_scorer(folder):
-    """BERT without dropout, pooling and the linear head as one module: what `Ranker::scores` does."""
+    """BERT without dropout, pooling and the linear head as one module, like `Ranker::scores`."""
     import torch
     from safetensors.torch import load_file
     from torch.nn import functional
 
     sizes, pooled = config(folder), pooling(folder)
-    # Numbers, and not what a tensor says of itself: the exporter wants widths to be constants.
+    # Constants instead of tensor shapes, because the exporter needs constant widths.
     width, heads, epsilon = sizes["hidden_size"], sizes["num_attention_heads"], sizes.get("layer_norm_eps", 1e-12)
     activations = {"gelu": functional.gelu, "relu": functional.relu}
     activate = activations.get(sizes.get("hidden_act", "gelu"), lambda x: functional.gelu(x, approximate="tanh"))
@@ -41,7 +41,7 @@ def pair_scorer(folder):
     class Scorer(torch.nn.Module):
         def __init__(self):
             super().__init__()
-            # Names of buffers have no dots.
+            # Buffer names must not contain dots.
             for file in ("model", "projection"):
                 for name, values in load_file(folder / f"{file}.safetensors").items():
                     self.register_buffer(f"{file}/{name}".replace(".", "/"), values)
@@ -81,7 +81,7 @@ def pair_scorer(folder):
         def pool(self, x, mask, segments):
             if pooled == "cls":
                 return x[:, 0]
-            # The mention's own tokens are the whole first segment here.
+            # Here the mention's tokens are the whole first segment.
             averaged = (mask if pooled == "mean" else mask * (1 - segments)).unsqueeze(-1).to(x.dtype)
             return (x * averaged).sum(1) / averaged.sum(1).clamp(min=1)
 
@@ -104,12 +104,12 @@ def exported(folder, cache):
 
 
 def ranker(options):
-    """A function from (ids, mask, segments) to scores in ONNX Runtime, once it agrees with PyTorch, padding included."""
+    """A function from (ids, mask, segments) to scores in ONNX Runtime, after a comparison with PyTorch, with padding."""
     import torch
 
     missing = [name for name in FILES if not (options.ranker / name).is_file()]
     if missing or not json.loads((options.ranker / "pel.json").read_text(encoding="utf-8")).get("ranker"):
-        sys.exit(f"{options.ranker}: expected the model of `pel train --stage rank`")
+        sys.exit(f"{options.ranker}: expected a cross-encoder of `pel train --stage rank`")
     run = session(options, exported(options.ranker, options.cache), INPUTS)
     ids, mask, segments = (values[:4, :24].copy() for values in pairs(options.ranker))
     mask[1:, 16:] = 0
@@ -118,12 +118,12 @@ def ranker(options):
         base = pair_scorer(options.ranker)(*(torch.from_numpy(values) for values in (ids, mask, segments)))
     far = apart(run(ids, mask, segments), base)
     if not far <= CLOSE:
-        sys.exit(f"the exported ranker does not agree with PyTorch: a score lies {far:.6f} from its own")
+        sys.exit(f"the exported cross-encoder differs from PyTorch: by {far:.6f} in a score")
     return run
 
 
 def apart(scores, others):
-    """The greatest distance between two scores of a pair."""
+    """The greatest difference between two scores of a pair."""
     if len(scores) != len(others) or any(score is None or not math.isfinite(score) for score in scores):
         sys.exit(f"expected {len(others)} scores, found {scores}")
     return max(abs(float(one) - float(other)) for one, other in zip(scores, others))

@@ -27,7 +27,7 @@ class Comparison:
 
 @dataclasses.dataclass
 class Check:
-    """A figure of ours beside what it should be; `least` tells whether the target is a floor."""
+    """A figure of pel with its target; `least`: the target is a minimum."""
 
     what: str
     value: float

@@ -1,4 +1,4 @@
-"""What is made ready once and measured in every round, and the ratios that come of it."""
+"""Prepares the measurements once, runs them in every round, and computes the ratios."""
 
 import statistics
 import sys
@@ -12,11 +12,11 @@ PARTS = ["encode", "rank", "train", "search", "hnsw", "web", "notes"]
 
 
 class Run:
-    """Everything that is measured in each round, made ready once."""
+    """The prepared measurements of a run."""
 
     def __init__(self, options, scratch):
         self.options, self.scratch = options, scratch
-        # Case of a peer -> a function that does it once, the unit of its figure, and how many units one call has.
+        # Case of a peer -> a function that runs it once, the unit of its figure, and the units per call.
         self.peers, self.times = {}, {}
         self.pel_arguments, self.pel_runs, self.first = [], [], None
         self.web_files, self.web_runs = None, []
@@ -36,7 +36,7 @@ class Run:
         elif "encode" not in options.only:
             self.pel_arguments += ["--no-encode"]
         if not self.peers and not options.pel and not self.web_files:
-            sys.exit("nothing to measure: give --model, --ranker, --vectors or --pel")
+            sys.exit("expected --model, --ranker, --vectors or --pel, found none")
 
     def ready_encoders(self):
         options = self.options
@@ -78,7 +78,7 @@ class Run:
         queries = search.make_queries(vectors, options.queries)
         exact = search.Exact(vectors, queries, min(options.k, len(vectors)))
         self.facts |= {"rows": len(vectors), "dim": options.dim, "k": options.k, "queries": options.queries}
-        # The graphs may have fewer vectors; then they have a judge of their own.
+        # Graphs with fewer vectors need their own exact search as reference.
         graph_rows = min(options.hnsw_rows or len(vectors), len(vectors))
         near = search.Exact(vectors[:graph_rows], queries, search.HNSW_K) if "hnsw" in options.only else None
         for batch in search.BATCHES if "search" in options.only else []:
@@ -97,14 +97,14 @@ class Run:
         self.ready_our_search(exact, near, graph_rows)
 
     def ready_our_search(self, exact, near, graph_rows):
-        """Lets pel search once, to see what it finds and how widely its graph must search."""
+        """Runs one search of pel, to read its results and the ef that its graph needs."""
         options, found = self.options, self.scratch / "found"
         queries = self.scratch / "queries.f32"
         exact.queries.tofile(queries)
         same = ["--rows", len(exact.vectors), "--k", options.k, "--queries-from", queries]
         graph = ["--hnsw-rows", graph_rows, "--hnsw-k", search.HNSW_K, "--cache", options.cache]
         sweep = ["--hnsw", ",".join(map(str, search.EFS)), *graph] if near else []
-        # Only what is found matters here, not the time.
+        # Only the results matter here, not the time.
         once = pel.run_pel(options, "--no-encode", *same, *sweep, "--export-found", found, seconds=0)
         self.pel_arguments += same
         judged = []
@@ -189,7 +189,7 @@ class Run:
         return checks
 
     def ranker_checks(self):
-        """How far scores lie from the peer's, at most in any round, and the times that have no peer."""
+        """The greatest score difference from the peer in any round, and the times without a peer."""
         checks = []
         for (precision, batch, seq), ms in pel.rank_ms(self.pel_runs).items() if "ranker" in self.facts else []:
             scores = [row["scores"] for row in pel.rows(self.pel_runs, "rank") if row["precision"] == precision]
@@ -201,7 +201,7 @@ class Run:
         return checks
 
     def training_notes(self):
-        """Pairs a second, and how much of what the processor could do: both engines do the same operations."""
+        """Pairs per second, and the share of the processor's peak; both engines do the same operations."""
         notes, ours = [], pel.train_ms(self.pel_runs)
         shares = pel.peak_shares(self.pel_runs)
         for (part, name, *case), times in self.times.items():

@@ -1,4 +1,4 @@
-"""FAISS and hnswlib over the vectors that pel searches, and who finds how much.
+"""FAISS and hnswlib over the same vectors as pel, and the recall of each.
 
 Recall is measured here for everyone alike: pel writes the rows that it found, and a row counts if its exact f32 score is
 at least that of the last neighbour which FAISS's exact search finds among the same vectors.
@@ -10,11 +10,11 @@ import sys
 import time
 
 BATCHES = [1, 64]
-# Time of ours by FAISS's exact search, memory of ours by its, and what int8 may lose.
+# Target ratios of time and memory to FAISS's exact search, and the allowed loss of int8.
 INT8_TARGET, INT8_MEMORY_TARGET, INT8_RECALL_TARGET = 0.5, 0.26, 0.995
-# Time of our graph by hnswlib's, where both find this share of the ten nearest.
+# Target ratio of time to hnswlib at this recall@10.
 HNSW_TARGET, HNSW_RECALL, HNSW_K = 2.0, 0.95, 10
-# Nodes kept while searching, that are tried.
+# Values of ef that are tried.
 EFS = [10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256, 272, 288, 304, 320, 352, 384, 416, 448, 480, 512, 576, 640, 704, 768, 896, 1024]
 
 
@@ -23,12 +23,12 @@ def read_vectors(path, dim, rows):
 
     size = path.stat().st_size
     if size == 0 or size % (4 * dim):
-        sys.exit(f"{path}: {size} bytes are no whole number of rows of {dim} f32 values; see --dim")
+        sys.exit(f"{path}: expected rows of {dim} f32 values (--dim), found {size} bytes")
     return numpy.fromfile(path, dtype="<f4", count=-1 if rows is None else rows * dim).reshape(-1, dim)
 
 
 def make_queries(vectors, count):
-    """Rows with noise: near to something, as a mention's vector is to a name's, but to none exactly; of unit length."""
+    """Rows with noise and unit length: near to some row but equal to none, like a mention's vector near a name's."""
     import numpy
 
     random = numpy.random.default_rng(3)
@@ -40,7 +40,7 @@ def make_queries(vectors, count):
 
 
 class Exact:
-    """FAISS's exact f32 search: peer of our exact searches and judge of all recall."""
+    """FAISS's exact f32 search: the peer of pel's exact searches, and the reference for recall."""
 
     def __init__(self, vectors, queries, k):
         import faiss
@@ -55,7 +55,7 @@ class Exact:
         return self.index.search(queries, k)[1]
 
     def scores(self, found):
-        """`[n, k]` row numbers -> their exact scores, in the same arithmetic for all; no row scores minus infinity."""
+        """`[n, k]` row numbers -> exact scores, in the same arithmetic for all engines; a missing row scores minus infinity."""
         import numpy
 
         known = (found >= 0) & (found < len(self.vectors))
@@ -63,7 +63,7 @@ class Exact:
         return numpy.where(known, scores, -numpy.inf)
 
     def recall(self, found):
-        """The share of the exact neighbours that `found`, `[n, k]`, holds; equal scores are equally good."""
+        """Recall: the share of the exact neighbours in `found`, `[n, k]`; equal scores count as found."""
         import numpy
 
         good = self.scores(found) >= self.worst[:, None] - 1e-7
@@ -72,7 +72,7 @@ class Exact:
 
 
 def hnswlib_index(options, vectors):
-    """The graph from the cache, or built and put there, and the seconds that building took (none from the cache)."""
+    """The graph, from the cache or newly built, and the build time in seconds (`None` from the cache)."""
     import hnswlib
 
     m, ef_construction = options.hnsw
@@ -98,7 +98,7 @@ def hnswlib_index(options, vectors):
 
 
 class Graph:
-    """hnswlib, searching as widely as it needs to for the recall wanted."""
+    """hnswlib, with the least ef that reaches the wanted recall."""
 
     def __init__(self, options, exact):
         self.threads = options.threads
@@ -117,7 +117,7 @@ class Graph:
 
 
 def found_by_pel(path, k):
-    """What `pel bench --export-found` wrote: `[n, k]`, -1 where nothing was found."""
+    """The output of `pel bench --export-found`: `[n, k]`, -1 where nothing was found."""
     import numpy
 
     found = numpy.fromfile(path, dtype="<u4").astype("int64").reshape(-1, k)
@@ -125,7 +125,7 @@ def found_by_pel(path, k):
 
 
 def in_turn(search, queries, batch, k):
-    """A function that searches the next `batch` queries each time."""
+    """A function that searches the next `batch` queries at each call."""
     last = max(len(queries) - batch, 0)
     parts = itertools.cycle([queries[start:start + batch] for start in range(0, last + 1, batch)])
     return lambda: search(next(parts), k)

@@ -1,14 +1,14 @@
-"""How a time is taken, for every engine alike."""
+"""Timing, equal for every engine."""
 
 import statistics
 import time
 
-# Threads of the engine before may still wait for work in a loop; here they go to sleep.
+# Threads of the previous engine may still spin; this time lets them sleep.
 SETTLE_SECONDS = 0.2
 
 
 def timed(run, seconds):
-    """Median seconds of one run: one run to warm up, then at least three, until the time is used."""
+    """Median seconds of one run: after one warm-up run, at least three runs, until the time is used."""
     time.sleep(SETTLE_SECONDS)
     run()
     times, end = [], time.perf_counter() + seconds

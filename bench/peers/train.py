@@ -3,7 +3,7 @@
 from peers.encode import config, sentence_encoder, token_ids
 
 SHAPE = (16, 64)
-# The ratio to stay below.
+# The target ratio.
 TARGET = 1.5
 SCALE = 20.0
 LOSSES = {
@@ -14,7 +14,7 @@ LOSSES = {
 
 
 def training(options):
-    """(kind, precision) -> a function that does it once; nothing if the encoder takes no such row."""
+    """(kind, precision) -> a function that runs it once; empty if the encoder's window is too short."""
     import torch
 
     if SHAPE[1] > config(options.model)["max_position_embeddings"]:
@@ -35,7 +35,7 @@ def training(options):
 
     def step(precision):
         encoder = sentence_encoder(options.model, "sdpa")
-        # As ours: one pass over all weights for norm and change.
+        # Like pel: one pass over all weights for norm and update.
         optimiser = torch.optim.AdamW(encoder.parameters(), lr=1e-5, eps=1e-6, weight_decay=0.01, fused=True)
 
         def once():

@@ -9,14 +9,14 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent.parent / "web"
 SHAPES = [(1, 32), (16, 64)]
-# Peer -> ours that does the same.
+# Peer -> the corresponding engine of pel.
 PEERS = {"ort-web-fp32": ["pel-f32", "pel-f32-relaxed"], "ort-web-int8": ["pel-int8", "pel-int8-relaxed"]}
-# What Node 20 has behind a flag, and newer ones always.
+# A flag in Node 20, the default in newer versions.
 RELAXED = "--experimental-wasm-relaxed-simd"
 
 
 def ready():
-    """Whether Node is there; fetches ONNX Runtime Web the first time."""
+    """Whether Node is installed; downloads ONNX Runtime Web at the first call."""
     if not shutil.which("node") or not shutil.which("npm"):
         return False
     if not (HERE / "node_modules" / ".package-lock.json").exists():
@@ -25,7 +25,7 @@ def ready():
 
 
 def node():
-    """Node with relaxed SIMD."""
+    """The command for Node with relaxed SIMD."""
     knows = subprocess.run(["node", RELAXED, "-e", ""], stderr=subprocess.DEVNULL).returncode == 0
     return ["node", RELAXED] if knows else ["node"]
 
@@ -40,5 +40,5 @@ def run_web(options, fp32, int8):
             command += ["--model", f"pel-int8={options.int8_model}"]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
     if done.returncode != 0:
-        sys.exit(f"{shlex.join(command)} ended with {done.returncode}")
+        sys.exit(f"{shlex.join(command)} failed with exit code {done.returncode}")
     return json.loads(done.stdout)["web"]

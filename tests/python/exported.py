@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What sentence-transformers makes of the folders that `pel export` writes, as a golden. Needs requirements.txt.
+"""Writes the vectors that sentence-transformers computes from exports of `pel export`, as a golden. Needs requirements.txt.
 
     exported.py PEL    ../shared/tests/fixtures/tiny -> goldens/exported.json; PEL is the program
 
-The tiny model is bundled and exported in each of the ways below: with and without a linear layer over its vectors, by cosine
-and by the dot product, in one tower and in two. `vectors` holds a list for each exported folder. transformers reads every
-folder too: a name that it misses or does not know is an error.
+The tiny model is bundled and exported in several ways: with and without a linear layer over its vectors, with cosine and dot
+product, with one tower and two. `vectors` has a list for each exported folder. transformers reads each folder too: missing and
+unknown tensor names are errors.
 """
 
 import argparse
@@ -33,7 +33,7 @@ WAYS = [
 
 
 def wave(count, size):
-    """Values that both languages can make."""
+    """Values that Python and Rust compute equally."""
     steps = numpy.arange(count) * 37 % 101
     return (size * (steps.astype(numpy.float32) / numpy.float32(50.5) - 1)).astype(numpy.float32)
 
@@ -49,7 +49,7 @@ def encoder(folder, size):
 
 
 def exported(pel, way, scratch):
-    """The folders that are written."""
+    """Exports a bundle and returns the written folders."""
     kb = scratch / "kb.jsonl"
     kb.write_text('{"id": "D1", "name": "fever"}\n')
     first, *more = [encoder(scratch / f"encoder{at}", size) for at, size in enumerate(way["layers"])]
@@ -66,7 +66,7 @@ def vectors(folder, texts):
     _, report = transformers.BertModel.from_pretrained(folder, add_pooling_layer=False, output_loading_info=True)
     assert not any(report[key] for key in ["missing_keys", "unexpected_keys", "mismatched_keys"]), report
     model = sentence_transformers.SentenceTransformer(str(folder), device="cpu")
-    # One by one: padding changes last digits.
+    # One by one, because padding changes the last digits.
     return [[float(f"{value:.7g}") for value in model.encode(text)] for text in texts]
 
 

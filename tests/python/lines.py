@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Chooses the 10,000 lines of goldens/lines.txt.xz from a JSONL file of abstracts. Python 3.9 or later, nothing else.
+"""Chooses the 10,000 lines of goldens/lines.txt.xz from a JSONL file of abstracts. Needs only Python 3.9 or later.
 
     lines.py DOCUMENTS.jsonl.xz      DOCUMENTS: {"doc_id", "text", "casing"} per line, MedMentions' abstracts (CC0)
 
-Takes cased documents, cuts them at sentence ends, keeps pieces of 30 to 160 characters, every one once. Lines with a
-character beyond ASCII come first (they are the ones that go wrong), then others, spread over the corpus.
+Cuts cased documents at sentence ends and keeps distinct pieces of 30 to 160 characters. Lines with characters beyond ASCII come
+first, because errors are most likely in them; then others, spread over the corpus.
 """
 
 import argparse
@@ -22,7 +22,7 @@ def pieces(text):
     for sentence in END.split(text):
         sentence = " ".join(sentence.split())
         if len(sentence) > LONGEST:
-            # A long sentence gives its beginning, cut at a space.
+            # A long sentence is cut at a space.
             sentence = sentence[:LONGEST].rsplit(" ", 1)[0]
         if len(sentence) >= SHORTEST:
             yield sentence
@@ -39,7 +39,7 @@ def main():
             if document["casing"] == "original":
                 for piece in pieces(document["text"]):
                     found.setdefault(piece, len(found))
-    # A hash of the line spreads the choice without favouring a document; it is the same on every machine.
+    # The hash of the line spreads the choice evenly over documents, equally on every machine.
     spread = sorted(found, key=lambda piece: hashlib.sha256(piece.encode()).digest())
     chosen = [piece for piece in spread if not piece.isascii()][: COUNT // 3]
     chosen += [piece for piece in spread if piece.isascii()][: COUNT - len(chosen)]

@@ -3,7 +3,7 @@
 
     methods.py
 
-Needs requirements.txt. All is computed in float64.
+Needs requirements.txt. All values are computed in float64.
 
 `distillation`: the cross-entropy of a student's tempered softmax under a teacher's (BLINK, eq. 7 and 8), and its gradient.
 `sum_of_max`: T-Biencoder's eq. 5 over padded token vectors, written as loops, and its gradients.
@@ -26,14 +26,14 @@ HERE = pathlib.Path(__file__).resolve().parent
 FIXTURE = HERE.parents[1] / "shared" / "tests" / "fixtures" / "tiny"
 NAMES = ["fever", "chest pain", "diabetes mellitus", "heart failure"]
 MENTIONS = [("pyrexia", 0), ("pain in the chest", 1), ("diabetes", 2)]
-# Candidates of each mention, by their place in NAMES.
+# Candidates of each mention, as indices into NAMES.
 CANDIDATES = [[1, 0, 3], [1, 2, 0], [3, 1, 2]]
 FGSM_EPSILON, FGSM_LAMBDA = 0.01, 0.7
 LAYER, EPSILON, CLIMB = 1, 3.0, 0.1
 
 
 def wave(count, size):
-    """Numbers that look like any others, and that both sides can make."""
+    """Arbitrary numbers that Python and Rust compute equally."""
     return [size * ((at * 37 % 101) / 50.5 - 1.0) for at in range(count)]
 
 

@@ -1,8 +1,8 @@
 """Writes shared/tests/goldens/nil.json: precision-recall curves of NIL by scikit-learn, which `pel_shared::metrics` equals, and weights of
 logistic regressions, which `pel_shared::nil::Lift` equals.
 
-NIL is the positive class, its score is the top score negated. Scikit-learn lists a curve from the largest threshold on
-NIL's score down after a first point (1, 0); here it is turned so that recall rises, without that point.
+NIL is the positive class; its score is the negated top score. scikit-learn lists a curve by descending threshold, with an extra
+point (1, 0); here it is reversed, so that recall rises, and without that point.
 
 Python 3.11, scikit-learn 1.9.1, numpy 2.4.6. Run: python tests/python/nil.py
 """
@@ -35,7 +35,7 @@ for seed, size, grid in [(1, 12, 4), (2, 40, 8), (3, 60, 1 << 20), (4, 5, 1)]:
     )
 
 lifts = []
-# The first has too few mentions for its vectors, which are then left out.
+# The first has too few mentions for a weight vector, so its vectors are not used.
 for seed, size, dim in [(5, 30, 0), (6, 400, 2)]:
     generator = random.Random(seed)
     signs, known = [], []

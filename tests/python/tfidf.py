@@ -10,7 +10,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 NAMES = [
     "Fever",
-    "fever",  # the same document again counts again
+    "fever",  # duplicates count
     "Hay fever",
     "fever, hay",
     "high  fever",

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """Writes the two tiny BERT checkpoints under shared/tests/fixtures, in Hugging Face layout.
 
-Needs Python 3.9 or later and nothing else: no library's random generator or file writer is used, so that the same
-bytes come out everywhere. Run it from anywhere; `--check` compares with the files that stand there instead of writing.
+Needs only Python 3.9 or later. It uses no library for random numbers or file formats, so that the bytes are equal everywhere.
+With `--check` it compares with the committed files instead of writing.
 
     tiny        uncased, 3 layers, tokenizer.json with truncation and padding set, as sentence encoders ship it;
-                carries `embeddings.position_ids`, as older checkpoints do
+                with `embeddings.position_ids`, as in older checkpoints
     tiny-cased  cased, 2 layers, no truncation or padding in tokenizer.json, no `embeddings.position_ids`
 
-The weights mean nothing. They are scaled so that attention is neither uniform nor one-hot, and so that the vectors of
-different sentences differ.
+The weights are random. They are scaled so that attention is neither uniform nor one-hot, and so that different sentences have
+different vectors.
 """
 
 import argparse
@@ -42,13 +42,13 @@ rhea ro scopy se sis ta te ter tes th thermia ti tic tion tomy tor trophy ular u
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 DIGITS = "0123456789"
 PUNCTUATION = list("!\"#%&'()*+,-./:;<=>?@[]^_`{|}~$\\") + ["\u2013", "\u2019", "\u2265", "\u00b0", "\u00b1", "\u00d7"]
-# Letters and signs beyond ASCII that survive (Greek, one CJK pair) and one emoji; the rest becomes [UNK].
+# Characters beyond ASCII in the vocabulary (Greek, two CJK characters) and an emoji; all others become [UNK].
 BEYOND = ["\u03b1", "\u03b2", "\u03bc", "\u0436", "\u5fc3", "\u810f", "\U0001f637"]
 CASED = ["\u00e9", "\u00fc", "\u00d8"]
 
 
 def vocabulary(cased):
-    """Special tokens, unused rows, characters, pieces, words: each once, in a stated order."""
+    """Special tokens, unused rows, characters, pieces and words, without duplicates, in this order."""
     words = sorted(set(WORDS))
     tokens = ["[PAD]"] + [f"[unused{at}]" for at in range(10)] + ["[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     letters = LETTERS + LETTERS.upper() if cased else LETTERS
@@ -62,7 +62,7 @@ def vocabulary(cased):
 
 
 class SplitMix:
-    """Steele, Lea and Flood's SplitMix64: integers alone, so the stream is the same on every machine."""
+    """SplitMix64 (Steele, Lea and Flood). It uses integers only, so the stream is equal on every machine."""
 
     def __init__(self, seed):
         self.state = seed
@@ -75,12 +75,12 @@ class SplitMix:
         return z ^ (z >> 31)
 
     def bell(self):
-        """About normal, mean 0, deviation 1: the sum of twelve uniform numbers of 24 bits, exact in a double."""
+        """An approximately standard normal number: the sum of twelve uniform 24-bit numbers, exact in a double."""
         return sum(self.integer() >> 40 for _ in range(12)) / 2**24 - 6
 
 
 def weights(tokens, layers, position_ids, seed):
-    """(name, dtype, shape, bytes) of every tensor that `BertModel` saves, in the order of their names."""
+    """(name, dtype, shape, bytes) of every tensor of a saved `BertModel`, sorted by name."""
     random = SplitMix(seed)
 
     def normal(name, shape, scale, mean=0.0):
@@ -119,7 +119,7 @@ def weights(tokens, layers, position_ids, seed):
 
 
 def safetensors(tensors):
-    """The file format by hand: header length, header, data; 8-byte tensors first so that all are aligned."""
+    """The safetensors format: header length, header, data. 8-byte tensors come first, so that all are aligned."""
     tensors = sorted(tensors, key=lambda tensor: (tensor[1] != "I64", tensor[0]))
     header, data = {"__metadata__": {"format": "pt"}}, b""
     for name, dtype, shape, raw in tensors:
@@ -212,7 +212,7 @@ def main():
             else:
                 (folder / file).write_bytes(content)
     if differing:
-        sys.exit("these differ from what this script makes: " + ", ".join(differing))
+        sys.exit("these files differ from the output of this script: " + ", ".join(differing))
 
 
 if __name__ == "__main__":

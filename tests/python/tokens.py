@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Token ids by the pure-Python BertTokenizer, as goldens.
+"""Writes token ids of the pure-Python BertTokenizer, as goldens.
 
-Needs the environment of requirements-tokens.txt: transformers 4.57.3, whose `BertTokenizer` (BasicTokenizer and
-WordpieceTokenizer) is Python; in version 5 the class of that name is backed by the Rust crate that is under test.
+Needs requirements-tokens.txt: transformers 4.57.3, whose `BertTokenizer` (BasicTokenizer and WordpieceTokenizer) is written in
+Python. In version 5 that class uses the Rust crate under test.
 
     tokens.py --minilm FOLDER     ids of sentences.json -> goldens/ids.json
                                   hashes of goldens/lines.txt.xz -> goldens/lines.{tiny,tiny-cased,minilm}.hashes
-    tokens.py ... --compare       also says how many lines the fast tokenizer reads differently
+    tokens.py ... --compare       also counts the lines that the fast tokenizer splits differently
 
-A `.hashes` file holds eight bytes per line of lines.txt, in order: the first eight bytes of the BLAKE3 hash of the ids,
-each as a little-endian u32, special tokens ([CLS] ... [SEP]) included, nothing cut.
+A `.hashes` file has eight bytes per line of lines.txt, in order: the first eight bytes of the BLAKE3 hash of the ids. The ids are
+little-endian u32, with special tokens ([CLS] ... [SEP]), untruncated.
 """
 
 import argparse
@@ -48,15 +48,15 @@ def eight(ids):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minilm", type=pathlib.Path, required=True, help="folder with MiniLM's vocab.txt")
-    parser.add_argument("--compare", action="store_true", help="count the lines that tokenizer.json reads differently")
+    parser.add_argument("--compare", action="store_true", help="count the lines that tokenizer.json splits differently")
     options = parser.parse_args()
     folders = {"tiny": FIXTURES / "tiny", "tiny-cased": FIXTURES / "tiny-cased", "minilm": options.minilm}
     readers = {name: slow(folder, name == "tiny-cased") for name, folder in folders.items()}
 
     sentences = json.loads((HERE / "sentences.json").read_text(encoding="utf-8"))
     groups = []
-    # Combining accents are read by the uncased models alone: the Python tokenizer composes them first, the Rust one (and
-    # the original BERT) does not, which shows only where accents are kept.
+    # Lines with combining accents are only for the uncased models. The Python tokenizer composes accents first, the Rust one and
+    # the original BERT do not; the difference shows only in cased models.
     wanted = [("tiny", "tiny"), ("tiny-cased", "tiny"), ("minilm", "tiny"), ("minilm", "minilm")]
     for name, of in wanted + [("tiny", "decomposed"), ("minilm", "decomposed")]:
         rows = [{"text": text, "ids": readers[name](text)} for text in sentences[of]]

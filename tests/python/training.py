@@ -3,9 +3,9 @@
 
     training.py
 
-Needs requirements.txt. All is computed in float64, so that what differs from it is our rounding alone.
+Needs requirements.txt. All values are computed in float64, so that differences come only from PEL's rounding.
 
-`losses`: scores, who is compared with whom, and for each loss its values and the gradient of their sum. Written from the
+`losses`: scores, the compared pairs, and for each loss its values and the gradient of their sum. Implemented from the
 papers: cross-entropy (PEL, eq. 1), the proxy-based loss (eq. 3), the multi-similarity loss over triplets that violate a
 margin (SapBERT's miner and loss).
 
@@ -26,7 +26,7 @@ from transformers import BertModel
 HERE = pathlib.Path(__file__).resolve().parent
 FIXTURE = HERE.parents[1] / "shared" / "tests" / "fixtures" / "tiny"
 NAMES = ["fever", "chest pain", "diabetes mellitus", "heart failure", "cough", "renal failure"]
-# Mentions with the place of their concept in NAMES; each step takes four.
+# Mentions, each with the index of its concept in NAMES; four per step.
 MENTIONS = [
     ("pyrexia", 0), ("pain in the chest", 1), ("diabetes", 2), ("cardiac failure", 3),
     ("coughing", 4), ("kidney failure", 5), ("high fever", 0), ("chest pains", 1),
@@ -44,7 +44,7 @@ def cross_entropy(scores, positive, negative):
 def proxy(scores, positive, negative, alpha, delta):
     pull = functional.softplus(-alpha * (scores.where(positive, torch.zeros(())).sum(1) - delta), threshold=700)
     masked = (alpha * (scores + delta)).masked_fill(~negative, -torch.inf)
-    # softplus of -inf is 0, but its gradient is not a number
+    # softplus of -inf is 0, but its gradient is NaN
     push = torch.logsumexp(torch.cat([masked, torch.zeros(len(scores), 1)], 1), 1)
     return pull + push
 
@@ -123,7 +123,7 @@ class Tower(torch.nn.Module):
 
 
 def perturbation(tower, rows, mentions, signs, unit):
-    """epsilon * sign of the gradient of each pair's similarity, against the mention."""
+    """epsilon * sign of the gradient of each pair's similarity with respect to the mention."""
     frozen = copy.deepcopy(tower).requires_grad_(False)
     ids, mask = frozen.pad(rows)
     z = frozen.embed(ids).detach().requires_grad_()
@@ -183,7 +183,7 @@ def run(kind, lam):
 
 
 def main():
-    # Masks and zeros are made in the type of the scores.
+    # Masks and zeros get the type of the scores.
     torch.set_default_dtype(torch.float64)
     runs = [run(kind, lam) for kind in ("proxy", "cross-entropy") for lam in (0.0, LAMBDA)]
     data = {"losses": losses(), "names": NAMES, "mentions": MENTIONS, "epsilon": EPSILON, "rate": RATE, "runs": runs}

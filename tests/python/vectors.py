@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Hidden states and sentence vectors by PyTorch's BertModel, as goldens. Needs requirements.txt.
+"""Writes hidden states and sentence vectors of PyTorch's BertModel, as goldens. Needs requirements.txt.
 
     vectors.py                    goldens/ids.json + ../shared/tests/fixtures/tiny* -> goldens/{tiny,tiny-cased}.json
     vectors.py --minilm FOLDER    also goldens/minilm.json
 
-All is computed in float64 with eager attention and rounded to float32 once, printed with nine significant digits: the
-nearest decimal that reads back as the same float32. Shapes are [batch, seq, hidden] and [batch, hidden].
+All values are computed in float64 with eager attention, rounded once to float32, and printed with nine significant digits,
+which identify the float32. Shapes are [batch, seq, hidden] and [batch, hidden].
 
-`states` holds a padded batch: `embedding_sum` (word + position + segment embeddings, before LayerNorm), then `hidden`
-(after the embedding layer, LayerNorm included, and after each layer). Padded positions are 0 there: what a model computes
-at them is nobody's business. `rows` holds single sentences, each run alone, with `mean` (of the last layer, over real
+`states` has a padded batch: `embedding_sum` (word + position + segment embeddings, before LayerNorm), then `hidden`
+(after the embedding layer, LayerNorm included, and after each layer). Padded positions are set to 0,
+because their values have no use. `rows` has single sentences, each run alone, with `mean` (of the last layer, over real
 tokens, [CLS] and [SEP] included), `cls` (position 0 of the last layer) and `normalized` (`mean` over its L2 norm).
 """
 
@@ -65,7 +65,7 @@ def pooled(mask, last):
 
 
 def rows(model, texts):
-    """One JSON line per text, each run alone."""
+    """JSON lines with one text each, run alone."""
     lines = []
     for row in texts:
         _, mask, _, states = run(model, [row["ids"]])
