@@ -1,13 +1,13 @@
-// Cuts a text into blocks of whole lines, so that an edit or a new link touches only a few of them. Pure.
+// Splits a text into blocks of whole lines, so that an edit or a new link changes only a few of them. Pure.
 
-/** Blocks are at least this long, where the lines allow it. */
+/** The least length of a block, except the last. */
 const LENGTH = 1500;
 
 /**
- * Cuts a text after line ends; the pieces put together are the text.
+ * Splits a text after line ends; the concatenated pieces are the text.
  *
  * @param {string} text
- * @param {number} [longest] lines that are longer are cut after a space
+ * @param {number} [longest] longer lines are split after a space
  * @returns {string[]}
  */
 export function cut(text, longest = Infinity) {
@@ -27,12 +27,12 @@ export function cut(text, longest = Infinity) {
 }
 
 /**
- * Cuts a text again and keeps the old blocks before and after the change.
+ * Splits a changed text again and reuses the old blocks before and after the change.
  *
  * @param {string[]} old
  * @param {string} text
  * @param {number} [longest] see {@link cut}
- * @returns {{ head: number, tail: number, middle: string[] }} how many old blocks stay at both ends; what is between
+ * @returns {{ head: number, tail: number, middle: string[] }} the numbers of reused blocks at both ends, and the new blocks between
  */
 export function recut(old, text, longest) {
   let head = 0;
@@ -49,7 +49,7 @@ export function recut(old, text, longest) {
     end -= block.length;
     tail += 1;
   }
-  // A line end that has gone joins what is before it to the block after it.
+  // A removed line end joins the text before it to the block after it.
   while (tail > 0 && end > start && text.charCodeAt(end - 1) !== 10) {
     end += old[old.length - tail].length;
     tail -= 1;
@@ -58,8 +58,8 @@ export function recut(old, text, longest) {
 }
 
 /**
- * Spreads marks over blocks: each block gets the pieces of marks inside it, with offsets of its own. Marks are in the
- * order of the text; of those that overlap, the first is shown.
+ * Distributes marks over blocks: each block gets its pieces of marks, with offsets within the block. Marks are in text
+ * order; of overlapping marks the first is shown.
  *
  * @template {{ start: number, end: number }} M
  * @param {{ start: number, length: number }[]} blocks

@@ -1,4 +1,4 @@
-// Which of the style sheet's colours a semantic type has. Pure.
+// Maps semantic types to colour classes of the style sheet. Pure.
 
 const KNOWN = [
   "Disease",
@@ -13,11 +13,11 @@ const KNOWN = [
   "Device",
 ];
 
-/** Colours beyond those of the known types, for the types of other knowledge bases. */
+/** The number of colours for types of other knowledge bases. */
 const SPARE = 4;
 
 /**
- * A class of the style sheet; a type has the same one always.
+ * The class of a type in the style sheet; it depends only on the type.
  *
  * @param {string} type
  * @returns {string}

@@ -1,11 +1,11 @@
-// The reader's own concepts: added from a file or a form, listed, taken away, saved.
+// The reader's own concepts: adding from a file or a form, listing, removing, saving.
 
 import { TYPES } from "./colours.js";
 import { byId, keepFocus, make, save } from "./dom.js";
 import { readFiles } from "./files.js";
 import { counted, whole } from "./words.js";
 
-/** Added concepts that are listed. */
+/** The greatest number of listed concepts. */
 const LISTED = 200;
 
 /**
@@ -96,7 +96,7 @@ export function createConcepts(on) {
       for (const button of buttons) button.disabled = false;
     },
 
-    /** Whether there are added ones. */
+    /** Whether concepts have been added. */
     any: () => !byId("concepts-all").hidden,
 
     /** Adds tables that were dropped. */
@@ -110,7 +110,7 @@ function drawAdded({ id, name }) {
   return make("li", {}, make("span", {}, name, " ", make("code", {}, id)), button);
 }
 
-/** What became of the concepts of a file or form. */
+/** The report on the concepts of a file or form. */
 function drawReport(name, { added, report: { kept, noted, skipped, examples } }) {
   const parts = [make("p", {}, make("strong", {}, name), `: ${counted(added, "concept")} added.`)];
   for (const [title, counts] of [["Kept", kept], ["Noted", noted], ["Skipped", skipped]]) {

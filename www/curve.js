@@ -3,7 +3,7 @@
 /** @typedef {{ threshold: number, precision: number, recall: number }} Point */
 
 /**
- * Precision and recall at a threshold, between the measured ones; beyond them, the nearest.
+ * Precision and recall at a threshold, interpolated between measured points; beyond them, of the nearest point.
  *
  * @param {Point[]} curve ascending by threshold
  * @param {number} threshold
@@ -24,8 +24,7 @@ export function at(curve, threshold) {
 }
 
 /**
- * The scores that a slider goes over: those of the curve, or as many as the kind of score has, the bundle's threshold
- * always among them.
+ * The range of the slider: from the curve or else from the kind of score, and including the bundle's threshold.
  *
  * @param {{ nil: { threshold: number | null, curve?: Point[] }, index: { score: string }, token_vectors?: object }} manifest
  * @returns {{ min: number, max: number, step: number }}
@@ -33,7 +32,7 @@ export function at(curve, threshold) {
 export function range({ nil, index, token_vectors }) {
   const known = (nil.curve ?? []).map((point) => point.threshold);
   if (nil.threshold !== null) known.push(nil.threshold);
-  // Sum-of-Max adds cosines up.
+  // Sum-of-Max is a sum of cosines, so it may exceed 1.
   if (index.score === "cosine" && !token_vectors) {
     return { min: Math.min(0, ...known), max: Math.max(1, ...known), step: 0.001 };
   }

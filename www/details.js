@@ -1,4 +1,4 @@
-// The details of one mention: its decision, the candidates, and what a reader can change.
+// The details of one mention: its decision, its candidates, and the reader's actions.
 
 import { conceptFacts, explanation } from "./facts.js";
 import { colourOf } from "./colours.js";
@@ -6,7 +6,7 @@ import { byId, keepFocus, make } from "./dom.js";
 import { decisionOf } from "./state.js";
 import { nilWords, originWords, score, thresholdOf } from "./words.js";
 
-/** Pixels between the panel and what it must not cover. */
+/** Pixels between the panel and the element that it must not cover. */
 const MARGIN = 24;
 
 /**
@@ -100,7 +100,7 @@ export function createDetails(actions) {
     place.querySelector(".why").open = open;
   }
 
-  // The link is looked up when a button is pressed: an edit before the mention may have moved it by then.
+  // Reads the link when the button is pressed, because an edit may have moved it.
   function act(key, words, work) {
     const button = make("button", { type: "button", onclick: () => work(shown.link) }, words);
     button.dataset.key = key;
@@ -131,11 +131,11 @@ export function createDetails(actions) {
   }
 
   return {
-    /** Another mention is about to be shown. */
+    /** Resets the panel before another mention is shown. */
     clear,
 
     /**
-     * Shows a mention, or shows it again if something about it has changed.
+     * Shows a mention, or updates it after a change.
      *
      * @param {import("./state.js").Note} note
      * @param {import("./state.js").Link} link
@@ -145,7 +145,7 @@ export function createDetails(actions) {
       const key = [note.id, link.text, link.decision, link.nil_reason, link.concept?.id, actions.threshold(),
         decisionOf(note, link)?.action, ...link.candidates.map((one) => `${one.id} ${one.score}`)].join("|");
       const anew = key !== shown.key;
-      // Only of a text that is linked as it stands can the engine say how it read a mention.
+      // The engine can only explain mentions of the text that it linked last.
       const explained = linker.holds(note) || (!anew && shown.explained);
       const more = explained && !shown.explained;
       panel.hidden = false;
@@ -166,7 +166,7 @@ export function createDetails(actions) {
 
     focus: () => byId("details-heading").focus({ preventScroll: true }),
 
-    /** Scrolls the page so that the panel, where it lies over the page, does not cover what it is about. */
+    /** Scrolls the page so that a panel on top of the page does not cover the element. */
     uncover(element) {
       if (!element || getComputedStyle(panel).position !== "fixed") return;
       const under = element.getBoundingClientRect().bottom + MARGIN - panel.getBoundingClientRect().top;

@@ -1,4 +1,4 @@
-// Notes to try PEL on. All are invented; no person is behind them.
+// Example notes. All are invented.
 
 /** @type {{ name: string, text: string }[]} */
 export const EXAMPLES = [

@@ -1,4 +1,4 @@
-// Saves and copies notes with their links, in the formats of other tools.
+// Exports notes with their links as downloads or to the clipboard.
 
 import { announce, byId, closeAsMenu, make, save } from "./dom.js";
 import { fileName } from "./words.js";
@@ -16,7 +16,7 @@ const FORMATS = [
  * @param {object} from
  * @param {() => import("./pkg/pel.js").Pel | null} from.pel
  * @param {() => import("./state.js").Note[]} from.notes
- * @param {() => import("./state.js").Note} from.note the shown one
+ * @param {() => import("./state.js").Note} from.note the current note
  * @param {(notes: import("./state.js").Note[]) => Promise<boolean>} from.complete has notes linked; false if it failed
  */
 export function createExports({ pel, notes, note, complete }) {
@@ -53,13 +53,13 @@ export function createExports({ pel, notes, note, complete }) {
       status.textContent = await work();
       announce(status.textContent);
     } catch (error) {
-      status.textContent = `The export did not work: ${error.message}`;
+      status.textContent = `The export failed: ${error.message}`;
     }
   }
 
   async function write(format, wanted) {
-    if (!(await complete(wanted))) throw new Error("the note was changed meanwhile; try again");
-    // As they are now: what is typed or closed meanwhile is another note.
+    if (!(await complete(wanted))) throw new Error("the note changed during the export; try again");
+    // A snapshot, because notes may change or close while files are written.
     const written = wanted.map(({ name, text, links }) => ({ name, text, links }));
     for (const one of written) one.file = await pel().write(format, { name: one.name, text: one.text, links: one.links });
     return written;
@@ -71,11 +71,11 @@ export function createExports({ pel, notes, note, complete }) {
     let files = 0;
     for (const [at, one] of written.entries()) {
       const stem = unique(fileName(one.name, ""), names);
-      // Browsers drop downloads that come all at once.
+      // Browsers drop simultaneous downloads.
       if (at > 0) await new Promise((resolve) => setTimeout(resolve, 250));
       save(`${stem}${ending}`, one.file, type);
       files += 1;
-      // Standoff is of no use without the very text that it counts in.
+      // Standoff offsets need the exact text.
       if (format === "brat") {
         save(`${stem}txt`, one.text, "text/plain");
         files += 1;
@@ -91,7 +91,7 @@ export function createExports({ pel, notes, note, complete }) {
   }
 }
 
-/** A stem that no other note has; it ends in a dot. */
+/** A unique stem; it ends in a dot. */
 function unique(stem, names) {
   let name = stem;
   for (let number = 2; names.has(name.toLowerCase()); number += 1) name = `${stem.slice(0, -1)}-${number}.`;
@@ -104,7 +104,7 @@ async function toClipboard(text) {
     await navigator.clipboard.writeText(text);
     return;
   }
-  // Without HTTPS there is only the old way.
+  // Without HTTPS only the old interface exists.
   const field = make("textarea", { value: text, className: "visually-hidden" });
   document.body.append(field);
   field.select();

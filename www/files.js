@@ -1,9 +1,9 @@
-// Reads files that a reader drops or chooses: notes, and tables of concepts.
+// Reads dropped or chosen files: notes and concept tables.
 
-/** Endings that are concepts; everything else is a note. */
+/** Extensions of concept tables; other files are notes. */
 const CONCEPTS = { csv: "csv", tsv: "tsv", obo: "obo", jsonl: "jsonl", ndjson: "jsonl" };
 
-/** More than this is not a note. */
+/** The greatest size of a note in bytes. */
 const LONGEST = 8_000_000;
 
 /**
@@ -15,7 +15,7 @@ export function conceptFormat(name) {
 }
 
 /**
- * The text of a file's bytes: UTF-8 or UTF-16 by their mark, else UTF-8 if they are that, else Windows-1252.
+ * Decodes a file: by its byte order mark, else as UTF-8 if it is valid, else as Windows-1252.
  *
  * @param {Uint8Array} bytes
  * @returns {{ text: string, guessed: boolean }}
@@ -31,11 +31,11 @@ export function decode(bytes) {
   }
 }
 
-/** Whether bytes look like a program, picture or office file instead of text. @param {string} text */
+/** Whether a file is a program, picture or office file instead of text. @param {string} text */
 const isBinary = (text) => text.slice(0, 4000).includes("\u0000");
 
 /**
- * Reads files; those that are not text are named in `problems`.
+ * Reads files; `problems` lists those that are not text.
  *
  * @param {Iterable<File>} files
  * @returns {Promise<{ notes: { name: string, text: string }[], tables: import("./pkg/pel.js").ConceptFile[],
@@ -69,7 +69,7 @@ export async function readFiles(files) {
 }
 
 /**
- * Takes files that are dropped anywhere on the page.
+ * Calls `take` with files that are dropped anywhere on the page.
  *
  * @param {(files: File[]) => void} take
  */

@@ -1,4 +1,4 @@
-// Draws a text with its marks into an element, block by block; blocks that have not changed are left alone.
+// Draws a text with its marks into an element, block by block; unchanged blocks are not redrawn.
 
 import { recut, spread } from "./blocks.js";
 import { overlap, same } from "./state.js";
@@ -9,16 +9,16 @@ import { overlap, same } from "./state.js";
  * @typedef {{ start: number, end: number, link: import("./state.js").Link, className: string, label: string }} Mark
  */
 
-/** Milliseconds of drawing at a time; each time has the browser go over the whole page. */
+/** Milliseconds of drawing per frame. */
 const SLICE = 30;
 
-/** Lines that are longer are cut for reading; behind the text field, which cannot cut them, they have no marks. */
+/** Longer lines are split in the reading view. The text field cannot split them, so they get no marks there. */
 const LONGEST = { reading: 4000, writing: 60_000 };
 
 export class TextLayer {
   /**
    * @param {HTMLElement} root
-   * @param {{ buttons: boolean }} options whether marks are buttons, for reading, or plain, to lie behind a text field
+   * @param {{ buttons: boolean }} options `buttons`: marks are buttons (reading view) instead of plain spans (behind the text field)
    */
   constructor(root, { buttons }) {
     this.root = root;
@@ -42,12 +42,12 @@ export class TextLayer {
     this.#draw();
   }
 
-  /** Whether there is a line too long for marks. */
+  /** Whether a line is too long for marks. */
   get overlong() {
     return this.blocks.some((block) => block.length > LONGEST.writing);
   }
 
-  /** The first piece of a mention that is shown, drawn now. @param {{ start: number, end: number }} mention @returns {HTMLElement | undefined} */
+  /** The element of the first visible piece of a mention, drawn if necessary. @param {{ start: number, end: number }} mention @returns {HTMLElement | undefined} */
   elementOf(mention) {
     for (const block of this.blocks) {
       if (!overlap(mention, { start: block.start, end: block.start + block.length })) continue;
@@ -59,7 +59,7 @@ export class TextLayer {
     return undefined;
   }
 
-  /** The mark that an element was drawn for. @param {Element} element @returns {Mark | undefined} */
+  /** The mark of an element. @param {Element} element @returns {Mark | undefined} */
   markOf(element) {
     const block = this.owners.get(element.parentElement);
     if (!block) return undefined;

@@ -1,17 +1,17 @@
-// Has the engine link notes: one at a time, a newer request in place of an older one, results as they come.
+// Links notes with the engine: one at a time, newer requests replace older ones, results are streamed.
 
 import { editNote, inOrder, mergeLinks, shiftSpans } from "./state.js";
 
-/** Candidates that the details show. */
+/** The number of candidates in the details. */
 const CANDIDATES = 5;
 
-/** At the least so many milliseconds between two drawings of links that stream in. */
+/** The least time in milliseconds between two drawings of streamed links. */
 const PAUSE = 60;
 
 export class Linker {
   /**
    * @param {object} on
-   * @param {(note: import("./state.js").Note) => void} on.links the machine's links of a note have changed
+   * @param {(note: import("./state.js").Note) => void} on.links the engine's links of a note have changed
    * @param {(done: number, total: number) => void} on.progress
    * @param {(note: import("./state.js").Note, result: import("./pkg/pel.js").Linked) => void} on.finished
    * @param {(error: unknown) => void} on.failed
@@ -22,22 +22,22 @@ export class Linker {
     this.pel = null;
     /** The reader's threshold; null while it is the bundle's. */
     this.threshold = null;
-    /** Counts up whenever the added concepts change. */
+    /** A counter that increases when the added concepts change. */
     this.concepts = 0;
     this.run = null;
-    /** The note whose links the engine holds, for deciding again and for explaining. */
+    /** The note that the engine linked last, for deciding again and explaining. */
     this.held = null;
     this.deciding = false;
   }
 
-  /** The note's text changes; what is under way for it takes note. */
+  /** Changes the note's text, and records the edit for a running request. */
   edit(note, text, caret) {
     const edit = editNote(note, text, caret);
     if (edit && this.run?.note === note) this.run.edits.push(edit);
     return edit;
   }
 
-  /** Links a note after a while, unless another request comes before. */
+  /** Links a note after a delay, unless another request comes first. */
   schedule(note, delay = 0) {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.link(note), delay);
@@ -56,7 +56,7 @@ export class Linker {
    * Links a note now.
    *
    * @param {import("./state.js").Note} note
-   * @returns {Promise<boolean>} whether it was linked: false if something newer came between, or it failed
+   * @returns {Promise<boolean>} whether it was linked: false if a newer request replaced it, or it failed
    */
   async link(note) {
     clearTimeout(this.timer);
@@ -83,7 +83,7 @@ export class Linker {
         this.held = note;
       }
       this.on.links(note);
-      // What was linked is no longer what the note says; the next run is on its way.
+      // The text has changed since; the next request is scheduled.
       if (run.edits.length > 0) return false;
       this.on.finished(note, result);
       if (this.threshold !== threshold) this.decide();
@@ -102,7 +102,7 @@ export class Linker {
     for (const link of own(links)) run.parts.push(link);
     this.on.progress(done, total);
     if (run.timer) return;
-    // Drawing a long note takes a while: no more than a fifth of the time may go into it.
+    // Drawing a long note is slow: it may take at most a fifth of the time.
     const wait = Math.max(PAUSE, run.cost * 4) - (performance.now() - run.drawn);
     run.timer = setTimeout(() => this.#merge(run), Math.max(0, wait));
   }
@@ -117,7 +117,7 @@ export class Linker {
     this.on.links(run.note);
     run.drawn = performance.now();
     run.cost = run.drawn - begin;
-    // What the browser has to do for it comes after this, in the next frame.
+    // Includes the layout, which the browser does in the next frame.
     requestAnimationFrame(() => setTimeout(() => {
       run.cost = performance.now() - begin;
     }));
@@ -129,7 +129,7 @@ export class Linker {
     return this.decide();
   }
 
-  /** Decides by the newest threshold; calls that come meanwhile are one call more. */
+  /** Decides with the latest threshold; concurrent calls are combined. */
   async decide() {
     if (this.deciding || !this.pel) return;
     this.deciding = true;
@@ -150,12 +150,12 @@ export class Linker {
   }
 }
 
-/** Links in the order of the text, as copies: they are moved in place, and the engine may keep its own. */
+/** Copies of links in text order. Copies, because edits move them in place. */
 function own(links) {
   return inOrder(links.map((link) => ({ ...link })));
 }
 
-/** Links of a text that has been edited since. */
+/** Links moved by the edits since. */
 function moved(links, edits) {
   return edits.reduce((kept, edit) => shiftSpans(kept, edit), links);
 }

@@ -1,4 +1,4 @@
-// Loads the engine and its bundle, on the device that the reader has chosen.
+// Loads the engine and its bundle on the chosen device.
 
 import { byId } from "./dom.js";
 import { prepareOffline } from "./offline.js";
@@ -10,7 +10,7 @@ const DEVICES = ["auto", "webgpu", "wasm"];
  * @param {ReturnType<import("./status.js").createStatus>} status
  * @param {object} on
  * @param {(pel: import("./pkg/pel.js").Pel) => void} on.ready
- * @param {() => boolean} on.wouldLose whether loading the page again would lose what the reader has written
+ * @param {() => boolean} on.wouldLose whether a reload would lose the reader's work
  */
 export function loadEngine(status, { ready, wouldLose }) {
   const select = byId("device");
@@ -38,7 +38,7 @@ export function loadEngine(status, { ready, wouldLose }) {
     else select.value = device;
   });
 
-  // The closed page can fetch nothing, so another device takes another page.
+  // The page can no longer fetch files, so another device needs a reload.
   function reload() {
     keep(select.value);
     location.reload();
@@ -50,7 +50,7 @@ export function loadEngine(status, { ready, wouldLose }) {
     loading = own;
     status.loading("Loading the program …");
     try {
-      if (attempt === 0) await prepareOffline(() => status.loading("Keeping the program for offline use …"));
+      if (attempt === 0) await prepareOffline(() => status.loading("Storing the program for offline use …"));
       const { Pel } = await program(attempt);
       attempt += 1;
       if (loading !== own) return;
@@ -76,7 +76,7 @@ export function loadEngine(status, { ready, wouldLose }) {
   start();
 }
 
-/** Browsers may remember that a module could not be fetched; under another address they try again. */
+/** Browsers may cache a failed module import; another address forces a retry. */
 async function program(attempt) {
   try {
     return await import(attempt === 0 ? "./pkg/pel.js" : `./pkg/pel.js?attempt=${attempt}`);
@@ -85,7 +85,7 @@ async function program(attempt) {
   }
 }
 
-// The choice has to outlive a page, nothing else does; browsers may forbid storage altogether.
+// Only this choice survives a reload. Browsers may forbid storage.
 function recall() {
   try {
     const kept = sessionStorage.getItem(KEY);
@@ -99,6 +99,6 @@ function keep(device) {
   try {
     sessionStorage.setItem(KEY, device);
   } catch {
-    // Then it is “Automatic” again.
+    // The next load uses “Automatic”.
   }
 }

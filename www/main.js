@@ -224,5 +224,5 @@ loadEngine(status, {
     root.dataset.ready = "true";
     linker.schedule(notes.current());
   },
-  wouldLose: () => notes.worthKeeping() || concepts.any(),
+  wouldLose: () => notes.hasUnsavedWork() || concepts.any(),
 });

@@ -32,7 +32,7 @@ export function createNotes(on) {
 
   function add(name = `Note ${(untitled += 1)}`, text = "") {
     const note = createNote(name, text);
-    // An empty note makes room for one with a text.
+    // A note with text replaces empty notes.
     if (text !== "") notes = notes.filter((one) => one.text !== "");
     notes.push(note);
     return note;
@@ -86,8 +86,8 @@ export function createNotes(on) {
     show,
     draw,
 
-    /** Whether there is anything that a reader would miss. */
-    worthKeeping: () => notes.some((note) => note.decisions.length > 0 || note.added.length > 0 ||
+    /** Whether closing the page would lose the reader's work. */
+    hasUnsavedWork: () => notes.some((note) => note.decisions.length > 0 || note.added.length > 0 ||
       (note.text !== "" && !EXAMPLES.some(({ text }) => text === note.text))),
   };
 }

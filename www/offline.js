@@ -1,13 +1,13 @@
-// Registers the service worker, which keeps the site's files for opening it without a network.
+// Registers the service worker, which stores the site's files for offline use.
 
-/** Longest wait for it on a first visit; the page then continues without. */
+/** The longest wait in milliseconds on a first visit; the page then continues without it. */
 const PATIENCE = 20_000;
 
 /**
- * On a first visit waits until the site's files are kept: they are then loaded once, and the engine's worker is guarded
- * by the service worker as well. Never fails: without HTTPS, or where it is switched off, the page works without.
+ * On a first visit, waits until the site's files are stored: they are then loaded once, and the service worker also sees
+ * the engine's worker. Never fails: without HTTPS or service workers, the page works without it.
  *
- * @param {() => void} waiting is called if there is something to wait for
+ * @param {() => void} waiting called before a wait
  */
 export async function prepareOffline(waiting) {
   const store = window.isSecureContext ? navigator.serviceWorker : undefined;
@@ -16,7 +16,7 @@ export async function prepareOffline(waiting) {
     const controlled = store.controller !== null;
     const registering = store.register("sw.js", { updateViaCache: "none" });
     if (controlled) {
-      // Looking for a newer version is nothing to wait for.
+      // The search for a newer version continues in the background.
       registering.catch(() => {});
       return;
     }
@@ -31,6 +31,6 @@ export async function prepareOffline(waiting) {
       });
     });
   } catch {
-    // The page is whole without it.
+    // The page works without it.
   }
 }

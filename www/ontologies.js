@@ -1,4 +1,4 @@
-// Where a concept can be read about, by its identifier. Pure; only identifiers of a known, strict form get an address.
+// Web addresses of concepts by identifier. Pure; only identifiers of a known, strict form get an address.
 
 const obo = (id) => `https://purl.obolibrary.org/obo/${id.replace(":", "_")}`;
 const registry = (prefix) => (id) => `https://bioregistry.io/${prefix}:${id.slice(id.indexOf(":") + 1)}`;
@@ -38,7 +38,7 @@ function omim(number) {
 }
 
 /**
- * The site that describes an identifier; null if there is none, or if the identifier is not of its form.
+ * The site that describes an identifier; null if there is none, or if the identifier is malformed.
  *
  * @param {string} id
  * @returns {{ name: string, address: string } | null}

@@ -1,12 +1,12 @@
-// Closes the page once it is loaded, and counts what it asks the network for from then on.
+// Forbids network requests once the page is loaded, and counts those that still happen.
 
 import { byId } from "./dom.js";
 import { counted } from "./words.js";
 
-/** Policies add up and can only forbid more: nothing on this page can open again what this one closes. */
+/** Policies accumulate and can only restrict further, so no script can undo this one. */
 const SEAL = "connect-src 'none'; img-src data: blob:; manifest-src 'none'";
 
-/** From here on the page can fetch nothing, not even from its own site. */
+/** From this call on the page can fetch nothing, not even from its own site. */
 export function seal() {
   const policy = document.createElement("meta");
   policy.httpEquiv = "Content-Security-Policy";
@@ -23,7 +23,7 @@ function count() {
   let ofWorker = 0;
   let refusals = 0;
   const show = () => {
-    // A picture that the policy has refused is in the browser's list, though nothing was sent.
+    // The browser also lists pictures that the policy refused and that were not requested.
     const requests = ofWorker + asked.filter((address) => !refused.has(address)).length;
     byId("request-count").textContent = `${counted(requests, "request")} since loading`;
     byId("privacy").classList.toggle("broken", requests > 0);
@@ -31,7 +31,7 @@ function count() {
   };
   new PerformanceObserver((list) => {
     for (const { startTime, name, deliveryType } of list.getEntries()) {
-      // What comes out of the browser's own store has not been asked of the network.
+      // Entries from the browser's store are not network requests.
       if (startTime < from || deliveryType === "cache-storage" || /^(blob|data):/.test(name)) continue;
       asked.push(name);
     }
@@ -39,11 +39,11 @@ function count() {
   }).observe({ type: "resource" });
   document.addEventListener("securitypolicyviolation", ({ blockedURI, originalPolicy }) => {
     refused.add(blockedURI);
-    // Each policy reports by itself; the seal's reports have them all.
+    // Every policy reports its own violations; those of SEAL include all.
     if (originalPolicy === SEAL) refusals += 1;
     show();
   });
-  // The engine's worker is not in this page's list; the service worker sees it.
+  // This page's list does not include the engine's worker; the service worker reports its requests.
   navigator.serviceWorker?.addEventListener("message", ({ data }) => {
     if (data?.kind !== "worker-request" || data.at < time) return;
     ofWorker += 1;

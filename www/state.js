@@ -1,16 +1,16 @@
-// Notes, and how what is known of a note follows its edits. Pure: no page, no engine.
+// Notes, and how their mentions and decisions follow edits. Pure: no page, no engine.
 
 /** @typedef {import("./pkg/pel.js").Link} Link */
 /** @typedef {import("./pkg/pel.js").Candidate} Candidate */
 
 /**
- * One change of a text: at `start`, `removed` units have given way to `inserted` ones.
+ * One change of a text: at `start`, `inserted` units replace `removed` ones.
  *
  * @typedef {{ start: number, removed: number, inserted: number }} Edit
  */
 
 /**
- * What a reader has decided of a mention; `base` is the link as the machine last had it.
+ * A reader's decision on a mention; `base` is the engine's last link of it.
  *
  * @typedef {{ start: number, end: number, action: "concept" | "nil" | "remove", concept: Candidate | null,
  *   base: Link }} Decision
@@ -21,12 +21,12 @@
  * @property {number} id
  * @property {string} name
  * @property {string} text
- * @property {Link[]} machine the machine's links, moved along with the edits
- * @property {Link[]} links the same with the reader's decisions: what is shown and exported
+ * @property {Link[]} machine the engine's links, moved by edits
+ * @property {Link[]} links the engine's links with the reader's decisions; these are shown and exported
  * @property {Decision[]} decisions
  * @property {{ start: number, end: number }[]} added mentions that the reader has marked
  * @property {{ start: number, end: number } | null} chosen the mention whose details are open
- * @property {object | null} fresh what the links were computed with; null after an edit
+ * @property {object | null} fresh the settings of the last linking; null after an edit
  * @property {{ caret: number, scroll: number }} view
  */
 
@@ -53,7 +53,7 @@ export function createNote(name, text) {
 }
 
 /**
- * A text as a text field has it, so that offsets agree: line ends are `\n`.
+ * A text with `\n` line ends, as in a text field, so that offsets agree.
  *
  * @param {string} text
  */
@@ -66,7 +66,7 @@ export function normalise(text) {
  *
  * @param {string} before
  * @param {string} after
- * @param {number} [caret] where the caret is after the change: tells which of several equal letters is the new one
+ * @param {number} [caret] the caret after the change; it identifies the new one of several equal letters
  * @returns {Edit | null}
  */
 export function findEdit(before, after, caret = after.length) {
@@ -74,13 +74,13 @@ export function findEdit(before, after, caret = after.length) {
   const shorter = Math.min(before.length, after.length);
   const limit = Math.min(shorter, after.length - Math.min(caret, after.length));
   let tail = 0;
-  const tailGoesOn = () => before.charCodeAt(before.length - 1 - tail) === after.charCodeAt(after.length - 1 - tail);
-  while (tail < limit && tailGoesOn()) tail += 1;
+  const tailMatches = () => before.charCodeAt(before.length - 1 - tail) === after.charCodeAt(after.length - 1 - tail);
+  while (tail < limit && tailMatches()) tail += 1;
   let start = 0;
   while (start < shorter - tail && before.charCodeAt(start) === after.charCodeAt(start)) start += 1;
-  // The caret may stand anywhere, as after an undo.
-  while (tail < shorter - start && tailGoesOn()) tail += 1;
-  // Neither end may stand inside a pair of surrogates.
+  // The caret may be anywhere, for example after an undo.
+  while (tail < shorter - start && tailMatches()) tail += 1;
+  // Neither end may be inside a surrogate pair.
   if (start > 0 && isHigh(before.charCodeAt(start - 1))) start -= 1;
   if (tail > 0 && isLow(after.charCodeAt(after.length - tail))) tail -= 1;
   return { start, removed: before.length - tail - start, inserted: after.length - tail - start };
@@ -90,8 +90,8 @@ const isHigh = (unit) => unit >= 0xd800 && unit <= 0xdbff;
 const isLow = (unit) => unit >= 0xdc00 && unit <= 0xdfff;
 
 /**
- * Moves spans along with an edit, in place; those that it touches are left out. Text put in right before or after a
- * span does not touch it.
+ * Moves spans by an edit, in place, and drops those that it touches. Text inserted directly before or after a span does
+ * not touch it.
  *
  * @template {{ start: number, end: number }} S
  * @param {S[]} spans
@@ -110,7 +110,7 @@ export function shiftSpans(spans, edit) {
 }
 
 /**
- * Moves a span with its fragments, which are made again: a copy of the span may have the same ones.
+ * Moves a span and its fragments. The fragments are copied, because copies of the span may share them.
  *
  * @param {{ start: number, end: number, fragments?: { start: number, end: number }[] }} span
  * @param {number} by
@@ -122,7 +122,7 @@ function moveSpan(span, by) {
 }
 
 /**
- * Gives a note its new text; everything known of it follows.
+ * Changes the text of a note, and moves its mentions and decisions.
  *
  * @param {Note} note
  * @param {string} text
@@ -150,15 +150,15 @@ export const overlap = (a, b) => a.start < b.end && b.start < a.end;
 /** @param {{ start: number, end: number }} a @param {{ start: number, end: number }} b */
 export const same = (a, b) => a.start === b.start && a.end === b.end;
 
-/** The pieces of the text that a mention consists of. @param {Link} link @returns {{ start: number, end: number }[]} */
+/** The spans of a mention. @param {Link} link @returns {{ start: number, end: number }[]} */
 export const piecesOf = (link) => (link.fragments?.length ? link.fragments : [link]);
 
-/** The first mention with an offset in one of its pieces or at their ends. @param {Link[]} links @param {number} offset */
+/** The first mention with a piece that contains or touches an offset. @param {Link[]} links @param {number} offset */
 export const linkAt = (links, offset) =>
   links.find((link) => piecesOf(link).some(({ start, end }) => start <= offset && offset <= end));
 
 /**
- * Puts newer links into older ones: an older one stays where no newer one overlaps it. Both are in the text's order.
+ * Merges newer links into older ones. An older link remains if no newer one overlaps it. Both are in text order.
  *
  * @param {Link[]} older
  * @param {Link[]} newer
@@ -176,13 +176,13 @@ export function mergeLinks(older, newer) {
   return merged;
 }
 
-/** In the order of the text. @param {{ start: number, end: number }[]} spans */
+/** Sorts spans in text order. @param {{ start: number, end: number }[]} spans */
 export const inOrder = (spans) => spans.sort((a, b) => a.start - b.start || a.end - b.end);
 
 /**
- * The machine's links as the reader has changed them. A decision replaces its own mention; where the machine does not have
- * that mention any more, the decision replaces all that overlap it. Mentions in pieces may overlap ("breast and ovarian
- * cancer"), so a decision on one must leave the other.
+ * The engine's links with the reader's decisions. A decision replaces its own mention. If the engine no longer has that
+ * mention, the decision replaces all overlapping ones. Discontinuous mentions may overlap ("breast and ovarian cancer"),
+ * so a decision on one must not change the other.
  *
  * @param {Link[]} machine
  * @param {Decision[]} decisions
@@ -210,7 +210,7 @@ function decided(base, { action, concept }) {
 }
 
 /**
- * Records what a reader decides of a mention, in place of what was decided of it before.
+ * Records a reader's decision on a mention; it replaces an earlier one.
  *
  * @param {Note} note
  * @param {Link} link
@@ -226,23 +226,23 @@ export function decide(note, link, action, concept = null) {
 /** @param {Note} note @param {{ start: number, end: number }} span */
 export const decisionOf = (note, span) => note.decisions.find((decision) => same(decision, span));
 
-/** Takes a decision back. @param {Note} note @param {{ start: number, end: number }} span */
+/** Removes a decision. @param {Note} note @param {{ start: number, end: number }} span */
 export function undo(note, span) {
   note.decisions = note.decisions.filter((decision) => !same(decision, span));
 }
 
-/** Brings removed mentions back. @param {Note} note */
+/** Restores removed mentions. @param {Note} note */
 export function restoreRemoved(note) {
   note.decisions = note.decisions.filter(({ action }) => action !== "remove");
 }
 
 /**
- * Marks a mention by hand, without the white space around it; what the reader marked or removed there before gives way.
+ * Marks a mention by hand, without surrounding white space. It replaces earlier marks and removals there.
  *
  * @param {Note} note
  * @param {number} start
  * @param {number} end
- * @returns {{ start: number, end: number } | null} null if only white space is there
+ * @returns {{ start: number, end: number } | null} null if the span is only white space
  */
 export function addMention(note, start, end) {
   const chosen = note.text.slice(start, end);
@@ -255,7 +255,7 @@ export function addMention(note, start, end) {
 }
 
 /**
- * Takes a mention away: one that the reader has marked is forgotten, one that was found is hidden.
+ * Removes a mention: a marked one is deleted, a detected one is hidden.
  *
  * @param {Note} note
  * @param {Link} link
@@ -274,13 +274,13 @@ export function removeMention(note, link) {
   return true;
 }
 
-/** The type a mention is coloured and filtered by. @param {Link} link */
+/** The type of a mention for colours and filters. @param {Link} link */
 export function typeOf(link) {
   return link.decision === "nil" ? "NIL" : (link.concept?.types[0] ?? "Other");
 }
 
 /**
- * How many mentions there are of each type, the most frequent first and NIL last.
+ * The number of mentions of each type, in descending order, NIL last.
  *
  * @param {Link[]} links
  * @returns {[string, number][]}

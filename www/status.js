@@ -1,4 +1,4 @@
-// What the page says of itself: loading, problems, device, model, times, memory.
+// The status of the page: loading, problems, device, model, times, memory.
 
 import { byId } from "./dom.js";
 import { deviceWords, errorWords, megabytes, progressWords, whole } from "./words.js";
@@ -51,7 +51,7 @@ export function createStatus() {
 
     /**
      * @param {string} words
-     * @param {(() => void) | null} [again] what the retry button does; without, there is none
+     * @param {(() => void) | null} [again] the action of the retry button, which is hidden without it
      */
     problem(words, again = null) {
       retry = again;

@@ -1,24 +1,23 @@
-// Keeps the site's files so that it opens without a network, and lets nothing of the site reach another one.
+// Stores the site's files for offline use, and blocks requests of the page to other sites.
 //
-// The files are those of files.json, each checked against its hash before it is kept; the program itself, which comes in
-// several builds, when the page first asks for the one that this browser runs. The bundle of model and concepts is none of
-// them: the engine keeps it itself.
+// The files are listed in files.json, and each is checked against its hash before it is stored. The program has several
+// builds; the one for this browser is stored when the page first requests it. The engine stores the bundle itself.
 
 const SITE = self.registration.scope;
-/** Caches are the origin's: the names say whose they are, so that two sites of one origin leave each other's alone. */
+/** All sites of an origin share its caches, so the names include the site. */
 const PREFIX = `pel-site ${SITE} `;
 const STATE = `pel-site-state ${SITE}`;
 const POINTER = new URL("current-version", SITE).href;
 const NEXT = new URL("next-version", SITE).href;
 const LIST = new URL("files.json", SITE).href;
 
-/** A worker takes its policy from its own file, not from the page: it may load scripts of the site and nothing else. */
+/** A worker gets its policy from its own response, not from the page: it may only load scripts of the site. */
 const WORKER_POLICY = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'";
 
 self.addEventListener("install", (event) => {
   event.waitUntil((async () => {
     const [list, current] = [await fetchList(), await currentVersion()];
-    // Without a network the files that are here already continue.
+    // Without a network the stored files remain in use.
     if (!list && !current) throw new Error("files.json could not be fetched");
     if (list && list.version !== current) await keep(list);
     if (list && !current) await setCurrent(list.version);
@@ -47,7 +46,7 @@ self.addEventListener("fetch", (event) => {
   }
 });
 
-/** Nothing of this page reaches another site; other pages in the same place are none of its business. */
+/** Blocks requests to other sites from this page, but not from other pages of the origin. */
 async function elsewhere({ request, clientId }) {
   const client = await self.clients.get(clientId);
   const own = !client || isPage(client.url) || client.url.startsWith(`${SITE}pkg/`);
@@ -56,7 +55,7 @@ async function elsewhere({ request, clientId }) {
 
 const isPage = (url) => [SITE, `${SITE}index.html`].includes(url.split(/[?#]/)[0]);
 
-/** Takes a newer version that is complete, unless a page of the older one is open, and answers with its page. */
+/** Switches to a complete newer version, unless a page of the older one is open, and answers with the page. */
 async function open(event) {
   const next = await nextVersion();
   if (next && !(await isOpenBeside(event.request))) {
@@ -66,7 +65,7 @@ async function open(event) {
   return answer("index.html", event);
 }
 
-/** Whether a page of the site is open beside the one that is asked for; one that is loaded again is still counted. */
+/** Whether another page of the site is open. A page that reloads is still listed. */
 async function isOpenBeside({ isReloadNavigation }) {
   const open = (await self.clients.matchAll({ type: "window" })).filter(({ url }) => isPage(url));
   return open.length > (isReloadNavigation ? 1 : 0);
@@ -81,16 +80,16 @@ async function answer(path, event) {
   return integrity ? keepOne(await caches.open(cache), path, integrity) : fetch(event.request);
 }
 
-/** What a cache has of an address. Opening it would make it, also after the site was let go. */
+/** The cached response of an address. Does not use caches.open, which would create the cache. */
 const kept = (cacheName, address) => caches.match(address, { cacheName });
 
 const isProgram = (path) => path.endsWith(".wasm");
 
-/** Keeps a newer version beside the one in use; the next opening of the page takes it. A site that has gone is let go. */
+/** Stores a newer version for the next opening of the page. If the site no longer exists, removes its files. */
 async function update(event) {
   const list = await fetchList(() => leave(event));
   if (!list || list.version === (await nextVersion())) return;
-  // One that has been taken back is not wanted any more.
+  // A withdrawn version must not be used.
   await (await caches.open(STATE)).delete(NEXT);
   if (list.version === (await currentVersion())) return;
   try {
@@ -100,7 +99,7 @@ async function update(event) {
   }
 }
 
-/** The site's files are not there any more: whatever has come to its place is shown, and not hidden by what was kept of it. */
+/** Removes the stored files of a site that no longer exists, and reloads the page from the network. */
 async function leave({ resultingClientId }) {
   const page = await opened(resultingClientId);
   await self.registration.unregister();
@@ -109,7 +108,7 @@ async function leave({ resultingClientId }) {
   await page?.navigate(page.url);
 }
 
-/** The page that a navigation opens, as soon as it is there; none if it was closed. */
+/** Waits for the page that a navigation opens; undefined if it was closed. */
 async function opened(id) {
   for (let tries = 0; tries < 50; tries += 1) {
     const page = await self.clients.get(id);
@@ -129,7 +128,7 @@ async function fetchList(gone = async () => {}) {
   }
 }
 
-/** Keeps a version's files, whole, as the next one; of the program the builds that the version in use has. */
+/** Stores all files of a version as the next one. Of the program it stores the builds of the current version. */
 async function keep({ version, files }) {
   const cache = await caches.open(PREFIX + version);
   const before = PREFIX + (await currentVersion());
@@ -157,7 +156,7 @@ async function currentVersion() {
   return (await kept(STATE, POINTER))?.text();
 }
 
-/** The version that is kept beside it whole, if there is one. */
+/** The complete newer version, if there is one. */
 async function nextVersion() {
   return (await kept(STATE, NEXT))?.text();
 }
@@ -174,7 +173,7 @@ async function dropOld() {
   await Promise.all(old.map((name) => caches.delete(name)));
 }
 
-/** Tells the page that its worker has asked the network; with several pages open it is not known whose worker it is. */
+/** Reports a network request of a worker to its page. With several open pages the owner is unknown. */
 async function tell(event) {
   const at = Date.now();
   const client = event.clientId && (await self.clients.get(event.clientId));

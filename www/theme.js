@@ -1,4 +1,4 @@
-// Light or dark: as the system has it, until the reader chooses.
+// Light or dark colours: the system's setting, until the reader chooses.
 
 import { byId } from "./dom.js";
 
@@ -24,7 +24,7 @@ export function createTheme() {
   show();
 }
 
-// Browsers may forbid storage altogether.
+// Browsers may forbid storage.
 function recall() {
   try {
     return localStorage.getItem(KEY);
@@ -37,6 +37,6 @@ function keep(theme) {
   try {
     localStorage.setItem(KEY, theme);
   } catch {
-    // It is then for this visit.
+    // The choice holds for this visit only.
   }
 }

@@ -1,4 +1,4 @@
-// The threshold below which a mention is NIL, beside the curve of precision and recall.
+// The NIL threshold and its precision-recall curve.
 
 import { at, line, place, range } from "./curve.js";
 import { byId, makeSvg } from "./dom.js";
@@ -8,7 +8,7 @@ const WIDTH = 200;
 const HEIGHT = 120;
 
 /**
- * @param {(threshold: number | null) => void} changed null: the bundle's
+ * @param {(threshold: number | null) => void} changed called with null for the bundle's threshold
  */
 export function createThreshold(changed) {
   const slider = byId("threshold");
@@ -44,8 +44,8 @@ export function createThreshold(changed) {
     if (threshold === null) return "The bundle has no threshold: every mention with a candidate is linked.";
     if (curve.length === 0) return "NIL precision and recall were not measured for this bundle.";
     const { precision, recall } = at(curve, threshold);
-    return `NIL precision is ${percent(precision)}: the share of NIL decisions that are right. ` +
-      `NIL recall is ${percent(recall)}: the share of mentions without a concept that are called NIL.`;
+    return `NIL precision is ${percent(precision)}: the share of NIL decisions that are correct. ` +
+      `NIL recall is ${percent(recall)}: the share of mentions without a concept that are decided as NIL.`;
   }
 
   function drawCurve(curve) {

@@ -1,4 +1,4 @@
-// What the page says in words: numbers, reasons, errors. Pure.
+// Formats numbers, reasons and errors for the page. Pure.
 
 /** @param {number | null | undefined} score */
 export const score = (score) => (Number.isFinite(score) ? score.toFixed(3) : "–");
@@ -67,7 +67,7 @@ const ERRORS = {
 };
 
 /**
- * An error as a sentence with what to do.
+ * The message for an error, with advice.
  *
  * @param {unknown} error
  * @returns {string}
