@@ -1,4 +1,4 @@
-// What can go wrong while the page loads: each time a sentence that says what, and a way on.
+// Failures while the page loads: each shows a message with its cause and what to do.
 
 import assert from "node:assert/strict";
 import { rm } from "node:fs/promises";
@@ -8,7 +8,7 @@ import { EMPTY, openPage, serve } from "./browser.js";
 import { mentions, openReady, pelServe, ready, write } from "./serving.js";
 import { built, damaged, packed, tinyBundle } from "./tiny.js";
 
-/** Opens the page over a bundle and gives the sentence that it shows. */
+/** Opens the page with a bundle and returns the message that it shows. */
 async function problem(t, bundle, before = async () => {}) {
   const server = await serve({ "/bundle/": bundle, "/": built().page }, {});
   t.after(server.close);
@@ -20,7 +20,7 @@ async function problem(t, bundle, before = async () => {}) {
   return { page, said: await page.locator("#problem-words").textContent() };
 }
 
-test("a damaged bundle is refused, with the file that is", { timeout: 300_000 }, async (t) => {
+test("a damaged bundle is refused with the name of the damaged file", { timeout: 300_000 }, async (t) => {
   const { bundle } = await tinyBundle(t);
   const manifest = (change) => (bytes) => {
     const json = JSON.parse(bytes);
@@ -44,7 +44,7 @@ test("a damaged bundle is refused, with the file that is", { timeout: 300_000 },
   }
 });
 
-test("no bundle, no WebAssembly, no SIMD, no WebGPU", { timeout: 180_000 }, async (t) => {
+test("a missing bundle, WebAssembly, SIMD or WebGPU is an error with a message", { timeout: 180_000 }, async (t) => {
   const { bundle } = await tinyBundle(t);
   assert.match((await problem(t, `${bundle}-missing`)).said, /manifest\.json.*404/);
   const without = (what) => (page) => page.addInitScript(what);
@@ -54,12 +54,12 @@ test("no bundle, no WebAssembly, no SIMD, no WebGPU", { timeout: 180_000 }, asyn
     page.addInitScript(() => sessionStorage.setItem("pel-device", "webgpu")),
   );
   assert.match(said, /WebGPU/);
-  // The way on: another device.
+  // Another device works.
   await page.locator("#device").selectOption("wasm");
   await ready(page);
 });
 
-test("closing the tab in the middle of loading leaves nothing half done", { timeout: 120_000 }, async (t) => {
+test("closing the tab during loading leaves no partial bundle", { timeout: 120_000 }, async (t) => {
   const { bundle } = await tinyBundle(t);
   const { address } = await pelServe(t, bundle);
   const first = await openPage();
@@ -77,7 +77,7 @@ test("closing the tab in the middle of loading leaves nothing half done", { time
   await openReady(t, address);
 });
 
-test("a bundle that was damaged in the browser's store is fetched anew", { timeout: 120_000 }, async (t) => {
+test("a bundle damaged in the browser's store is fetched again", { timeout: 120_000 }, async (t) => {
   const { bundle } = await tinyBundle(t);
   const { address } = await pelServe(t, bundle);
   const { page } = await openReady(t, address);
@@ -100,12 +100,12 @@ test("a bundle that was damaged in the browser's store is fetched anew", { timeo
   assert.ok(healed > 100, `${healed} bytes`);
 });
 
-test("a bundle of one file is fetched anew once the server has another, and kept as long as it has not", { timeout: 120_000 }, async (t) => {
+test("a single-file bundle is fetched again only if the server has another", { timeout: 120_000 }, async (t) => {
   const { folder, bundle } = await tinyBundle(t);
   const other = await damaged(t, bundle, "manifest.json", (bytes) => {
     const manifest = JSON.parse(bytes);
     manifest.nil.threshold /= 2;
-    // Without a digest, as earlier versions wrote it.
+    // Without a digest, as in earlier versions.
     delete manifest.digest;
     manifest.format = 1;
     return JSON.stringify(manifest);
@@ -139,7 +139,7 @@ test("a bundle of one file is fetched anew once the server has another, and kept
   assert.deepEqual(await load(), { ...second, cached: true });
 });
 
-test("loading that is ended by its signal says so, whenever it is", { timeout: 120_000 }, async (t) => {
+test("aborted loading reports the abort at any time", { timeout: 120_000 }, async (t) => {
   const { bundle } = await tinyBundle(t);
   const server = await serve({ "/bundle/": bundle, "/": built().page }, { "/empty.html": EMPTY });
   t.after(server.close);
@@ -155,7 +155,7 @@ test("loading that is ended by its signal says so, whenever it is", { timeout: 1
       const loading = Pel.load("/bundle/", { device: "wasm", cache: false, signal: controller.signal, onProgress });
       return loading.then(() => "loaded", (error) => error.code);
     };
-    // And after some milliseconds, wherever loading is then.
+    // Also after some milliseconds, at any stage of loading.
     const after = (ms) => Pel.load("/bundle/", { device: "wasm", cache: false, signal: AbortSignal.timeout(ms) }).then(() => "loaded", (error) => error.code);
     const late = new Set();
     for (let ms = 0; ms < 60; ms += 3) late.add(await after(ms));

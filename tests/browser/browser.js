@@ -1,4 +1,4 @@
-// A page on a real server in a real Chromium: what every browser test starts from.
+// Helpers of all browser tests: a server and a page in Chromium.
 
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -15,7 +15,7 @@ const TYPES = {
   ".wasm": "application/wasm",
 };
 
-// Its own network services would only wait for hosts that a test machine cannot reach.
+// Chromium's own network services would wait for hosts that a test machine cannot reach.
 export const FLAGS = [
   "--disable-gpu",
   "--disable-quic",
@@ -25,7 +25,7 @@ export const FLAGS = [
   "--disable-sync",
 ];
 
-/** WebGPU without a graphics card: right, but slow. */
+/** WebGPU without a graphics card: correct, but slow. */
 export const WEBGPU = [
   "--enable-unsafe-webgpu",
   "--use-webgpu-adapter=swiftshader",
@@ -33,12 +33,12 @@ export const WEBGPU = [
   "--use-vulkan=swiftshader",
 ];
 
-/** A page without anything. */
+/** An empty page. */
 export const EMPTY = `<!doctype html><link rel="icon" href="data:,"><title>empty</title>`;
 
 const PROGRAMS = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
-/** The Chromium to test in: the one that CHROMIUM names, or the first that is installed. */
+/** The Chromium for the tests: the environment variable CHROMIUM, or the first installed one. */
 export function findChromium() {
   const found = (process.env.CHROMIUM ? [process.env.CHROMIUM] : PROGRAMS)
     .map((name) => spawnSync("sh", ["-c", 'command -v "$1"', "sh", name], { encoding: "utf8" }).stdout.trim())
@@ -88,8 +88,7 @@ export async function serve(folders, pages, scripts = {}) {
 }
 
 /**
- * Opens an empty page. What it complains of, on the console, by throwing or by failing to load, is collected in
- * `complaints`.
+ * Opens an empty page. `complaints` collects console errors, exceptions and failed requests.
  */
 export async function openPage(flags = [], options = {}) {
   const gpu = flags.length > 0;
@@ -98,7 +97,7 @@ export async function openPage(flags = [], options = {}) {
   const page = await (await browser.newContext(options)).newPage();
   const complaints = [];
   page.on("console", (message) => {
-    // Said of a machine without a graphics card, which is no fault of the page.
+    // Printed on machines without a graphics card; not an error of the page.
     if (/No available adapters/.test(message.text())) return;
     if (["error", "warning"].includes(message.type())) complaints.push(`${message.type()}: ${message.text()}`);
   });

@@ -1,4 +1,4 @@
-// A GPU that goes away in the middle: the handle goes on in WebAssembly, with the concepts that were added, and says so.
+// A lost GPU: the handle continues in WebAssembly with the added concepts, and reports the change.
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { EMPTY, openPage, serve, WEBGPU } from "./browser.js";
 import { built, tinyBundle } from "./tiny.js";
 
-/** Makes the worker's GPU device reachable, which a test cannot do from outside. */
+/** Exposes the worker's GPU device to the test. */
 const REACHABLE = `
 const request = GPUAdapter.prototype.requestDevice;
 GPUAdapter.prototype.requestDevice = async function (...args) {
@@ -16,7 +16,7 @@ GPUAdapter.prototype.requestDevice = async function (...args) {
 };
 `;
 
-test("a lost GPU is followed by WebAssembly", { timeout: 300_000 }, async (t) => {
+test("WebAssembly replaces a lost GPU", { timeout: 300_000 }, async (t) => {
   const { bundle } = await tinyBundle(t);
   const worker = await readFile(`${built().page}/pkg/worker.js`, "utf8");
   const folders = { "/pkg/": `${built().page}/pkg`, "/bundle/": bundle };
@@ -26,7 +26,7 @@ test("a lost GPU is followed by WebAssembly", { timeout: 300_000 }, async (t) =>
   t.after(close);
   await page.goto(new URL("empty.html", server.address).href);
   const seen = await page.evaluate(async () => {
-    // The page's own workers, so that the test can tell one to destroy its device.
+    // The page's workers, so that the test can destroy a device.
     const workers = [];
     const Original = Worker;
     globalThis.Worker = class extends Original {
@@ -45,7 +45,7 @@ test("a lost GPU is followed by WebAssembly", { timeout: 300_000 }, async (t) =>
     workers[0].postMessage({ destroy: true });
     const during = await lost;
     const after = await pel.link("fever and a sore toe");
-    // Its successor goes too: the text that was linked last is decided anew, not forgotten.
+    // The next device is lost too: the last text is decided again.
     workers[1].dispatchEvent(new ErrorEvent("error", { message: "gone" }));
     const all = await pel.decide({ threshold: -Infinity });
     const none = await pel.decide({ threshold: Infinity });

@@ -1,5 +1,4 @@
-// The two builds of the wasm package: each kernel agrees with its plain loops, and the page takes the one that its engine
-// can run. PEL_WASM_PACKAGE names the folder of the package, built with the feature `parts`; ./check sets it.
+// The two builds of the wasm package: each kernel equals its plain loops, and the page loads the build for its engine. PEL_WASM_PACKAGE names the folder of the package, built with the feature `parts`; ./check sets it.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -8,7 +7,7 @@ import { EMPTY, openPage, serve } from "./browser.js";
 const folder = process.env.PEL_WASM_PACKAGE;
 const BUILDS = ["", "relaxed/"];
 
-/** Runs `act` with a page of ours; nothing may go wrong on it. */
+/** Runs `act` with a page, and fails on any error of the page. */
 async function onPage(act) {
   assert.ok(folder, "PEL_WASM_PACKAGE is not set: run ./check browser");
   const server = await serve({ "/pkg/": folder }, { "/empty.html": EMPTY });
@@ -51,7 +50,7 @@ async function products(build) {
     one("rows", spoilt(random(5 * 37), bad), random(17 * 37));
     one("columns", random(5 * 37), spoilt(random(17 * 37), bad));
   }
-  // The largest codes of both sides, in a sum that 16 bits would not hold.
+  // The largest codes of both sides: the sum overflows 16 bits.
   for (const sign of [1, -1]) {
     const rows = new Float32Array(9 * 4096).fill(1);
     for (let row = 0; row < 9; row += 1) rows[row * 4096] = 0;
@@ -65,7 +64,7 @@ async function products(build) {
 }
 
 for (const build of BUILDS) {
-  test(`products of bytes are those of plain loops: pkg/${build}`, { timeout: 60_000 }, () =>
+  test(`products of bytes equal those of plain loops: pkg/${build}`, { timeout: 60_000 }, () =>
     onPage(async (page, goto) => {
       await goto("empty.html");
       const found = await page.evaluate(products, build);
@@ -77,7 +76,7 @@ for (const build of BUILDS) {
   );
 }
 
-/** Which of the package's modules a page has fetched that loads a bundle that is none. */
+/** The package's modules that a page fetches when it loads a missing bundle. */
 async function fetchedBy(page) {
   const code = await page.evaluate(async () => {
     const { Pel } = await import("/pkg/pel.js");
@@ -87,7 +86,7 @@ async function fetchedBy(page) {
   return [code, (await page.evaluate(paths)).filter((path) => path.endsWith(".wasm"))];
 }
 
-test("an engine with relaxed SIMD loads the build for it, another the plain one, one without SIMD none", { timeout: 60_000 }, async () => {
+test("engines with relaxed SIMD load that build, others the plain one, and those without SIMD none", { timeout: 60_000 }, async () => {
   for (const [most, expected] of [
     [1000, ["bundle", ["/pkg/relaxed/pel_web_bg.wasm"]]],
     // The probe for relaxed SIMD is the longer one.

@@ -1,4 +1,4 @@
-// Every panel at the widths people have, with contents that are longer than anyone planned for.
+// Layout: every panel at common widths, with very long contents.
 
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
@@ -32,8 +32,8 @@ async function longConcepts() {
 }
 
 /**
- * What leaves its container: elements wider than their pane, panes wider than the window, text cut by its own box.
- * What scrolls sideways by design (the tabs of the notes, tables) is left out, and so is what nobody sees.
+ * Overflowing elements: wider than their pane, panes wider than the window, text clipped by its box. Elements that scroll
+ * sideways by design (tabs of notes, tables) and invisible ones are skipped.
  */
 function overflowing() {
   const name = (element) => element.id || `${element.tagName.toLowerCase()}.${element.className}`;
@@ -51,7 +51,7 @@ function overflowing() {
     if (box.right > innerWidth + 0.5 || box.left < -0.5) found.push(`${name(container)} leaves the window`);
     for (const element of container.querySelectorAll("*")) {
       if (!shown(element) || element.closest(".visually-hidden") || scrolls(element, container)) continue;
-      // A sheet hangs over its pane; it is a container of its own.
+      // A sheet overlaps its pane; it is its own container.
       if (element.closest(".sheet") && !container.closest(".sheet")) continue;
       const inner = element.getBoundingClientRect();
       if (inner.width > 0 && (inner.right > box.right + 0.5 || inner.left < box.left - 0.5)) {
@@ -65,7 +65,7 @@ function overflowing() {
   return found;
 }
 
-test("panels hold long contents at every width", { timeout: 240_000 }, async (t) => {
+test("panels contain long contents at every width", { timeout: 240_000 }, async (t) => {
   const { folder, bundle } = await tinyBundle(t, { concepts: await longConcepts() });
   const { address } = await pelServe(t, bundle);
   const conceptFile = join(folder, "own.csv");
@@ -77,7 +77,7 @@ test("panels hold long contents at every width", { timeout: 240_000 }, async (t)
     await page.locator("#concepts summary").click();
     await page.locator("#concept-file").setInputFiles(conceptFile);
     await page.locator("#concept-list li").first().waitFor();
-    // A calibrated bundle says on what it was calibrated, in words of whoever did it, and shows its curve.
+    // A calibrated bundle shows its curve, and free text about its calibration.
     await page.evaluate(([word, sentence]) => {
       document.getElementById("calibrated").textContent = `Measured on ${word}/mentions.dev.jsonl.`;
       document.getElementById("threshold-words").textContent = sentence;

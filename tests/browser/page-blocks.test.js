@@ -1,4 +1,4 @@
-// The page cuts a note into blocks, so that it draws only what has changed.
+// Blocks of a note: the page redraws only changed blocks.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -7,7 +7,7 @@ import { cut, recut, spread } from "../../www/blocks.js";
 const line = `${"x".repeat(700)}\n`;
 const apply = (old, { head, tail, middle }) => [...old.slice(0, head), ...middle, ...old.slice(old.length - tail)];
 
-test("blocks are whole lines, and together the text", () => {
+test("blocks are whole lines and concatenate to the text", () => {
   const text = line.repeat(9) + "end";
   const blocks = cut(text);
   assert.equal(blocks.join(""), text);
@@ -16,7 +16,7 @@ test("blocks are whole lines, and together the text", () => {
   assert.deepEqual(cut(""), []);
 });
 
-test("lines that are too long are cut after a space, if there is one", () => {
+test("long lines are split after a space, if there is one", () => {
   const words = "word ".repeat(2000);
   const blocks = cut(words, 1000);
   assert.equal(blocks.join(""), words);
@@ -24,7 +24,7 @@ test("lines that are too long are cut after a space, if there is one", () => {
   assert.deepEqual(cut("y".repeat(5000), 1000), ["y".repeat(5000)]);
 });
 
-test("blocks before and after a change stay", () => {
+test("blocks before and after a change are reused", () => {
   const old = cut(Array.from({ length: 30 }, (_, at) => String(at).padEnd(800, "z")).join("\n"));
   const text = old.join("");
   const at = text.length / 2;
@@ -34,7 +34,7 @@ test("blocks before and after a change stay", () => {
   assert.ok(kept.head > 3 && kept.tail > 3);
 });
 
-test("cutting anew gives the text, whatever the change", () => {
+test("splitting again gives the text after any change", () => {
   let seed = 7;
   const random = (below) => (seed = (seed * 48271) % 2147483647) % below;
   let text = "";
@@ -50,7 +50,7 @@ test("cutting anew gives the text, whatever the change", () => {
   }
 });
 
-test("marks are spread over blocks; of those that overlap, the first is shown", () => {
+test("marks are distributed over blocks, and of overlapping marks the first is shown", () => {
   const blocks = [{ start: 0, length: 10 }, { start: 10, length: 10 }, { start: 20, length: 5 }];
   const marks = [{ start: 1, end: 3 }, { start: 2, end: 5 }, { start: 8, end: 23 }, { start: 24, end: 25 }];
   const [, , through, last] = marks;

@@ -1,4 +1,4 @@
-// What the page knows of a note, and how it follows edits.
+// The state of a note: mentions and decisions follow edits.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -32,7 +32,7 @@ function noteOf(text, ...words) {
 
 const texts = (note) => applyDecisions(note.machine, note.decisions).map((one) => note.text.slice(one.start, one.end));
 
-test("an edit is found, and the caret tells which of several equal letters is new", () => {
+test("an edit is found, and the caret identifies the new one of several equal letters", () => {
   assert.equal(findEdit("abc", "abc"), null);
   assert.deepEqual(findEdit("abc", "abXc"), { start: 2, removed: 0, inserted: 1 });
   assert.deepEqual(findEdit("abc", "ac"), { start: 1, removed: 1, inserted: 0 });
@@ -43,7 +43,7 @@ test("an edit is found, and the caret tells which of several equal letters is ne
   assert.deepEqual(findEdit("x", ""), { start: 0, removed: 1, inserted: 0 });
 });
 
-test("an edit never stands inside a pair of surrogates", () => {
+test("an edit never splits a surrogate pair", () => {
   // Both letters begin with the same unit.
   assert.deepEqual(findEdit("a😀b", "a😁b"), { start: 1, removed: 2, inserted: 2 });
   // Both end with the same unit.
@@ -51,7 +51,7 @@ test("an edit never stands inside a pair of surrogates", () => {
   assert.deepEqual(edit, { start: 0, removed: 2, inserted: 2 });
 });
 
-test("an edit turns the one text into the other, whatever the caret", () => {
+test("an edit turns one text into the other for any caret", () => {
   const letters = ["a", "b", "\n", "😀", "é"];
   let seed = 1;
   const random = (below) => (seed = (seed * 48271) % 2147483647) % below;
@@ -69,7 +69,7 @@ test("an edit turns the one text into the other, whatever the caret", () => {
   }
 });
 
-test("spans move with an edit; those it touches go", () => {
+test("spans move with an edit, and touched ones are dropped", () => {
   const spans = () => [{ start: 0, end: 5 }, { start: 6, end: 9 }, { start: 12, end: 15 }];
   assert.deepEqual(shiftSpans(spans(), { start: 5, removed: 0, inserted: 2 }), [
     { start: 0, end: 5 }, { start: 8, end: 11 }, { start: 14, end: 17 },
@@ -83,15 +83,15 @@ test("spans move with an edit; those it touches go", () => {
   const fragments = [{ start: 6, end: 7 }, { start: 8, end: 9 }];
   const [moved] = shiftSpans([{ start: 6, end: 9, fragments }], { start: 0, removed: 0, inserted: 4 });
   assert.deepEqual(moved, { start: 10, end: 13, fragments: [{ start: 10, end: 11 }, { start: 12, end: 13 }] });
-  // A copy of the link may have the same fragments, and moves them itself.
+  // A copy of the link may share its fragments, and moves them itself.
   assert.deepEqual(fragments[0], { start: 6, end: 7 });
 });
 
-test("a note's line ends are those of a text field", () => {
+test("line ends of a note are normalised as in a text field", () => {
   assert.equal(createNote("a", "x\r\ny\rz").text, "x\ny\nz");
 });
 
-test("everything known of a note follows an edit", () => {
+test("mentions and decisions of a note follow an edit", () => {
   const note = noteOf("fever and gout", "fever", "gout");
   decide(note, note.machine[1], "nil");
   addMention(note, 6, 9);
@@ -109,7 +109,7 @@ test("everything known of a note follows an edit", () => {
   assert.equal(note.chosen, null);
 });
 
-test("newer links take the place of those they overlap", () => {
+test("newer links replace overlapping ones", () => {
   const spans = (...all) => all.map(([start, end]) => ({ start, end }));
   assert.deepEqual(mergeLinks(spans([0, 2], [5, 9], [20, 22]), spans([4, 6], [8, 10], [30, 31])),
     spans([0, 2], [4, 6], [8, 10], [20, 22], [30, 31]));
@@ -118,7 +118,7 @@ test("newer links take the place of those they overlap", () => {
   assert.deepEqual(mergeLinks(spans([1, 2], [3, 4]), spans([0, 9])), spans([0, 9]));
 });
 
-test("a reader's decisions show, and can be taken back", () => {
+test("decisions of the reader are shown and can be undone", () => {
   const note = noteOf("fever and gout", "fever", "gout");
   const [fever, gout] = note.machine;
   const other = { id: "Y:1", name: "other", types: ["Cell"], sources: [], score: 0.2 };
@@ -141,14 +141,14 @@ test("a reader's decisions show, and can be taken back", () => {
   assert.equal("nil_reason" in first, false);
 });
 
-test("a decision stays when the machine no longer finds the mention", () => {
+test("a decision remains when the engine no longer finds the mention", () => {
   const note = noteOf("fever and gout", "fever", "gout");
   decide(note, note.machine[0], "nil");
   note.machine = [note.machine[1]];
   assert.deepEqual(texts(note), ["fever", "gout"]);
 });
 
-test("mentions are removed, restored, added and forgotten", () => {
+test("mentions are removed, restored and added", () => {
   const note = noteOf("fever and gout", "fever", "gout");
   assert.equal(removeMention(note, note.machine[0]), false);
   assert.deepEqual(texts(note), ["gout"]);
@@ -172,7 +172,7 @@ test("mentions are counted by type, NIL last", () => {
   assert.equal(typeOf(links[0]), "NIL");
 });
 
-test("mentions that share a word are decided and found by themselves", () => {
+test("mentions that share a word are decided and found separately", () => {
   const text = "breast and ovarian cancer";
   const note = noteOf(text, text, "ovarian cancer");
   const [breast, ovarian] = note.machine;
@@ -184,7 +184,7 @@ test("mentions that share a word are decided and found by themselves", () => {
   assert.deepEqual(applyDecisions(note.machine, note.decisions).map((one) => one.decision), ["nil", "linked"]);
   decide(note, ovarian, "remove");
   assert.deepEqual(applyDecisions(note.machine, note.decisions).map((one) => one.decision), ["nil"]);
-  // The machine has found something else there since: the reader's mention replaces it.
+  // The engine has found another mention there since: the reader's replaces it.
   note.machine = [link(text, "and ovarian")];
   assert.deepEqual(texts(note), [text]);
 });

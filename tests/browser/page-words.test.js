@@ -1,4 +1,4 @@
-// What the page says, where it points to, which colours it takes.
+// Texts, web addresses and colours of the page.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -9,7 +9,7 @@ import { conceptFormat, decode } from "../../www/files.js";
 import { siteOf } from "../../www/ontologies.js";
 import { errorWords, fileName, licenceOf, nilWords, progressWords } from "../../www/words.js";
 
-test("identifiers of known vocabularies have an address", () => {
+test("identifiers of known vocabularies have a web address", () => {
   const addresses = {
     C0011849: "https://uts.nlm.nih.gov/uts/umls/concept/C0011849",
     "UMLS:C0000821": "https://uts.nlm.nih.gov/uts/umls/concept/C0000821",
@@ -29,7 +29,7 @@ test("identifiers of known vocabularies have an address", () => {
   }
 });
 
-test("anything else has none", () => {
+test("other identifiers have no web address", () => {
   const unknown = ["PEL:fever", "LOCAL:1", "", "MESH:A01.047", "UBERON:Commissure-MA_0002723"];
   const wrong = ["MONDO:", "MONDO:1/../..", "MONDO:0005148?x=1", "xMONDO:0005148", "MONDO:0005148\n", "C001184"];
   for (const id of [...unknown, ...wrong, "DOID:9352#a", "javascript:alert(1)"]) {
@@ -37,7 +37,7 @@ test("anything else has none", () => {
   }
 });
 
-test("a type has one colour always", () => {
+test("the colour of a type is constant", () => {
   assert.equal(new Set(TYPES.map(colourOf)).size, TYPES.length);
   assert.equal(colourOf("NIL"), "type-nil");
   assert.match(colourOf("T047 <b>"), /^type-1[0-3]$/);
@@ -50,7 +50,7 @@ const CURVE = [
   { threshold: 0.9, precision: 0.5, recall: 0.9 },
 ];
 
-test("the curve is read between its points", () => {
+test("the curve is interpolated between its points", () => {
   const near = (point, precision, recall) => {
     assert.ok(Math.abs(point.precision - precision) < 1e-9 && Math.abs(point.recall - recall) < 1e-9);
   };
@@ -63,7 +63,7 @@ test("the curve is read between its points", () => {
   assert.equal(line(CURVE, 100, 100), "10.0,10.0 50.0,30.0 90.0,50.0");
 });
 
-test("the slider goes over the scores that there can be", () => {
+test("the slider covers the possible scores", () => {
   const nil = { threshold: 0.78, curve: CURVE };
   assert.deepEqual(range({ nil, index: { score: "cosine" } }), { min: 0, max: 1, step: 0.001 });
   const dot = range({ nil: { threshold: 20 }, index: { score: "dot" } });
@@ -71,7 +71,7 @@ test("the slider goes over the scores that there can be", () => {
   assert.ok(range({ nil: { threshold: null }, index: { score: "dot" } }).max > 0);
 });
 
-test("NIL says why", () => {
+test("NIL decisions have a reason", () => {
   const nearest = { id: "X:1", name: "gout", types: [], sources: [], score: 0.5424 };
   const below = nilWords({ nil_reason: "below_threshold", candidates: [nearest] }, 0.783);
   assert.match(below, /gout, scores 0\.542.*0\.783/);
@@ -79,13 +79,13 @@ test("NIL says why", () => {
   assert.match(nilWords({ nil_reason: "no_candidate", candidates: [] }, null), /no candidate/);
 });
 
-test("errors say what to do", () => {
+test("error messages contain advice", () => {
   const codes = ["bundle", "network", "no-wasm", "no-webgpu", "device", "freed"];
   for (const code of codes) assert.match(errorWords({ code }), /(Try again|try again|Update|Choose|Reload)/, code);
   assert.match(errorWords(new Error("x")), /Try again/);
 });
 
-test("progress is in bytes", () => {
+test("progress is shown in bytes", () => {
   const words = progressWords({ phase: "bundle", loaded: 12_300_000, total: 37_400_000, cached: false });
   assert.match(words, /12\.3 of 37\.4 MB/);
   assert.match(progressWords({ phase: "program", loaded: 5e6, total: 0, cached: true }), /store: 5\.0 MB/);
@@ -97,13 +97,13 @@ test("the licence of a source is found by its whole name", () => {
   assert.equal(licenceOf(licences, "MONDO"), null);
 });
 
-test("files have names that every system takes", () => {
+test("file names are valid on every system", () => {
   assert.equal(fileName("one.txt", "json"), "one.json");
   assert.equal(fileName("../a/b:c", "ann"), "-a-b-c.ann");
   assert.equal(fileName("", "csv"), "note.csv");
 });
 
-test("files are read by their encoding, and told apart by their ending", () => {
+test("files are decoded by encoding and classified by extension", () => {
   assert.deepEqual(decode(Uint8Array.of(0xc3, 0xa9)), { text: "é", guessed: false });
   assert.deepEqual(decode(Uint8Array.of(0xe9, 0x61)), { text: "éa", guessed: true });
   assert.deepEqual(decode(Uint8Array.of(0xff, 0xfe, 0xe9, 0)), { text: "é", guessed: false });
@@ -113,7 +113,7 @@ test("files are read by their encoding, and told apart by their ending", () => {
   assert.equal(conceptFormat("a.txt"), null);
 });
 
-test("the examples have names of their own", () => {
+test("examples have unique names", () => {
   assert.equal(new Set(EXAMPLES.map(({ name }) => name)).size, EXAMPLES.length);
   assert.ok(EXAMPLES.every(({ text }) => text.length > 500 && !text.includes("\r")));
 });

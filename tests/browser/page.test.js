@@ -1,4 +1,4 @@
-// The page as a reader uses it, served by `pel serve`, on the tiny model in WebAssembly.
+// The whole page, served by `pel serve`, with the tiny model in WebAssembly.
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
@@ -15,7 +15,7 @@ async function served(t, options, changes) {
   return { folder, bundle, address, stop, ...opened };
 }
 
-/** What a download has in it; of several files that come together, what the first has. */
+/** The content of a download, or of the first of several. */
 async function download(page, name, count = 1) {
   const files = [];
   const all = new Promise((resolve) => {
@@ -35,17 +35,17 @@ test("a note is linked, changed by its reader, and exported", { timeout: 120_000
   await write(page, NOTE);
   const ids = async () => (await mentions(page)).map(([text, , id]) => [text, id]);
   assert.deepEqual(await ids(), [["fever", "D1"], ["chest pain", "D2"], ["diabetes", "D3"]]);
-  // Markup in a note is text.
+  // Markup in a note is shown as text.
   assert.equal(await page.locator("#marks b, #reading b").count(), 0);
 
-  // The reader says NIL to one, and another concept to the next.
+  // The reader sets one mention to NIL, and another concept for the next.
   await page.locator("#mention-rows button").first().click();
   await page.getByRole("button", { name: /NIL/ }).first().click();
   await page.locator("#mention-rows button").nth(1).click();
   await page.getByLabel("Search for another concept").fill("cough");
   await page.keyboard.press("Enter");
   await page.locator("#found button").first().click();
-  // And marks one more.
+  // The reader marks one more.
   const start = NOTE.indexOf("Qwertz");
   await page.locator("#note-text").evaluate((area, [start, end]) => {
     area.focus();
@@ -78,16 +78,16 @@ test("a note is linked, changed by its reader, and exported", { timeout: 120_000
   assert.deepEqual(complaints, []);
 });
 
-test("a mention in pieces is marked at its pieces", { timeout: 120_000 }, async (t) => {
+test("a discontinuous mention is marked at its fragments", { timeout: 120_000 }, async (t) => {
   const concepts = [{ id: "D13", name: "breast cancer" }, { id: "D14", name: "ovarian cancer" }];
   const { page, complaints } = await served(t, undefined, { concepts });
   await write(page, "Family history of breast and ovarian cancer.");
   const ids = async () => (await mentions(page)).map(([text, , id]) => [text, id]);
   assert.deepEqual(await ids(), [["breast cancer", "D13"], ["ovarian cancer", "D14"]]);
-  // The last word belongs to both, and is marked for the first mention that shows it whole.
+  // The last word belongs to both mentions; the first that contains it whole marks it.
   assert.deepEqual(await page.locator("#marks .mark").allTextContents(), ["breast", "ovarian cancer"]);
 
-  // The word between the pieces opens nothing, a piece opens its mention.
+  // A click between the fragments opens nothing; a click on a fragment opens its mention.
   const caret = (word) => page.locator("#note-text").evaluate((area, word) => {
     const at = area.value.indexOf(word) + 1;
     area.setSelectionRange(at, at);
@@ -103,7 +103,7 @@ test("a mention in pieces is marked at its pieces", { timeout: 120_000 }, async 
   assert.equal(await page.locator("#details-heading").textContent(), "ovarian cancer");
   assert.deepEqual(await page.locator("#marks .mark.chosen").allTextContents(), ["ovarian cancer"]);
 
-  // For reading each piece is a button; a decision on the one mention leaves the other.
+  // In the reading view each fragment is a button; a decision on one mention does not change the other.
   await page.locator("#mode-read").click();
   await page.locator("#reading .mark", { hasText: "breast" }).click();
   assert.equal(await page.locator("#details-heading").textContent(), "breast cancer");
@@ -113,13 +113,13 @@ test("a mention in pieces is marked at its pieces", { timeout: 120_000 }, async 
   assert.deepEqual(complaints, []);
 });
 
-test("an export is of the note as it was when it was asked for", { timeout: 120_000 }, async (t) => {
+test("an export contains the note as it was at the request", { timeout: 120_000 }, async (t) => {
   const { page } = await served(t);
   await write(page, "No fever.");
   await page.locator("#export summary").click();
   const saved = [page.waitForEvent("download", (file) => file.suggestedFilename().endsWith(".ann"))];
   saved.push(page.waitForEvent("download", (file) => file.suggestedFilename().endsWith(".txt")));
-  // The note is changed while the engine writes the file.
+  // The note changes while the engine writes the file.
   await page.evaluate(() => {
     document.querySelector("[aria-label='Download BRAT']").click();
     setTimeout(() => {
@@ -132,7 +132,7 @@ test("an export is of the note as it was when it was asked for", { timeout: 120_
   assert.deepEqual([standoff.split("\n")[0], text], ["T1\tSign 3 8\tfever", "No fever."]);
 });
 
-test("the threshold moves, and a reader's own concepts are found", { timeout: 120_000 }, async (t) => {
+test("the threshold can be moved, and the reader's own concepts are found", { timeout: 120_000 }, async (t) => {
   const { page, complaints } = await served(t);
   await write(page, "fever and a sore toe");
   assert.deepEqual((await mentions(page)).map(([, , id]) => id), ["D1"]);
@@ -164,7 +164,7 @@ test("the threshold moves, and a reader's own concepts are found", { timeout: 12
   assert.deepEqual(complaints, []);
 });
 
-test("after loading nothing is asked of the network; then it opens without one", { timeout: 180_000 }, async (t) => {
+test("a loaded page makes no network request and opens offline", { timeout: 180_000 }, async (t) => {
   const log = await networkLog(t);
   const { folder, bundle } = await tinyBundle(t);
   const { address, stop } = await pelServe(t, bundle);
@@ -175,13 +175,13 @@ test("after loading nothing is asked of the network; then it opens without one",
   await page.locator("#export summary").click();
   await download(page, "Download JSON");
   assert.match(await page.locator("#request-count").textContent(), /^0 requests since loading/);
-  // Not even on purpose.
+  // Explicit requests fail too.
   const tried = await page.evaluate(() => fetch("bundle/manifest.json?asked").then(() => "answered", () => "refused"));
   assert.equal(tried, "refused");
   const until = Date.now();
   assert.deepEqual(complaints.filter((said) => !said.includes("Content Security Policy") && !said.includes("?asked")), []);
 
-  // The server goes away, the page is opened anew.
+  // The page opens again after the server has stopped.
   assert.equal(await stop(), 0);
   await page.reload();
   await ready(page);
@@ -191,13 +191,13 @@ test("after loading nothing is asked of the network; then it opens without one",
   const asked = await log.requests(from);
   const mine = asked.filter((url) => url.startsWith(address));
   assert.ok(mine.every((url) => !/asked|fever|Qwertz/.test(url)), `${mine}`);
-  // Between ready and the reload the log is empty, of whatever host; the browser's own services are switched off.
+  // Between loading and the reload the log is empty, for all hosts. The browser's own services are switched off.
   const between = (await log.requests(from)).length - (await log.requests(until)).length;
   assert.equal(between, 0, `${asked}`);
   assert.ok(folder);
 });
 
-test("any text is linked and shown as it is", { timeout: 180_000 }, async (t) => {
+test("any text is linked and shown unchanged", { timeout: 180_000 }, async (t) => {
   const { page, complaints } = await served(t);
   for (const [text, expected] of [
     ["الحمى fever الحمى", ["fever"]],
@@ -210,7 +210,7 @@ test("any text is linked and shown as it is", { timeout: 180_000 }, async (t) =>
     await write(page, text);
     assert.deepEqual((await mentions(page)).map(([text]) => text), expected, text);
   }
-  // A megabyte; the page answers while it is linked.
+  // A megabyte: the page responds while it is linked.
   const long = "No fever today, and no chest pain since Monday morning.\n".repeat(18_500);
   assert.ok(long.length > 1_000_000);
   await page.locator("#note-text").evaluate((area, text) => {

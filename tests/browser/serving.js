@@ -1,4 +1,4 @@
-// `pel serve` with the page and a bundle, and the page opened in Chromium.
+// Helpers: `pel serve` with the page and a bundle, and the page in Chromium.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { openPage } from "./browser.js";
 import { built } from "./tiny.js";
 
-/** Starts `pel serve`; gives its address and `stop`. */
+/** Starts `pel serve`; returns its address and `stop`. */
 export async function pelServe(t, bundle) {
   const { pel, page } = built();
   const server = spawn(pel, ["serve", "--page", page, "--bundle", bundle, "--port", "0", "--json"], {
@@ -35,7 +35,7 @@ export async function openReady(t, address, { flags = [], options = {}, before =
   return opened;
 }
 
-/** Waits until the page is ready and has linked what it opens with. */
+/** Waits until the page is ready and has linked its first note. */
 export const ready = (page) => page.waitForSelector("html[data-ready=true][data-linked]", { state: "attached", timeout: 60_000 });
 
 /** Puts a note into the page and waits until it is linked. */
@@ -43,7 +43,7 @@ export async function write(page, text) {
   await linkedAfter(page, () => page.locator("#note-text").fill(text));
 }
 
-/** Waits until the page has linked its note once more after something was done. */
+/** Runs an action and waits until the page has linked its note again. */
 export async function linkedAfter(page, act) {
   const before = await page.evaluate(() => Number(document.documentElement.dataset.linked ?? 0));
   await act();
@@ -59,8 +59,8 @@ export const mentions = (page) =>
   );
 
 /**
- * A file for the browser's own log of the network; `requests(from)` reads which addresses pages and workers have asked for since
- * then. What the browser asks of its makers for itself (autofill, accounts) has no origin, and is left out.
+ * A file for Chromium's network log; `requests(from)` returns the addresses that pages and workers have requested since. Requests
+ * of the browser itself (autofill, accounts) have no origin, and are skipped.
  */
 export async function networkLog(t) {
   const folder = await mkdtemp(join(tmpdir(), "pel-netlog-"));

@@ -1,4 +1,4 @@
-// The service worker when the site is replaced: by a newer version of itself, or by another site; and beside other sites.
+// The service worker when the site is replaced by a newer version or another site, and with other sites of the origin.
 
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
@@ -9,7 +9,7 @@ import { EMPTY, serve } from "./browser.js";
 import { openReady, ready } from "./serving.js";
 import { built, tinyBundle } from "./tiny.js";
 
-/** Gives the site another title and version; `integrity` is what the list then says of the page. */
+/** Changes the title and version of the site; `integrity` is the hash of the page in its list. */
 async function release(site, title, integrity) {
   const html = (await readFile(join(site, "index.html"), "utf8")).replace(/<title>[^<]*/, `<title>${title}`);
   const list = JSON.parse(await readFile(join(site, "files.json"), "utf8"));
@@ -18,7 +18,7 @@ async function release(site, title, integrity) {
   await writeFile(join(site, "files.json"), JSON.stringify({ ...list, version: title }));
 }
 
-test("a newer site is taken whole, and not under the eyes of a reader of the older one", { timeout: 120_000 }, async (t) => {
+test("a newer version is used only when complete and when no page of the older one is open", { timeout: 120_000 }, async (t) => {
   const { folder, bundle } = await tinyBundle(t);
   const here = join(folder, "site");
   await cp(built().page, here, { recursive: true });
@@ -43,7 +43,7 @@ test("a newer site is taken whole, and not under the eyes of a reader of the old
   };
 
   const taken = async (version) => {
-    // A page that has gone may be counted for a moment.
+    // A closed page may still be listed for a moment.
     for (let tries = 0; tries < 10 && (await page.title()) !== version; tries += 1) await opened(() => page.reload());
     assert.equal(await page.title(), version);
   };
@@ -57,7 +57,7 @@ test("a newer site is taken whole, and not under the eyes of a reader of the old
   await beside.close();
   await taken("second");
 
-  // Cut on its way, or in the middle of being put there.
+  // Truncated in transfer, or published only in part.
   await release(here, "third", `sha256-${createHash("sha256").update("another page").digest("base64")}`);
   assert.equal(await opened(() => page.reload()), "second");
   await page.waitForFunction(async () => !(await caches.keys()).some((name) => name.endsWith(" third")));
@@ -69,7 +69,7 @@ test("a newer site is taken whole, and not under the eyes of a reader of the old
   assert.equal((await page.evaluate(() => caches.keys())).filter((name) => name.startsWith("pel-site ")).length, 1);
 });
 
-test("a neighbour is left alone, and a site that has gone is let go", { timeout: 120_000 }, async (t) => {
+test("other sites of the origin are not affected, and a removed site is forgotten", { timeout: 120_000 }, async (t) => {
   const { bundle } = await tinyBundle(t);
   const index = await readFile(`${built().page}/index.html`, "utf8");
   const second = { "/second/bundle/": bundle, "/second/": built().page };

@@ -1,5 +1,5 @@
-// The pipeline table in the page: the same decisions and scores on WebAssembly and on WebGPU as natively, and PyTorch's
-// vectors.
+// The pipeline table in the page: decisions and scores on WebAssembly and WebGPU equal the native ones, and vectors equal
+// PyTorch's.
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
@@ -29,7 +29,7 @@ async function linkAll([device, rows]) {
   return { linked, decided, again };
 }
 
-/** In the page: the vectors of texts, by the package's own parts. */
+/** In the page: the vectors of texts, by parts of the package. */
 async function embedAll([gpu, texts]) {
   const pkg = await import("/pkg/pel_web.js");
   await pkg.default();
@@ -78,7 +78,7 @@ for (const [device, native, flags] of [
         }
       }
     }
-    // The last text, decided by a threshold that nothing reaches, and by the bundle's again.
+    // The last text, decided with an unreachable threshold, and with the bundle's again.
     assert.deepEqual(new Set(decided.map((link) => link.decision)), new Set(["nil"]));
     assert.deepEqual(again, linked.at(-1).links);
 

@@ -1,4 +1,4 @@
-// A bundle of tests/pipeline.json with the tiny model, made by the real `pel index`, and the folders of the page.
+// Helpers: a bundle of tests/pipeline.json with the tiny model, built by `pel index`, and the folders of the page.
 
 import { execFile } from "node:child_process";
 import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -9,23 +9,23 @@ import { promisify } from "node:util";
 const run = promisify(execFile);
 const here = (name) => new URL(name, import.meta.url).pathname;
 
-/** The folder of the page with its WebAssembly package, and the program; ./check sets both. */
+/** The folder of the page with its WebAssembly package, and the program. ./check sets both. */
 export function built() {
   const { PEL_PAGE: page, PEL: pel } = process.env;
   if (!page || !pel) throw new Error("PEL_PAGE and PEL are not set: run ./check browser");
   return { page, pel };
 }
 
-/** The rows of the table: texts with the decisions that are expected, offsets in bytes. */
+/** The rows of the table: texts with expected decisions, offsets in bytes. */
 export async function table() {
   return JSON.parse(await readFile(here("../pipeline.json"), "utf8"));
 }
 
 /**
- * A folder that is removed at the end of the test, with the bundle in `bundle`.
+ * A temporary folder with the bundle in `bundle`; removed at the end of the test.
  *
  * @param {import("node:test").TestContext} t
- * @param {{ concepts?: object[] }} changes other concepts than those of the table
+ * @param {{ concepts?: object[] }} changes concepts instead of those of the table
  */
 export async function tinyBundle(t, { concepts: others } = {}) {
   const folder = await mkdtemp(join(tmpdir(), "pel-browser-"));
@@ -42,12 +42,12 @@ export async function tinyBundle(t, { concepts: others } = {}) {
   return { folder, bundle };
 }
 
-/** The bundle's files in one, made by the real `pel pack`. */
+/** The bundle as one file, by `pel pack`. */
 export async function packed(bundle, out) {
   await run(built().pel, ["pack", bundle, out]);
 }
 
-/** What `pel link` says of a text: the lines of its JSON. */
+/** The JSON lines of `pel link` for a text. */
 export async function linkNatively(folder, bundle, text, spans, device) {
   const [note, given] = [join(folder, "note.txt"), join(folder, "spans.jsonl")];
   await writeFile(note, text);

@@ -1,4 +1,4 @@
-// The package's types, used by a strict TypeScript, and compared with what the engine answers.
+// The package's types: checked by strict TypeScript and compared with answers of the engine.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -10,7 +10,7 @@ import { built, tinyBundle } from "./tiny.js";
 
 const here = (name) => new URL(name, import.meta.url).pathname;
 
-/** Has a strict TypeScript check a file; gives what it says. */
+/** Checks a file with strict TypeScript; returns its output. */
 function compiled(file) {
   const options = ["--noEmit", "--strict", "--target", "es2022", "--module", "es2022", "--moduleResolution", "bundler"];
   const { status, stdout } = spawnSync(
@@ -21,11 +21,11 @@ function compiled(file) {
   return status === 0 ? "" : stdout;
 }
 
-test("the package's types fit its use", { timeout: 120_000 }, () => {
+test("the package's types accept its documented use", { timeout: 120_000 }, () => {
   assert.equal(compiled(here("types.ts")), "");
 });
 
-test("the types are those of real answers: no field more, none less, no other value", { timeout: 180_000 }, async (t) => {
+test("the types equal those of real answers, field by field", { timeout: 180_000 }, async (t) => {
   const { folder, bundle } = await tinyBundle(t);
   const server = await serve({ "/pkg/": `${built().page}/pkg`, "/bundle/": bundle }, { "/empty.html": EMPTY });
   t.after(server.close);
@@ -35,7 +35,7 @@ test("the types are those of real answers: no field more, none less, no other va
   const answers = await page.evaluate(async () => {
     const { Pel } = await import("/pkg/pel.js");
     const pel = await Pel.load("/bundle/", { device: "wasm", cache: false });
-    // An abbreviation, an unknown term, a mention in pieces, an empty one, one beyond the window, a concept of the page.
+    // An abbreviation, an unknown term, a discontinuous mention, an empty one, one beyond the window, an added concept.
     const text = `Diabetes mellitus (DM), DM. Qwertzitis. fever or cough, ${"fever ".repeat(300)}`;
     const concepts = [{ id: "X1", name: "sore toe", synonyms: ["hallux"], types: ["Sign"], definition: "Pain.", xrefs: ["MESH:1"] }];
     const Added = [
@@ -69,11 +69,11 @@ test("the types are those of real answers: no field more, none less, no other va
     return compiled(file);
   };
   assert.equal(await check(lines), "");
-  // A field that the types lack is seen.
+  // A field that the types lack is detected.
   assert.match(await check(lines.map((line) => line.replace('"origin"', '"begin"'))), /begin/);
 });
 
-test("every documented call is there, and no other", async () => {
+test("the package has exactly the documented calls", async () => {
   const { Pel } = await import("../../web/js/pel.js");
   const types = await readFile(new URL("../../web/js/pel.d.ts", import.meta.url), "utf8");
   const body = types.slice(types.indexOf("export class Pel {"));

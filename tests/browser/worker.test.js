@@ -1,4 +1,4 @@
-// What the engine tells a developer: the time of each step, and why it has panicked.
+// Diagnostics for developers: the time of each step, and messages of panics.
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
@@ -6,14 +6,14 @@ import { test } from "node:test";
 import { EMPTY, openPage, serve } from "./browser.js";
 import { built, tinyBundle } from "./tiny.js";
 
-/** Passes the measures of the worker on to the page. */
+/** Forwards the performance measures of the worker to the page. */
 const OBSERVED = `
 new PerformanceObserver((list) => {
   for (const { name, duration } of list.getEntries()) postMessage({ measure: { name, duration } });
 }).observe({ type: "measure" });
 `;
 
-test("each step of linking is a measure of the browser's performance tools", { timeout: 120_000 }, async (t) => {
+test("each step of linking is a performance measure", { timeout: 120_000 }, async (t) => {
   const { bundle } = await tinyBundle(t);
   const worker = await readFile(`${built().page}/pkg/worker.js`, "utf8");
   const folders = { "/pkg/": `${built().page}/pkg`, "/bundle/": bundle };
@@ -34,7 +34,7 @@ test("each step of linking is a measure of the browser's performance tools", { t
     const { Pel } = await import("/pkg/pel.js");
     const pel = await Pel.load("/bundle/", { device: "wasm", cache: false });
     const { ms } = await pel.link("No fever, no chest pain.");
-    // Observers hear of measures later than of answers.
+    // Observers get measures later than answers.
     while (!["detect", "encode", "search"].every((step) => measures.some(({ name }) => name === `pel: ${step}`))) {
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
@@ -50,7 +50,7 @@ test("each step of linking is a measure of the browser's performance tools", { t
   assert.deepEqual(complaints, []);
 });
 
-test("a panic is on the console in words", { timeout: 60_000 }, async (t) => {
+test("a panic is printed on the console", { timeout: 60_000 }, async (t) => {
   const server = await serve(
     { "/pkg/": process.env.PEL_WASM_PACKAGE, "/tiny/": new URL("../../shared/tests/fixtures/tiny", import.meta.url).pathname },
     { "/empty.html": EMPTY },
