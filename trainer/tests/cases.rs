@@ -15,7 +15,7 @@ use tempfile::TempDir;
 #[serde(deny_unknown_fields)]
 struct Case {
     /// The expected result in one sentence.
-    right: String,
+    expected: String,
     step: Vec<Step>,
 }
 
@@ -107,7 +107,7 @@ fn copy(from: &Path, to: &Path) {
 struct Place {
     folder: TempDir,
     name: &'static str,
-    right: String,
+    expected: String,
 }
 
 impl Place {
@@ -125,7 +125,7 @@ impl Place {
 
     /// The message of a failed check.
     fn failure(&self, what: &str) -> String {
-        format!("{}: {what}\n  right: {}", self.name, self.right)
+        format!("{}: {what}\n  expected: {}", self.name, self.expected)
     }
 
     fn run(&self, line: &str) -> CommandOutput {
@@ -276,8 +276,8 @@ impl Place {
 fn case(name: &'static str) {
     let from = folder().join(name);
     let text = std::fs::read_to_string(from.join("case.toml")).unwrap_or_else(|error| panic!("{name}: {error}"));
-    let Case { right, step } = toml::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
-    let place = Place { folder: tempfile::tempdir().expect("a folder"), name, right };
+    let Case { expected, step } = toml::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let place = Place { folder: tempfile::tempdir().expect("a folder"), name, expected };
     copy(&from, place.folder.path());
     step.iter().for_each(|step| place.take(step));
 }

@@ -1,9 +1,9 @@
-/* Stands between a program and the C library (LD_PRELOAD), and counts what changes files: opening to write, writing, renaming,
- * removing, making folders and so on, of relative paths and of those below PEL_FAULT_UNDER.
+/* Interposes on the C library (LD_PRELOAD) and counts the calls that change files (open for writing, write, rename, unlink, mkdir
+ * and others), for relative paths and paths below PEL_FAULT_UNDER.
  *
- *   PEL_FAULT=count:FILE   writes the number of such calls into FILE at the end
- *   PEL_FAULT=kill:N       ends the program with SIGKILL at call N; a write has then written half of its bytes
- *   PEL_FAULT=full:N       from call N on there is no room: what needs room fails with ENOSPC
+ *   PEL_FAULT=count:FILE   writes the number of such calls to FILE at exit
+ *   PEL_FAULT=kill:N       kills the program with SIGKILL at call N; a write has then written half of its bytes
+ *   PEL_FAULT=full:N       from call N on the disk is full: calls that need space fail with ENOSPC
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -46,12 +46,12 @@ __attribute__((destructor)) static void end(void) {
 
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
-/* What becomes of a call that is counted: 1 if it must fail for want of room, 2 if the program ends with it. */
-static int fate(int needs_room) {
+/* Counts a call. Returns 1 if it must fail with ENOSPC, 2 if it must kill the program, else 0. */
+static int fault_of(int needs_space) {
     if (mode == OFF) return 0;
     long call = atomic_fetch_add(&calls, 1) + 1;
     if (mode == KILL && call == at) return 2;
-    return mode == FULL && call >= at && needs_room;
+    return mode == FULL && call >= at && needs_space;
 }
 
 static void die(void) { kill(getpid(), SIGKILL); pause(); }
@@ -61,15 +61,15 @@ static int counts_path(const char *path) {
     return path[0] != '/' || (under != NULL && strncmp(path, under, strlen(under)) == 0);
 }
 
-/* Of files alone: what is printed is no change. */
+/* Only regular files; printing is not counted. */
 static int counts_file(int file) {
     struct stat about;
     return mode != OFF && file > 2 && fstat(file, &about) == 0 && S_ISREG(about.st_mode);
 }
 
-#define BEFORE(counted, needs_room, failed) \
+#define BEFORE(counted, needs_space, failed) \
     if (counted) { \
-        switch (fate(needs_room)) { \
+        switch (fault_of(needs_space)) { \
         case 1: errno = ENOSPC; return failed; \
         case 2: die(); \
         } \
@@ -97,7 +97,7 @@ OPENAT(openat64)
 
 ssize_t write(int file, const void *bytes, size_t size) {
     if (counts_file(file)) {
-        switch (fate(1)) {
+        switch (fault_of(1)) {
         case 1: errno = ENOSPC; return -1;
         case 2:
             if (size > 1) REAL(write)(file, bytes, size / 2);
