@@ -22,7 +22,7 @@ fn recomputation_needs_fewer_buffers_for_equal_gradients() {
         let z = bert.embedding_sum(&input).detach().require_grad();
         let pass = Pass { dropout: Some(Dropout { rate: 0.1, seed: 3 }), recompute, ..Pass::default() };
         let gradients = bert.forward_from_sum(z.clone(), &input.mask, &pass).powi_scalar(2).sum().backward();
-        let gradient = z.grad(&gradients).expect("asked for").into_data().try_to_vec::<f32>().expect("floats");
+        let gradient = z.grad(&gradients).expect("requested").into_data().try_to_vec::<f32>().expect("floats");
         (allocated() - before, gradient)
     };
     let ((recomputed, gradient), (kept, expected)) = (run(true), run(false));

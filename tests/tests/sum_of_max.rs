@@ -103,7 +103,7 @@ fn one_pass_gives_vectors_and_token_vectors() {
         let Encodings { pooled, tokens } = linker.encodings(Side::Mention, &rows).expect("encoded");
         let alone = linker.encoder().encode(Side::Mention, &rows).expect("encoded");
         assert!(pooled.iter().zip(&alone).all(|(a, b)| (a - b).abs() < 1e-5) && pooled.len() == alone.len());
-        let tokens = tokens.expect("asked for");
+        let tokens = tokens.expect("requested");
         let lengths: Vec<usize> = tokens.iter().map(|tokens| tokens.len() / linker.encoder().dim()).collect();
         assert_eq!(lengths, rows.iter().map(|row| row.ids.len()).collect::<Vec<_>>());
     }
@@ -305,7 +305,7 @@ fn interrupted_index_is_resumed() {
     let kept = folder.path().join(".bundle.work").join("done.f32");
     let bytes = std::fs::read(&kept).expect("kept until the bundle is saved");
     std::fs::write(&kept, &bytes[..bytes.len() / 2]).expect("written");
-    let again = build(recipe(), &device, &WorkFolder::beside(&out)).expect("it goes on").parts;
+    let again = build(recipe(), &device, &WorkFolder::beside(&out)).expect("it resumes").parts;
     assert_eq!(whole.0, again.0);
     // Without token vectors the work differs and starts again.
     let plain = build(Recipe { scorer: Scorer::Dual, ..recipe() }, &device, &WorkFolder::beside(&out));

@@ -100,7 +100,7 @@ fn distillation_equals_pytorch() {
             let values = objectives::distillation(student.clone(), teacher, &listed, *temperature);
             let gradients = values.clone().sum().backward();
             near(&format!("{name}, T = {temperature}"), &floats(values), &expected.values);
-            let gradient = floats(student.grad(&gradients).expect("asked for"));
+            let gradient = floats(student.grad(&gradients).expect("requested"));
             near(&format!("{name}, T = {temperature}, gradient"), &gradient, &expected.gradient.concat());
         }
     }
@@ -125,7 +125,7 @@ fn sum_of_max_equals_pytorch() {
         near(&name, &floats(scores.clone()), &golden.scores.concat());
         let factors = TensorData::new(golden.factors.concat(), [golden.factors.len(), golden.factors[0].len()]);
         let gradients = (scores * Tensor::from_data(factors, &device)).sum().backward();
-        let gradient = |of: &TokenVectors| floats(of.values.grad(&gradients).expect("asked for"));
+        let gradient = |of: &TokenVectors| floats(of.values.grad(&gradients).expect("requested"));
         near(&name, &gradient(&mentions), &golden.of_mentions.concat().concat());
         near(&name, &gradient(&entities), &golden.of_entities.concat().concat());
     }
@@ -154,7 +154,7 @@ fn losses_and_gradients_equal_pytorch() {
                 }
             };
             near(&floats(values), &expected.values);
-            near(&floats(scores.grad(&gradients).expect("asked for")), &expected.gradient.concat());
+            near(&floats(scores.grad(&gradients).expect("requested")), &expected.gradient.concat());
         };
         check("cross-entropy", &losses.cross_entropy, &|scores| objectives::cross_entropy(scores * 5.0, &targets));
         check("proxy", &losses.proxy, &|scores| objectives::proxy(scores, &targets, Proxy::default()));

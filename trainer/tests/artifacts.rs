@@ -152,7 +152,7 @@ fn killed_index_with_damaged_work_equals_uninterrupted_index() {
     let work = folder.path().join(".killed.work/done.f32");
     let size = || std::fs::metadata(&work).map_or(0, |metadata| metadata.len());
     while size() < 20_000 {
-        assert_eq!(child.try_wait().expect("it can be asked"), None, "it has ended early");
+        assert_eq!(child.try_wait().expect("a status"), None, "it has ended early");
         std::thread::sleep(std::time::Duration::from_millis(2));
     }
     child.kill().expect("it lives");
@@ -205,7 +205,7 @@ fn killed_import_can_be_repeated() {
         let mut input = child.stdin.take().expect("a pipe");
         input.write_all(KB.as_bytes()).expect("written");
         while !hidden(&workspace.path(out)) {
-            assert_eq!(child.try_wait().expect("it can be asked"), None, "it has ended early");
+            assert_eq!(child.try_wait().expect("a status"), None, "it has ended early");
             std::thread::sleep(std::time::Duration::from_millis(2));
         }
         child.kill().expect("it lives");

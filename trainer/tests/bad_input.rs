@@ -196,7 +196,7 @@ fn resumed_index_equals_uninterrupted_index() {
     let work = folder.path().join(".stopped.work/done.f32");
     let begun = || std::fs::metadata(&work).is_ok_and(|metadata| metadata.len() > 0);
     while !begun() {
-        assert_eq!(child.try_wait().expect("it can be asked"), None, "it has ended early");
+        assert_eq!(child.try_wait().expect("a status"), None, "it has ended early");
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     let signal = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill can be started");

@@ -199,7 +199,7 @@ mod unix {
             let mut child = child.expect("it can be started");
             let held = child.stdin.take();
             std::thread::sleep(Duration::from_millis(1200));
-            assert!(child.try_wait().expect("asked").is_none(), "{line}: done before it was stopped");
+            assert!(child.try_wait().expect("a status").is_none(), "{line}: done before it was stopped");
             let (code, took) = stop(child, signal);
             assert_eq!(code, Some(130), "{line}");
             // A grace period of 0.17 s, and some time on a busy machine.

@@ -96,7 +96,7 @@ pub fn split_names(folder: &Path) -> Result<Vec<String>> {
     let mut names = BTreeSet::new();
     for entry in std::fs::read_dir(folder).map_err(failed)? {
         let file = entry.map_err(failed)?.file_name().to_string_lossy().into_owned();
-        let stem = [".jsonl", ".jsonl.xz", ".jsonl.gz", ".jsonl.zst"].iter().find_map(|end| file.strip_suffix(end));
+        let stem = corpus_files::unpacked(&file).strip_suffix(".jsonl");
         names.extend(stem.and_then(|stem| stem.strip_prefix("mentions.")).map(str::to_owned));
     }
     let mut ordered: Vec<String> = ["train", "dev", "test"].iter().filter_map(|usual| names.take(*usual)).collect();
@@ -281,8 +281,8 @@ fn find(folder: &Path, stem: &str) -> Result<PathBuf> {
         all.push(entry.file_name().to_string_lossy().into_owned());
     }
     all.sort();
-    let wanted = ["", ".xz", ".gz", ".zst"].map(|packed| format!("{stem}.jsonl{packed}"));
-    let found: Vec<&String> = all.iter().filter(|name| wanted.contains(name)).collect();
+    let wanted = format!("{stem}.jsonl");
+    let found: Vec<&String> = all.iter().filter(|name| corpus_files::unpacked(name) == wanted).collect();
     match found.as_slice() {
         [one] => Ok(folder.join(one)),
         [] => {

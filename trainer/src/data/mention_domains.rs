@@ -1,6 +1,7 @@
 //! Domains of mentions, by which metrics are grouped and averaged.
 
 use crate::data::split::Split;
+use crate::io::corpus_files;
 use crate::io::files::for_each_line;
 use clap::ValueEnum;
 use pel_shared::error::Result;
@@ -84,9 +85,8 @@ pub fn of_documents(folder: &Path) -> Result<HashMap<String, String>> {
         domain: Option<String>,
     }
     let mut domains = HashMap::new();
-    let files = ["", ".xz", ".gz", ".zst"].map(|packed| folder.join(format!("documents.jsonl{packed}")));
-    for file in files.iter().filter(|file| file.is_file()) {
-        for_each_line(file, |_, line| {
+    for file in corpus_files::existing(folder, "documents") {
+        for_each_line(&file, |_, line| {
             if !line.trim().is_empty()
                 && let Row { doc_id, domain: Some(domain) } = record(line)?
             {

@@ -1,5 +1,6 @@
 //! Given spans: BRAT standoff or JSONL, in bytes, code points or UTF-16 units.
 
+use crate::io::corpus_files::unpacked;
 use crate::io::files::for_each_line_in;
 use crate::io::limits::Bound;
 use crate::io::text_encoding::TextEncoding;
@@ -106,8 +107,7 @@ pub fn read(path: &Path, encoding: &TextEncoding, text: &str) -> Result<Spans> {
 /// Whether the file name ends in `.ann`, compressed or not.
 fn is_brat(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
-    let packed = [".gz", ".xz", ".zst"].iter().find_map(|ending| name.strip_suffix(ending));
-    packed.unwrap_or(&name).ends_with(".ann")
+    unpacked(&name).ends_with(".ann")
 }
 
 fn json_row(line: &str) -> Result<Option<Row>> {
@@ -225,8 +225,8 @@ fn check_text(expected: &str, text: &str, given: &[Span], pieces: &[Span]) -> Re
     let wanted = words(expected);
     let undotted: Vec<&String> = wanted.iter().filter(|word| !dots.contains(&word.as_str())).collect();
     for form in forms.into_iter().flatten() {
-        let stands = words(&text_of(text, &form)?);
-        if stands == wanted || pieces.len() > 1 && stands.iter().eq(undotted.iter().copied()) {
+        let form_words = words(&text_of(text, &form)?);
+        if form_words == wanted || pieces.len() > 1 && form_words.iter().eq(undotted.iter().copied()) {
             return Ok(());
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::data::corpus::{Corpus, Document, held_out};
 use crate::data::domain::{OwnDomain, domain_of, missing_domain_error};
+use crate::io::corpus_files;
 use clap::ValueEnum;
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::import::report::Report;
@@ -390,5 +391,5 @@ impl Split {
 
 /// Whether the corpus has a mention file of this split.
 pub fn has_split(folder: &Path, split: &str) -> bool {
-    ["", ".xz", ".gz", ".zst"].iter().any(|packed| folder.join(format!("mentions.{split}.jsonl{packed}")).is_file())
+    corpus_files::existing(folder, &format!("mentions.{split}")).next().is_some()
 }

@@ -2,6 +2,20 @@
 
 use std::path::{Path, PathBuf};
 
+/// Extensions of compressed files in corpora.
+const PACKED: [&str; 3] = [".xz", ".gz", ".zst"];
+
+/// A file name without the extension of its compression.
+pub fn unpacked(name: &str) -> &str {
+    PACKED.iter().find_map(|packed| name.strip_suffix(packed)).unwrap_or(name)
+}
+
+/// The existing files `{stem}.jsonl` of a corpus folder, compressed or not.
+pub fn existing(folder: &Path, stem: &str) -> impl Iterator<Item = PathBuf> {
+    let endings = [""].into_iter().chain(PACKED);
+    endings.map(move |packed| folder.join(format!("{stem}.jsonl{packed}"))).filter(|file| file.is_file())
+}
+
 /// Files of a corpus that commands must not overwrite: its data and the records of `pel import` and `pel split`.
 pub fn inputs(folder: &Path) -> Vec<PathBuf> {
     named(folder, &["documents", "mentions", "kb", "import", "okb", "domains"])
@@ -9,8 +23,7 @@ pub fn inputs(folder: &Path) -> Vec<PathBuf> {
 
 /// Whether a corpus reader would read a file of this name.
 pub fn is_part(name: &str) -> bool {
-    let stem = [".jsonl", ".jsonl.xz", ".jsonl.gz", ".jsonl.zst"].iter().find_map(|end| name.strip_suffix(end));
-    stem.is_some_and(|stem| stem == "documents" || stem.starts_with("mentions."))
+    unpacked(name).strip_suffix(".jsonl").is_some_and(|stem| stem == "documents" || stem.starts_with("mentions."))
 }
 
 /// The entries of a folder whose names begin with one of `stems` and a dot.

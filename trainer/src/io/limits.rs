@@ -175,8 +175,8 @@ impl<R: Read> Read for Bounded<R> {
                 _ => Err(io::Error::other(LimitExceeded { bound: self.bound, most: self.most })),
             };
         }
-        let room = usize::try_from(self.left).unwrap_or(usize::MAX).min(into.len());
-        let read = self.reader.read(&mut into[..room])?;
+        let capacity = usize::try_from(self.left).unwrap_or(usize::MAX).min(into.len());
+        let read = self.reader.read(&mut into[..capacity])?;
         self.left -= read as u64;
         Ok(read)
     }

@@ -23,7 +23,7 @@ pub(super) struct Tick {
 
 impl Scale {
     /// A given range, if valid.
-    pub fn asked(range: Option<(f64, f64)>, log: bool) -> Option<Self> {
+    pub fn from_range(range: Option<(f64, f64)>, log: bool) -> Option<Self> {
         let (low, high) = range?;
         let is_range = drawable(low, log) && drawable(high, log) && (low, high) == widened(low, high, log);
         is_range.then_some(Self { low, high, log })
@@ -189,7 +189,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn labels(low: f64, high: f64, log: bool, most: usize) -> String {
-        let scale = Scale::asked(Some((low, high)), log).expect("a range");
+        let scale = Scale::from_range(Some((low, high)), log).expect("a range");
         scale.ticks(most).into_iter().map(|tick| tick.label).collect::<Vec<_>>().join(" ")
     }
 
@@ -233,10 +233,10 @@ mod tests {
     #[test]
     fn invalid_ranges_are_refused() {
         for none in [(1.0, 1.0), (2.0, 1.0), (f64::NAN, 1.0), (0.0, f64::INFINITY)] {
-            assert_eq!(Scale::asked(Some(none), false), None);
+            assert_eq!(Scale::from_range(Some(none), false), None);
         }
-        assert_eq!(Scale::asked(Some((0.0, 10.0)), true), None);
-        assert_eq!(Scale::asked(Some((0.0, 10.0)), false), Some(Scale { low: 0.0, high: 10.0, log: false }));
+        assert_eq!(Scale::from_range(Some((0.0, 10.0)), true), None);
+        assert_eq!(Scale::from_range(Some((0.0, 10.0)), false), Some(Scale { low: 0.0, high: 10.0, log: false }));
     }
 
     proptest! {

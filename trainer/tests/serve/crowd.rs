@@ -17,7 +17,7 @@ fn with_large_file() -> tempfile::TempDir {
 }
 
 /// A connection that has sent a request, with a read timeout of 10 s.
-fn asked(server: &Server, request: &str) -> TcpStream {
+fn send(server: &Server, request: &str) -> TcpStream {
     let mut stream = TcpStream::connect(("127.0.0.1", server.port)).expect("it listens");
     stream.set_read_timeout(Some(Duration::from_secs(10))).expect("set");
     // A refused client cannot send.
@@ -38,7 +38,7 @@ fn rest(stream: &mut TcpStream) -> Vec<u8> {
 
 /// The status of a new client's request, with a timeout of 10 s.
 fn status(server: &Server, path: &str) -> Option<u16> {
-    let mut stream = asked(server, &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"));
+    let mut stream = send(server, &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"));
     let bytes = rest(&mut stream);
     std::str::from_utf8(bytes.get(9..12)?).ok()?.parse().ok()
 }
@@ -56,7 +56,7 @@ fn is_served_soon(server: &Server) {
 fn clients_that_do_not_read_block_nobody() {
     let page = with_large_file();
     let server = Server::start(page.path(), &["--port", "0", "--max-connections", "20", "--max-per-address", "20"]);
-    let crowd: Vec<TcpStream> = (0..100).map(|_| asked(&server, WANTS_LARGE)).collect();
+    let crowd: Vec<TcpStream> = (0..100).map(|_| send(&server, WANTS_LARGE)).collect();
     for _ in 0..5 {
         is_served_soon(&server);
     }
@@ -68,7 +68,7 @@ fn clients_that_do_not_read_block_nobody() {
 fn more_clients_than_file_descriptors_block_nobody() {
     let page = with_large_file();
     let server = Server::under(&page_with_few_files(page.path()));
-    let crowd: Vec<TcpStream> = (0..200).map(|_| asked(&server, WANTS_LARGE)).collect();
+    let crowd: Vec<TcpStream> = (0..200).map(|_| send(&server, WANTS_LARGE)).collect();
     for _ in 0..5 {
         is_served_soon(&server);
     }
@@ -87,7 +87,7 @@ fn page_with_few_files(page: &Path) -> [String; 2] {
 fn idle_reader_is_closed_and_slow_reader_is_not() {
     let page = with_large_file();
     let server = Server::start(page.path(), &["--port", "0", "--write-timeout", "1"]);
-    let (mut silent, mut slow) = (asked(&server, WANTS_LARGE), asked(&server, WANTS_LARGE));
+    let (mut silent, mut slow) = (send(&server, WANTS_LARGE), send(&server, WANTS_LARGE));
     // 24 MiB in pieces of 1 MiB over 3 s.
     let (mut piece, mut read) = (vec![0; 1 << 20], 0);
     while read < LARGE {
@@ -107,8 +107,8 @@ fn incomplete_and_long_request_heads_are_refused() {
     let page = page();
     let server = Server::start(page.path(), &["--port", "0", "--read-timeout", "1"]);
     let begun = Instant::now();
-    let mut nothing = asked(&server, "");
-    let mut half = asked(&server, "GET / HTTP/1.1\r\nHost: local");
+    let mut nothing = send(&server, "");
+    let mut half = send(&server, "GET / HTTP/1.1\r\nHost: local");
     for _ in 0..4 {
         std::thread::sleep(Duration::from_millis(400));
         // Single bytes do not extend the timeout.
@@ -118,7 +118,7 @@ fn incomplete_and_long_request_heads_are_refused() {
     assert!(begun.elapsed() < Duration::from_secs(6), "{:?}", begun.elapsed());
     let head = |lines: usize, bytes: usize| {
         let lines: String = (0..lines).map(|at| format!("X-{at}: {}\r\n", "a".repeat(bytes))).collect();
-        let answer = rest(&mut asked(&server, &format!("GET / HTTP/1.1\r\nHost: localhost\r\n{lines}\r\n")));
+        let answer = rest(&mut send(&server, &format!("GET / HTTP/1.1\r\nHost: localhost\r\n{lines}\r\n")));
         String::from_utf8_lossy(&answer).lines().next().unwrap_or_default().to_owned()
     };
     assert!(head(20, 500).starts_with("HTTP/1.1 200"));
@@ -134,7 +134,7 @@ fn connections_per_address_are_limited() {
     // Two busy readers.
     let readers: Vec<_> = (0..2)
         .map(|_| {
-            let mut stream = asked(&server, WANTS_LARGE);
+            let mut stream = send(&server, WANTS_LARGE);
             std::thread::spawn(move || {
                 let (mut piece, end) = (vec![0; 64 << 10], Instant::now() + Duration::from_millis(1500));
                 while Instant::now() < end && stream.read(&mut piece).is_ok_and(|bytes| bytes > 0) {

@@ -142,11 +142,11 @@ impl TacArgs {
             _ => self.test_answers.clone(),
         };
         let questions = self.queries.files();
-        let asked = questions.given().map(|(split, queries)| match answers(split) {
+        let files = questions.given().map(|(split, queries)| match answers(split) {
             Some(answers) => Ok(tac::QuerySet { split, queries: queries.to_owned(), answers }),
             None => Err(Error::input(format!("--{split}: expected --{split}-answers with the answers, found none"))),
         });
-        let questions = asked.collect::<Result<_>>()?;
+        let questions = files.collect::<Result<_>>()?;
         Ok(tac::TaskFiles { kb: self.kb.clone(), documents: self.documents.clone(), questions })
     }
 }

@@ -244,11 +244,11 @@ impl Reader<'_> {
 
 /// How many code points the text of a mention is off its offsets: 0, or -1 or 1 if only one of these matches.
 fn shift(text: &str, offsets: &Offsets<'_>, mention: &CorpusMention) -> Option<isize> {
-    let stands = |by: isize| {
+    let shift_if_equal = |by: isize| {
         let (start, end) = (mention.start.checked_add_signed(by)?, mention.end.checked_add_signed(by)?);
         span_of(text, offsets, start, end).filter(|(_, found)| *found == mention.text).map(|_| by)
     };
-    match (stands(0), stands(-1), stands(1)) {
+    match (shift_if_equal(0), shift_if_equal(-1), shift_if_equal(1)) {
         (Some(here), _, _) => Some(here),
         (None, Some(by), None) | (None, None, Some(by)) => Some(by),
         _ => None,

@@ -142,13 +142,13 @@ fn without_annex(id: &str) -> (&str, Option<&str>) {
 
 /// Whether a mention's text differs from its document only in spelling. Accents, Greek letters, dashes, spaces and
 /// quotation marks are often written in ASCII.
-pub fn is_respelled(written: &str, stands: &str) -> bool {
+pub fn is_respelled(written: &str, original: &str) -> bool {
     let same = |text: &str| normalise_name(text) == normalise_name(written);
     // Different ASCII texts have different meanings; a text without letters has none.
-    if written.is_ascii() && stands.is_ascii() || normalise_name(written).is_empty() {
+    if written.is_ascii() && original.is_ascii() || normalise_name(written).is_empty() {
         return false;
     }
-    same(stands) || same(&latin(stands))
+    same(original) || same(&latin(original))
 }
 
 /// Replaces Greek letters by their usual Latin ones.
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn respelled_text_differs_from_other_text() {
-        for (written, stands) in [
+        for (written, original) in [
             ("IL-1b", "IL-1β"),
             ("IL-1b", "IL-1ß"),
             ("TNF-alpha", "TNF-α"),
@@ -274,10 +274,10 @@ mod tests {
             ("Sjogren's", "Sjögren’s"),
             ("chest pain", "chest\u{a0}pain"),
         ] {
-            assert!(is_respelled(written, stands), "{written} {stands}");
+            assert!(is_respelled(written, original), "{written} {original}");
         }
-        for (written, stands) in [("Fever", "fever"), ("cough", "α cough"), ("IL-1b", "IL-1α"), ("", "é")] {
-            assert!(!is_respelled(written, stands), "{written} {stands}");
+        for (written, original) in [("Fever", "fever"), ("cough", "α cough"), ("IL-1b", "IL-1α"), ("", "é")] {
+            assert!(!is_respelled(written, original), "{written} {original}");
         }
     }
 }

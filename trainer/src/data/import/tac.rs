@@ -82,11 +82,11 @@ struct AnsweredQuery {
 /// # Errors
 /// If a file cannot be read or is invalid, or the output cannot be written.
 pub fn read(task: &TaskFiles, output: &mut OutputFolder, report: &mut Report, counter: &mut Counter) -> Result<()> {
-    let (mut corpus, mut asked) = (CorpusBuilder::default(), Vec::new());
+    let (mut corpus, mut answered) = (CorpusBuilder::default(), Vec::new());
     for questions in &task.questions {
         corpus.split(questions.split);
         let answers = answers(&questions.answers, counter)?;
-        asked.extend(joined(questions.split, queries(&questions.queries, counter)?, answers, report));
+        answered.extend(joined(questions.split, queries(&questions.queries, counter)?, answers, report));
     }
     let sources = documents(&task.documents, report)?;
     let mut concepts = ConceptSet::default();
@@ -104,37 +104,37 @@ pub fn read(task: &TaskFiles, output: &mut OutputFolder, report: &mut Report, co
     }
 
     let mut by_document: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    for (at, one) in asked.iter().enumerate() {
+    for (at, one) in answered.iter().enumerate() {
         by_document.entry(&one.query.doc_id).or_default().push(at);
     }
     for id in sources.keys().filter(|id| !by_document.contains_key(id.as_str())) {
         report.note(NOT_ASKED, || id.clone());
     }
-    let mut placed: Vec<Option<CorpusMention>> = asked.iter().map(|_| None).collect();
+    let mut placed: Vec<Option<CorpusMention>> = answered.iter().map(|_| None).collect();
     for (doc_id, queries) in by_document {
         crate::io::interrupt::check()?;
-        let asked: Vec<(usize, &AnsweredQuery)> =
-            queries.iter().filter_map(|at| Some((*at, asked.get(*at)?))).collect();
+        let answered: Vec<(usize, &AnsweredQuery)> =
+            queries.iter().filter_map(|at| Some((*at, answered.get(*at)?))).collect();
         let Some(path) = sources.get(doc_id) else {
-            for (_, AnsweredQuery { query, .. }) in asked {
+            for (_, AnsweredQuery { query, .. }) in answered {
                 report.skip(NO_DOCUMENT, || format!("{} {} document {doc_id}", query.place, query.id));
             }
             continue;
         };
         let text = read_text(path)?;
         let offsets = Offsets::new(&text);
-        for (at, one) in &asked {
+        for (at, one) in &answered {
             if let (Some(to), Some(mention)) = (placed.get_mut(*at), mention(&text, &offsets, one, &concepts, report)) {
                 *to = Some(mention);
             }
         }
-        let splits: BTreeSet<&str> = asked.iter().map(|(_, one)| one.split).collect();
+        let splits: BTreeSet<&str> = answered.iter().map(|(_, one)| one.split).collect();
         // A document of several splits is assigned to none.
         let split = splits.first().filter(|_| splits.len() == 1).map(|split| (*split).to_owned());
         let document = Document { doc_id: doc_id.to_owned(), text, split, domain: None };
         corpus.document(document, report, || path.display().to_string());
     }
-    for (one, mention) in asked.iter().zip(placed) {
+    for (one, mention) in answered.iter().zip(placed) {
         if let Some(mention) = mention {
             corpus.mention(one.split, mention);
         }
@@ -153,7 +153,7 @@ fn joined(split: &'static str, queries: Vec<Query>, answers: Vec<Answer>, report
             by_query.insert(answer.query.clone(), answer);
         }
     }
-    let (mut asked, mut seen) = (Vec::new(), HashSet::new());
+    let (mut answered, mut seen) = (Vec::new(), HashSet::new());
     for query in queries {
         let example = || format!("{} {}", query.place, query.id);
         match by_query.remove(&query.id) {
@@ -163,7 +163,7 @@ fn joined(split: &'static str, queries: Vec<Query>, answers: Vec<Answer>, report
                 match answer {
                     _ if query.name.trim().is_empty() => report.skip(NO_TEXT, example),
                     None => report.skip(NO_ANSWER, example),
-                    Some(answer) => asked.push(AnsweredQuery { split, query, answer }),
+                    Some(answer) => answered.push(AnsweredQuery { split, query, answer }),
                 }
             }
         }
@@ -173,18 +173,18 @@ fn joined(split: &'static str, queries: Vec<Query>, answers: Vec<Answer>, report
     for answer in unknown {
         report.skip(UNKNOWN_QUERY, || format!("{} {}", answer.place, answer.query));
     }
-    asked
+    answered
 }
 
 /// The mention of a query; `None` if it cannot be located or its concept is in no table.
 fn mention(
     text: &str,
     offsets: &Offsets<'_>,
-    asked: &AnsweredQuery,
+    answered: &AnsweredQuery,
     concepts: &ConceptSet,
     report: &mut Report,
 ) -> Option<CorpusMention> {
-    let AnsweredQuery { query, answer, .. } = asked;
+    let AnsweredQuery { query, answer, .. } = answered;
     let (start, end, found) = placed(text, offsets, query, report)?;
     let id = match answer.entity.as_str() {
         NIL => None,

@@ -2,6 +2,7 @@
 
 use super::annotated::ConceptSet;
 use super::xml::{Element, Elements};
+use crate::io::corpus_files::unpacked;
 use crate::io::counter::Counter;
 use crate::io::files::{for_each_line, walk_error};
 use pel_shared::error::{Error, Result};
@@ -234,8 +235,7 @@ pub fn files(path: &Path) -> Result<Vec<PathBuf>> {
 /// A file name without compression suffix and one of `endings`; `None` if it has none of them.
 pub fn stem<'a>(path: &'a Path, endings: &[&str]) -> Option<&'a str> {
     let name = path.file_name()?.to_str()?;
-    let unpacked = [".gz", ".xz", ".zst"].iter().find_map(|packed| name.strip_suffix(packed)).unwrap_or(name);
-    endings.iter().find_map(|ending| unpacked.strip_suffix(ending)).filter(|stem| !stem.is_empty())
+    endings.iter().find_map(|ending| unpacked(name).strip_suffix(ending)).filter(|stem| !stem.is_empty())
 }
 
 /// The source documents below some folders by identifier.

@@ -5,6 +5,7 @@
 
 use super::annotated::{ConceptSet, CorpusBuilder, UNKNOWN_CONCEPT};
 use crate::data::corpus::{CorpusMention, Document, MISPLACED, UNKNOWN_DOCUMENT};
+use crate::io::corpus_files::unpacked;
 use crate::io::counter::Counter;
 use crate::io::files::{for_each_line_within, io_error};
 use crate::io::limits::Bound;
@@ -143,7 +144,7 @@ fn files(folder: &Path, kind: &str) -> Result<BTreeMap<String, PathBuf>> {
     for entry in entries {
         let path = entry.map_err(|cause| io_error("reading the folder", &folder, cause))?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if let Some((stem, "json" | "json.gz" | "json.xz" | "json.zst")) = name.split_once('.') {
+        if let Some((stem, "json")) = unpacked(&name).split_once('.') {
             files.insert(stem.to_owned(), path);
         }
     }

@@ -64,10 +64,10 @@ pub struct WorldsReport {
 const SPLITS: [&str; 3] = ["train", "dev", "test"];
 
 /// Whether a name given by the user means a concept's domain. A type may be given by its identifier.
-fn is_called(concept: &Concept, by: DomainOf, asked: &str) -> bool {
+fn is_called(concept: &Concept, by: DomainOf, requested: &str) -> bool {
     let id = concept.type_ids.first().filter(|_| by == DomainOf::Type);
     let names = [Some(domain_of(concept, by)), id.map(String::as_str)].into_iter().flatten();
-    names.map(str::to_lowercase).any(|name| !name.is_empty() && name == asked.to_lowercase())
+    names.map(str::to_lowercase).any(|name| !name.is_empty() && name == requested.to_lowercase())
 }
 
 /// Counts the domains and, if any are assigned to `dev` or `test`, writes the new corpus.
@@ -138,18 +138,18 @@ fn count(material: &Material, by: DomainOf) -> BTreeMap<String, WorldCounts> {
 
 /// Assigns the given domains to their splits.
 fn assign(material: &Material, worlds: &Worlds, domains: &mut BTreeMap<String, WorldCounts>) -> Result<()> {
-    for (split, asked) in [("dev", &worlds.dev), ("test", &worlds.test)] {
+    for (split, requested) in [("dev", &worlds.dev), ("test", &worlds.test)] {
         let named = |name: &str| {
             let (_, concept) = material.kb.kb.iter().find(|(_, concept)| is_called(concept, worlds.by, name))?;
             Some(domain_of(concept, worlds.by))
         };
-        let unknown = |asked: &str| {
+        let unknown = |requested: &str| {
             Error::input(format!(
-                "--{split}: expected the first {} of a concept, found {asked:?}; run without --dev, --test and --out to list the domains",
+                "--{split}: expected the first {} of a concept, found {requested:?}; run without --dev, --test and --out to list the domains",
                 if worlds.by == DomainOf::Type { "semantic type" } else { "source" }
             ))
         };
-        for domain in listed(asked, named, unknown)? {
+        for domain in listed(requested, named, unknown)? {
             let Some(counts) = domains.get_mut(domain) else { continue };
             if counts.split != "train" {
                 return Err(Error::input(format!(

@@ -28,8 +28,8 @@ impl SemanticType {
         }
     }
 
-    fn is_called(&self, asked: &str) -> bool {
-        self.texts().any(|text| text.to_lowercase() == asked.to_lowercase())
+    fn is_called(&self, requested: &str) -> bool {
+        self.texts().any(|text| text.to_lowercase() == requested.to_lowercase())
     }
 
     fn texts(&self) -> impl Iterator<Item = &str> {
@@ -81,30 +81,30 @@ impl Types {
     ///
     /// # Errors
     /// If a type is unknown (the error suggests a similar one) or occurs only in the corpus.
-    pub fn choose(&self, asked: &[String], of_mentions: &BTreeMap<String, usize>) -> Result<Vec<usize>> {
+    pub fn choose(&self, requested: &[String], of_mentions: &BTreeMap<String, usize>) -> Result<Vec<usize>> {
         let named = |name: &str| self.all.iter().position(|one| one.is_called(name));
-        let mut chosen = listed(asked, named, |asked| self.unknown(asked, of_mentions))?;
+        let mut chosen = listed(requested, named, |requested| self.unknown(requested, of_mentions))?;
         chosen.sort_unstable();
         chosen.dedup();
         Ok(chosen)
     }
 
-    fn unknown(&self, asked: &str, of_mentions: &BTreeMap<String, usize>) -> Error {
-        if asked.is_empty() {
+    fn unknown(&self, requested: &str, of_mentions: &BTreeMap<String, usize>) -> Error {
+        if requested.is_empty() {
             return Error::input("--types: expected a type before and after each comma, found none");
         }
         if self.all.is_empty() {
             return Error::input("expected concepts with types, found none in the knowledge base");
         }
-        let lower = asked.to_lowercase();
+        let lower = requested.to_lowercase();
         if let Some((_, mentions)) = of_mentions.iter().find(|(name, _)| name.to_lowercase() == lower) {
             return Error::input(format!(
-                "expected a type with concepts in the knowledge base, found {asked} in {mentions} mentions only"
+                "expected a type with concepts in the knowledge base, found {requested} in {mentions} mentions only"
             ));
         }
         let near = self.all.iter().filter_map(|one| {
             let distance = one.texts().map(|text| edits(&text.to_lowercase(), &lower)).min()?;
-            (distance <= 2.max(asked.chars().count() / 3)).then_some((distance, one.words()))
+            (distance <= 2.max(requested.chars().count() / 3)).then_some((distance, one.words()))
         });
         let hint = match near.min() {
             Some((_, words)) => format!("did you mean {words}?"),
@@ -114,7 +114,7 @@ impl Types {
                 format!("the knowledge base has {}{more}", some.join(", "))
             }
         };
-        Error::input(format!("expected a type of the knowledge base, found {asked}; {hint}"))
+        Error::input(format!("expected a type of the knowledge base, found {requested}; {hint}"))
     }
 }
 

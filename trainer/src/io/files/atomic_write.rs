@@ -192,14 +192,14 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().expect("a folder");
         let mode = |path: &Path| fs::metadata(path).expect("there").permissions().mode() & 0o777;
-        for asked in [0o600, 0o640, 0o666, 0o755] {
-            let path = folder.path().join(format!("{asked:o}"));
+        for mode_bits in [0o600, 0o640, 0o666, 0o755] {
+            let path = folder.path().join(format!("{mode_bits:o}"));
             fs::write(&path, "old").expect("written");
-            fs::set_permissions(&path, PermissionsExt::from_mode(asked)).expect("its own");
+            fs::set_permissions(&path, PermissionsExt::from_mode(mode_bits)).expect("its own");
             write_atomic(&path, put("new")).expect("written");
-            assert_eq!((mode(&path), fs::read_to_string(&path).expect("read")), (asked, "new".to_owned()));
+            assert_eq!((mode(&path), fs::read_to_string(&path).expect("read")), (mode_bits, "new".to_owned()));
             write_no_follow(&path, put("newer")).expect("written");
-            assert_eq!(mode(&path), asked);
+            assert_eq!(mode(&path), mode_bits);
         }
         // Files written by the standard library follow the umask too.
         let (ours, others) = (folder.path().join("ours"), folder.path().join("others"));
