@@ -243,4 +243,22 @@ mod tests {
         std::fs::write(folder.path().join(".out.work/key"), key.to_hex().as_bytes()).expect("written");
         assert_eq!(work.open(&key, &SIZES).expect("opened").done(), 0);
     }
+
+    #[cfg(unix)]
+    #[test]
+    fn planted_links_are_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let other = folder.path().join("other");
+        std::fs::write(&other, "kept").expect("written");
+        let work = WorkFolder::beside(&folder.path().join("out"));
+        for name in ["done.f32", "key"] {
+            let planted = WorkFolder::place(&folder.path().join("out")).join(name);
+            std::fs::create_dir_all(planted.parent().expect("a folder")).expect("made");
+            std::os::unix::fs::symlink(&other, &planted).expect("linked");
+            let error = work.open(&blake3::hash(b"key"), &SIZES).expect_err("a link").to_string();
+            assert!(error.contains("found a link"), "{error}");
+            assert_eq!(std::fs::read(&other).expect("read"), b"kept");
+            std::fs::remove_file(planted).expect("removed");
+        }
+    }
 }
