@@ -11,9 +11,9 @@ fn main() {
         std::fs::create_dir_all(path.parent().expect("in a folder")).expect("a folder");
         std::fs::write(&path, bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     };
-    for (at, base) in SeedBundle::all().iter().enumerate() {
-        write("container", &format!("{at}.pel"), &base.parts.to_one_file().expect("it can be written"));
-        for (file, bytes) in &base.parts.0 {
+    for (at, bundle) in SeedBundle::all().iter().enumerate() {
+        write("container", &format!("{at}.pel"), &bundle.parts.to_one_file().expect("it can be written"));
+        for (file, bytes) in &bundle.parts.0 {
             let target = match file.as_str() {
                 names::DICTIONARY if at == 0 => "dictionary",
                 names::INDEX | names::TOKEN_VECTORS => "index",

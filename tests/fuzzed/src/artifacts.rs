@@ -164,16 +164,16 @@ pub fn manifest(data: &[u8]) {
 /// The weights of a small encoder, used to encode, or of its projection.
 pub fn weights(data: &[u8]) {
     let weights = Bytes::copy_from_slice(data);
-    let base = crate::seeds::small_encoder();
-    for (weights, projection) in [(&weights, None), (&base.weights, Some(data))] {
-        let tower = TowerBytes { config: &base.config, weights, projection };
-        let reduction = base.reduction;
+    let small = crate::seeds::small_encoder();
+    for (weights, projection) in [(&weights, None), (&small.weights, Some(data))] {
+        let tower = TowerBytes { config: &small.config, weights, projection };
+        let reduction = small.reduction;
         let Ok(encoder) =
-            pel_shared::model::encode::Encoder::new(tower, None, &base.tokens, reduction, &Device::flex())
+            pel_shared::model::encode::Encoder::new(tower, None, &small.tokens, reduction, &Device::flex())
         else {
             continue;
         };
-        let row = base.row();
+        let row = small.row();
         let vectors = encoder.encode(pel_shared::model::tower::Side::Mention, &[&row]).expect("the row fits");
         assert_eq!(vectors.len(), encoder.dim());
     }
@@ -182,8 +182,8 @@ pub fn weights(data: &[u8]) {
 /// A mutated bundle: the first byte chooses it, 8 bytes each a mutation (`mutations.rs`).
 pub fn bundle(data: &[u8]) {
     let Some((which, changes)) = data.split_first() else { return };
-    let bases = SeedBundle::all();
-    let mut parts = bases[usize::from(*which) % bases.len()].parts.clone();
+    let bundles = SeedBundle::all();
+    let mut parts = bundles[usize::from(*which) % bundles.len()].parts.clone();
     mutations::mutate(changes, &mut parts.0);
     checksums::fix_bundle(&mut parts.0);
     let (one, written) = (Bundle::read(parts.clone()), parts.to_one_file().map(Bytes::from));
@@ -250,8 +250,8 @@ fn write(linker: &Linker, text: &str, records: &[Record]) {
 
 /// A note, linked with the seed bundle chosen by its length.
 pub fn note(data: &[u8]) {
-    let (text, bases) = (String::from_utf8_lossy(data), SeedBundle::all());
-    let linker = &bases[data.len() % bases.len()].linker;
+    let (text, bundles) = (String::from_utf8_lossy(data), SeedBundle::all());
+    let linker = &bundles[data.len() % bundles.len()].linker;
     let records = records(linker, &text).expect("a sound bundle links any text");
     write(linker, &text, &records);
 }
