@@ -96,8 +96,8 @@ impl Frame {
 pub(super) fn lay_out(chart: &Chart) -> Scene {
     let points = || chart.series.iter().flat_map(|series| series.points.iter().copied());
     let xs = points().filter(|(_, y)| y.is_finite()).map(|(x, _)| x);
-    let x_scale =
-        Scale::from_range(chart.x_range, chart.log_x).unwrap_or_else(|| Scale::of(xs, chart.log_x).rounded(X_TICKS, 0.03));
+    let x_scale = Scale::from_range(chart.x_range, chart.log_x)
+        .unwrap_or_else(|| Scale::of(xs, chart.log_x).rounded(X_TICKS, 0.03));
     let shown = |x: f64| x_scale.place(x).is_some_and(|place| (0.0..=1.0).contains(&place));
     let ys = points().filter(|&(x, _)| shown(x)).map(|(_, y)| y);
     let y_scale =
