@@ -88,8 +88,7 @@ impl OutputFolder {
             |file: &str| !names.contains(file) && names.iter().any(|name| file_stem(name) == file_stem(file));
         let (stale, others): (Vec<String>, Vec<String>) = self.earlier.iter().cloned().partition(|file| is_stale(file));
         let files = names.into_iter().chain(others.iter().map(String::as_str)).collect::<BTreeSet<_>>();
-        let mut text = serde_json::to_string_pretty(&Record { files, content })
-            .map_err(|cause| Error::io(format!("encoding {record}")).caused_by(cause))?;
+        let mut text = json::pretty(&Record { files, content })?;
         text.push('\n');
         self.write(record, |out| {
             out.write_all(text.as_bytes()).map_err(|cause| Error::io(format!("writing {record}")).caused_by(cause))

@@ -12,6 +12,7 @@
 
 use crate::io::files::partial_files::sync_folder;
 use crate::io::files::{io_error, open_no_follow, write_atomic};
+use crate::io::json;
 use pel_shared::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -91,9 +92,9 @@ impl Pending {
         folders.sort_unstable();
         folders.dedup();
         folders.iter().try_for_each(|folder| sync_folder(folder))?;
-        let json = serde_json::to_vec(plan).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
+        let text = json::compact(plan)?;
         let path = self.folder.join(PLAN);
-        write_atomic(&path, |file| file.write_all(&json).map_err(|cause| io_error("writing", &path, cause)))?;
+        write_atomic(&path, |file| file.write_all(text.as_bytes()).map_err(|cause| io_error("writing", &path, cause)))?;
         sync_folder(&self.folder)
     }
 }
