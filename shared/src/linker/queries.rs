@@ -4,7 +4,7 @@
 use super::{Added, Linker, Prepared};
 use crate::bundle::names;
 use crate::error::{Error, Result};
-use crate::index::{FIRST_PASS, Queries, TokenCodes, TokenStore, best_per_concept};
+use crate::index::{FIRST_PASS, TokenCodes, TokenStore, best_per_concept};
 use crate::kb::ConceptId;
 use crate::kernels;
 use crate::model::encode::{BatchSize, Encodings};

@@ -13,7 +13,7 @@ use burn::tensor::Device;
 use bytes::Bytes;
 use pel_shared::container::Check;
 use pel_shared::error::Result;
-use pel_shared::index::{FIRST_PASS_TRAINING, Index, IndexInfo, Precision, Queries, TokenStore, TokenStoreBuilder};
+use pel_shared::index::{FIRST_PASS_TRAINING, Index, IndexInfo, Precision, TokenStore, TokenStoreBuilder};
 use pel_shared::kb::ConceptId;
 use pel_shared::model::encode::{BatchSize, Encoder};
 use pel_shared::model::tower::Side;
