@@ -1,6 +1,6 @@
 //! The step of AdamW (Loshchilov and Hutter, 2019) over a parameter's values where they lie, and the norm of gradients.
 
-use super::isa::{InstructionSet, Isa, Work, with};
+use super::isa::{InstructionSet, Isa, with_lanes};
 use super::lanes::LANES;
 use super::parallel::{for_each, for_each_chunk};
 
@@ -36,63 +36,51 @@ pub fn adamw(isa: Isa, options: AdamW, values: &mut [f32], first: &mut [f32], se
     let chunks = values.chunks_mut(CHUNK).zip(first.chunks_mut(CHUNK)).zip(second.chunks_mut(CHUNK));
     let chunks = chunks.zip(gradient.chunks(CHUNK)).collect();
     for_each(chunks, |(((values, first), second), gradient)| {
-        with(isa, Step { options, values, first, second, gradient });
+        with_lanes!(
+            isa,
+            step(options: AdamW, values: &mut [f32], first: &mut [f32], second: &mut [f32], gradient: &[f32])
+        );
     });
 }
 
-struct Step<'a> {
+#[inline(always)]
+fn step<I: InstructionSet>(
     options: AdamW,
-    values: &'a mut [f32],
-    first: &'a mut [f32],
-    second: &'a mut [f32],
-    gradient: &'a [f32],
-}
-
-impl Work for Step<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<I: InstructionSet>(self) {
-        let Self { options, values, first, second, gradient } = self;
-        let AdamW { rate, beta_1, beta_2, epsilon, decay, step, scale } = options;
-        // In f64: 1 - β^t loses digits for small t.
-        let left = |beta: f32| 1.0 - f64::from(beta).powf(f64::from(step));
-        let (size, root) = ((f64::from(rate) / left(beta_1)) as f32, left(beta_2).sqrt().recip() as f32);
-        let kept = 1.0 - rate * decay;
-        for (((value, first), second), gradient) in values.iter_mut().zip(first).zip(second).zip(gradient) {
-            let gradient = gradient * scale;
-            *first = beta_1 * *first + (1.0 - beta_1) * gradient;
-            *second = beta_2 * *second + (1.0 - beta_2) * gradient * gradient;
-            *value = *value * kept - size * *first / (second.sqrt() * root + epsilon);
-        }
+    values: &mut [f32],
+    first: &mut [f32],
+    second: &mut [f32],
+    gradient: &[f32],
+) {
+    let AdamW { rate, beta_1, beta_2, epsilon, decay, step, scale } = options;
+    // In f64: 1 - β^t loses digits for small t.
+    let left = |beta: f32| 1.0 - f64::from(beta).powf(f64::from(step));
+    let (size, root) = ((f64::from(rate) / left(beta_1)) as f32, left(beta_2).sqrt().recip() as f32);
+    let kept = 1.0 - rate * decay;
+    for (((value, first), second), gradient) in values.iter_mut().zip(first).zip(second).zip(gradient) {
+        let gradient = gradient * scale;
+        *first = beta_1 * *first + (1.0 - beta_1) * gradient;
+        *second = beta_2 * *second + (1.0 - beta_2) * gradient * gradient;
+        *value = *value * kept - size * *first / (second.sqrt() * root + epsilon);
     }
 }
 
 /// The sum of squares, the same on any number of threads.
 pub fn sum_of_squares(isa: Isa, values: &[f32]) -> f64 {
-    let sums = for_each_chunk(values, CHUNK, |_, values| with(isa, Squares { values }));
+    let sums = for_each_chunk(values, CHUNK, |_, values| with_lanes!(isa, squares(values: &[f32]) -> f64));
     sums.iter().sum()
 }
 
-struct Squares<'a> {
-    values: &'a [f32],
-}
-
-impl Work for Squares<'_> {
-    type Output = f64;
-
-    #[inline(always)]
-    fn run<I: InstructionSet>(self) -> f64 {
-        let (whole, rest) = self.values.as_chunks::<LANES>();
-        let mut sums = [0.0f64; LANES];
-        for lane in whole {
-            for (sum, value) in sums.iter_mut().zip(lane) {
-                *sum += f64::from(*value) * f64::from(*value);
-            }
+#[inline(always)]
+fn squares<I: InstructionSet>(values: &[f32]) -> f64 {
+    let (whole, rest) = values.as_chunks::<LANES>();
+    let mut sums = [0.0f64; LANES];
+    for lane in whole {
+        for (sum, value) in sums.iter_mut().zip(lane) {
+            *sum += f64::from(*value) * f64::from(*value);
         }
-        let rest: f64 = rest.iter().map(|value| f64::from(*value) * f64::from(*value)).sum();
-        sums.iter().sum::<f64>() + rest
     }
+    let rest: f64 = rest.iter().map(|value| f64::from(*value) * f64::from(*value)).sum();
+    sums.iter().sum::<f64>() + rest
 }
 
 /// Adds other gradients.

@@ -5,8 +5,10 @@
 //! the processor lacks must not be called; [`with`] calls none without having asked ([`Isa::is_here`]).
 #![allow(unsafe_code)]
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 use std::sync::LazyLock;
+#[cfg(target_arch = "x86_64")]
+use std::sync::atomic::{AtomicU8, Ordering};
 
 /// A set of vector instructions. Each set of x86 has all of those before it, but for [`Isa::AvxVnni`], which AVX-512 lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,9 +31,15 @@ pub enum Isa {
     Amx,
 }
 
-/// The sets that this processor has, each a bit; all but AMX, for which the system would have to be asked.
+/// The sets that this processor has, each a bit; 0 until the processor is asked. AMX has no bit, for the system would have to be asked.
 #[cfg(target_arch = "x86_64")]
-static HERE: LazyLock<u8> = LazyLock::new(|| {
+static HERE: AtomicU8 = AtomicU8::new(0);
+
+/// Fills [`HERE`]. It is a function of its own so that the check before each kernel is a few instructions.
+#[cfg(target_arch = "x86_64")]
+#[cold]
+#[inline(never)]
+fn detect() -> u8 {
     let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
     let avx512 = avx2
         && is_x86_feature_detected!("avx512f")
@@ -39,7 +47,7 @@ static HERE: LazyLock<u8> = LazyLock::new(|| {
         && is_x86_feature_detected!("avx512dq")
         && is_x86_feature_detected!("avx512vl");
     let vnni = avx512 && is_x86_feature_detected!("avx512vnni");
-    [
+    let sets = [
         (Isa::Scalar, true),
         (Isa::Base, true),
         (Isa::Avx2, avx2),
@@ -47,10 +55,11 @@ static HERE: LazyLock<u8> = LazyLock::new(|| {
         (Isa::Avx512, avx512),
         (Isa::Avx512Vnni, vnni),
         (Isa::Avx512Bf16, vnni && is_x86_feature_detected!("avx512bf16")),
-    ]
-    .iter()
-    .fold(0, |bits, (isa, here)| bits | u8::from(*here) << *isa as u8)
-});
+    ];
+    let bits = sets.iter().fold(0, |bits, (isa, here)| bits | u8::from(*here) << *isa as u8);
+    HERE.store(bits, Ordering::Relaxed);
+    bits
+}
 
 /// Whether the processor has AMX with bfloat16 and the system lets this process use it.
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
@@ -89,151 +98,177 @@ impl Isa {
         return match self {
             #[cfg(target_os = "linux")]
             Isa::Amx => *AMX,
-            _ => *HERE >> self as u8 & 1 == 1,
+            _ => {
+                let known = HERE.load(Ordering::Relaxed);
+                let bits = if known == 0 { detect() } else { known };
+                bits >> self as u8 & 1 == 1
+            }
         };
         #[cfg(not(target_arch = "x86_64"))]
         return self <= Isa::Base;
     }
 
-    /// Whether both are one set; for constants.
-    pub const fn is(self, other: Isa) -> bool {
-        self as u8 == other as u8
-    }
-
-    const fn includes(self, other: Isa) -> bool {
-        self.is(other) || other as u8 <= self as u8 && !other.is(Isa::AvxVnni)
+    /// This set, or [`Isa::Base`] if the processor lacks it.
+    #[inline]
+    pub fn supported(self) -> Supported {
+        Supported(if self.is_here() { self } else { Isa::Base })
     }
 }
 
-/// For each set the best of `sets` that it includes, else the first of them.
-const fn nearest(sets: &[Isa]) -> [Isa; Isa::Amx as usize + 1] {
-    use Isa::{Amx, Avx2, Avx512, Avx512Bf16, Avx512Vnni, AvxVnni, Base, Scalar};
-    let all = [Scalar, Base, Avx2, AvxVnni, Avx512, Avx512Vnni, Avx512Bf16, Amx];
-    let mut found = [sets[0]; Amx as usize + 1];
-    let mut at = 0;
-    while at < all.len() {
-        let mut set = 0;
-        while set < sets.len() {
-            if all[at].includes(sets[set]) {
-                found[at] = sets[set];
-            }
-            set += 1;
-        }
-        at += 1;
+/// A set that this processor has: to check once what is called for every row.
+#[derive(Clone, Copy, Debug)]
+pub struct Supported(Isa);
+
+impl Supported {
+    /// Itself, so that [`dispatch!`] takes either type.
+    #[inline]
+    pub(super) fn supported(self) -> Self {
+        self
     }
-    found
+
+    /// Whether a processor with this set has the other one too.
+    #[inline]
+    pub(super) fn includes(self, other: Isa) -> bool {
+        self.0 == other || other < self.0 && other != Isa::AvxVnni
+    }
 }
 
-/// What a loop must know of the instructions that it is compiled for.
+/// What loops over arrays of lanes must know of the instructions that they are compiled for.
 pub trait InstructionSet {
-    /// Its name.
-    const ISA: Isa;
     /// Whether a product and a sum are one instruction; if not, `mul_add` would call a slow function.
     const FUSED: bool;
 }
 
-macro_rules! instruction_sets {
-    ($($isa:ident, $fused:expr;)*) => {$(
-        #[doc = concat!("[`Isa::", stringify!($isa), "`] as a type.")]
-        #[derive(Debug)]
-        pub struct $isa;
+/// What the target always has.
+#[derive(Debug)]
+pub struct Base;
 
-        impl InstructionSet for $isa {
-            const ISA: Isa = Isa::$isa;
-            const FUSED: bool = $fused;
-        }
-    )*};
+impl InstructionSet for Base {
+    const FUSED: bool = cfg!(target_arch = "aarch64");
 }
 
-instruction_sets! {
-    Scalar, false;
-    Base, cfg!(target_arch = "aarch64");
-}
+/// A set with fused products and sums.
+#[cfg(target_arch = "x86_64")]
+#[derive(Debug)]
+pub struct Fused;
 
 #[cfg(target_arch = "x86_64")]
-instruction_sets! {
-    Avx2, true;
-    AvxVnni, true;
-    Avx512, true;
-    Avx512Vnni, true;
-    Avx512Bf16, true;
-    Amx, true;
+impl InstructionSet for Fused {
+    const FUSED: bool = true;
 }
 
-/// Work that is compiled for each set; `run` must be `#[inline(always)]`, and so must all that it calls, unless it is
-/// compiled for the set by an attribute of its own.
-pub trait Work {
-    /// What it gives.
-    type Output;
-    /// The sets that it is compiled for, the best last. What is asked for another set runs on the best that this includes.
-    const SETS: &'static [Isa] = Isa::LANES;
-    /// Does it.
-    fn run<I: InstructionSet>(self) -> Self::Output;
+/// Calls a function that is generic over its loops, with the loops of one set and compiled for its instructions.
+///
+/// `dispatch!(isa, [SET: LOOPS, ...; PLAIN], function(argument: Type, ...) -> Output)` calls `function::<LOOPS>(argument, ...)` for the
+/// first of the listed sets that `isa` includes, else `function::<PLAIN>`. List the sets from best to worst. A processor that lacks
+/// `isa` runs [`Isa::Base`]. Sets and loops of x86 are read on x86 only. The function must be `#[inline(always)]`, and so must all
+/// that it calls, unless an attribute of its own names the instructions.
+macro_rules! dispatch {
+    ($isa:expr, $sets:tt, $function:ident $arguments:tt) => {
+        $crate::kernels::isa::dispatch!($isa, $sets, $function $arguments -> ())
+    };
+    ($isa:expr, [$($set:ident: $loops:ty),+; $plain:ty], $function:ident $arguments:tt -> $output:ty) => {{
+        let isa = $isa.supported();
+        'done: {
+            $($crate::kernels::isa::dispatch!(@$set isa, 'done, $loops, $function $arguments -> $output);)+
+            $crate::kernels::isa::dispatch!(@plain $plain, $function $arguments -> $output)
+        }
+    }};
+    // Not inlined on x86: registers that it needs would be saved before every call of the sets below.
+    (@plain $loops:ty, $function:ident($($argument:ident: $type:ty),*) -> $output:ty) => {{
+        #[cfg_attr(target_arch = "x86_64", inline(never))]
+        fn plain($($argument: $type),*) -> $output {
+            $function::<$loops>($($argument),*)
+        }
+        plain($($argument),*)
+    }};
+    (@Base $isa:ident, $done:lifetime, $loops:ty, $function:ident $arguments:tt -> $output:ty) => {
+        if $isa.includes($crate::kernels::isa::Isa::Base) {
+            break $done $crate::kernels::isa::dispatch!(@plain $loops, $function $arguments -> $output);
+        }
+    };
+    (@Avx2 $($call:tt)*) => { $crate::kernels::isa::dispatch!(@compiled Avx2, "avx2,fma", $($call)*) };
+    (@AvxVnni $($call:tt)*) => { $crate::kernels::isa::dispatch!(@compiled AvxVnni, "avx2,fma,avxvnni", $($call)*) };
+    (@Avx512 $($call:tt)*) => {
+        $crate::kernels::isa::dispatch!(@compiled Avx512, "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma", $($call)*)
+    };
+    (@Avx512Vnni $($call:tt)*) => {
+        $crate::kernels::isa::dispatch!(@compiled Avx512Vnni, "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma", $($call)*)
+    };
+    (@compiled $set:ident, $features:literal,
+        $isa:ident, $done:lifetime, $loops:ty, $function:ident($($argument:ident: $type:ty),*) -> $output:ty) => {
+        #[cfg(target_arch = "x86_64")]
+        if $isa.includes($crate::kernels::isa::Isa::$set) {
+            #[target_feature(enable = $features)]
+            fn compiled($($argument: $type),*) -> $output {
+                $function::<$loops>($($argument),*)
+            }
+            #[allow(unsafe_code)]
+            // SAFETY: the processor has `isa`, which includes the set.
+            break $done unsafe { compiled($($argument),*) };
+        }
+    };
 }
+pub(super) use dispatch;
 
-/// Does the work with the instructions of one set, or with those that the target always has if the processor lacks it.
-#[inline]
-pub fn with<W: Work>(isa: Isa, work: W) -> W::Output {
-    let isa = if isa.is_here() { isa } else { Isa::Base };
-    let isa = (const { &nearest(W::SETS) })[isa as usize];
-    #[cfg(target_arch = "x86_64")]
-    {
-        macro_rules! compiled {
-            ($($isa:ident: $features:tt;)*) => {$(
-                if const { nearest(W::SETS)[Isa::$isa as usize].is(Isa::$isa) } && isa == Isa::$isa {
-                    #[target_feature(enable = $features)]
-                    fn compiled<W: Work>(work: W) -> W::Output {
-                        work.run::<$isa>()
-                    }
-                    // SAFETY: the processor has the set, or one that includes it.
-                    return unsafe { compiled(work) };
-                }
-            )*};
-        }
-        compiled! {
-            Avx2: "avx2,fma";
-            AvxVnni: "avx2,fma,avxvnni";
-            Avx512: "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma";
-            Avx512Vnni: "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma";
-            Avx512Bf16: "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512bf16,avx2,fma";
-            // Its own instructions are written as assembly.
-            Amx: "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512bf16,avx2,fma";
-        }
-    }
-    match isa {
-        Isa::Scalar if const { nearest(W::SETS)[0].is(Isa::Scalar) } => work.run::<Scalar>(),
-        _ => work.run::<Base>(),
-    }
+/// [`dispatch!`] for loops over arrays of lanes, which are compiled for [`Isa::LANES`] and are generic over [`InstructionSet`].
+macro_rules! with_lanes {
+    ($isa:expr, $($call:tt)*) => {
+        $crate::kernels::isa::dispatch!(
+            $isa,
+            [Avx512: $crate::kernels::isa::Fused, Avx2: $crate::kernels::isa::Fused; $crate::kernels::isa::Base],
+            $($call)*
+        )
+    };
 }
+pub(super) use with_lanes;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Gives the set that it was compiled for.
-    struct Ran;
+    /// Which loops ran.
+    trait Loops {
+        const NAME: &str;
+    }
 
-    impl Work for Ran {
-        type Output = Isa;
-        const SETS: &'static [Isa] = &[Isa::Scalar, Isa::Avx2, Isa::AvxVnni, Isa::Avx512Vnni];
+    macro_rules! loops {
+        ($($name:ident),*) => {$(
+            struct $name;
 
-        #[inline(always)]
-        fn run<I: InstructionSet>(self) -> Isa {
-            I::ISA
-        }
+            impl Loops for $name {
+                const NAME: &str = stringify!($name);
+            }
+        )*};
+    }
+
+    loops!(Scalar, Avx2, AvxVnni, Avx512Vnni);
+
+    #[inline(always)]
+    fn name<L: Loops>() -> &'static str {
+        L::NAME
+    }
+
+    fn ran(isa: Isa) -> &'static str {
+        dispatch!(isa, [Avx512Vnni: Avx512Vnni, AvxVnni: AvxVnni, Avx2: Avx2; Scalar], name() -> &'static str)
     }
 
     #[test]
-    fn work_runs_on_the_best_of_its_sets_that_the_asked_one_includes() {
-        use Isa::{Amx, Avx2, Avx512, Avx512Bf16, Avx512Vnni, AvxVnni, Base, Scalar};
-        let expected = [Scalar, Scalar, Avx2, AvxVnni, Avx2, Avx512Vnni, Avx512Vnni, Avx512Vnni];
-        assert_eq!(nearest(Ran::SETS), expected);
-        assert_eq!(nearest(Isa::LANES), [Base, Base, Avx2, Avx2, Avx512, Avx512, Avx512, Avx512]);
-        for (isa, nearest) in
-            [Scalar, Base, Avx2, AvxVnni, Avx512, Avx512Vnni, Avx512Bf16, Amx].into_iter().zip(expected)
-        {
-            assert_eq!(with(isa, Ran), if isa.is_here() { nearest } else { Scalar }, "{isa:?}");
+    fn dispatch_chooses_the_best_listed_set_that_the_requested_one_includes() {
+        use Isa::{Amx, Avx512, Avx512Bf16};
+        let cases = [
+            (Isa::Scalar, "Scalar"),
+            (Isa::Base, "Scalar"),
+            (Isa::Avx2, "Avx2"),
+            (Isa::AvxVnni, "AvxVnni"),
+            (Avx512, "Avx2"),
+            (Isa::Avx512Vnni, "Avx512Vnni"),
+            (Avx512Bf16, "Avx512Vnni"),
+            (Amx, "Avx512Vnni"),
+        ];
+        for (isa, name) in cases {
+            assert_eq!(ran(isa), if isa.is_here() { name } else { "Scalar" }, "{isa:?}");
         }
-        assert!(Isa::best().is_here() && Isa::best() >= Base);
+        assert!(Isa::best().is_here() && Isa::best() >= Isa::Base);
     }
 }

@@ -22,7 +22,7 @@ mod tested;
 pub use adamw::{AdamW, adamw, add_to, sum_of_squares};
 pub use dots::{Hit, QueriesF32, QueriesI8, QueryI8, Scratch, dot_f32, dot_f32_at, dot_i8, dot_i8_row, prefetch};
 pub use dropout::drop_out;
-pub use isa::Isa;
+pub use isa::{Isa, Supported};
 pub use lanes::LANES;
 pub use parallel::{for_each, for_each_chunk, on_one_thread, threads};
 pub use peak::multiply_add;

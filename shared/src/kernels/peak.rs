@@ -1,6 +1,6 @@
 //! As many products and sums as the processor can do, from registers alone: what a training step's speed is compared with.
 
-use super::isa::{InstructionSet, Isa, Work, with};
+use super::isa::{InstructionSet, Isa, with_lanes};
 use super::lanes::{LANES, Lane, fma};
 
 /// Independent sums, so that one need not wait for another: as many as fit into the registers, and at least latency times
@@ -13,32 +13,34 @@ const NARROW: usize = 5;
 /// so that nothing is left out.
 pub fn multiply_add(isa: Isa, rounds: usize) -> (f64, f32) {
     let (sums, sum) = match isa >= Isa::Avx512 {
-        true => (WIDE, with(isa, Sums::<WIDE> { rounds })),
-        false => (NARROW, with(isa, Sums::<NARROW> { rounds })),
+        true => (WIDE, with_lanes!(isa, wide(rounds: usize) -> f32)),
+        false => (NARROW, with_lanes!(isa, narrow(rounds: usize) -> f32)),
     };
     ((2 * LANES * sums * rounds) as f64, sum)
 }
 
-struct Sums<const N: usize> {
-    rounds: usize,
+#[inline(always)]
+fn wide<I: InstructionSet>(rounds: usize) -> f32 {
+    sum::<I, WIDE>(rounds)
 }
 
-impl<const N: usize> Work for Sums<N> {
-    type Output = f32;
+#[inline(always)]
+fn narrow<I: InstructionSet>(rounds: usize) -> f32 {
+    sum::<I, NARROW>(rounds)
+}
 
-    #[inline(always)]
-    fn run<I: InstructionSet>(self) -> f32 {
-        let factor: f32 = std::hint::black_box(0.5);
-        let mut sums: [Lane; N] = [[1.0; LANES]; N];
-        for _ in 0..self.rounds {
-            for sum in &mut sums {
-                for lane in sum.iter_mut() {
-                    *lane = fma::<I>(*lane, factor, 1.0);
-                }
+#[inline(always)]
+fn sum<I: InstructionSet, const N: usize>(rounds: usize) -> f32 {
+    let factor: f32 = std::hint::black_box(0.5);
+    let mut sums: [Lane; N] = [[1.0; LANES]; N];
+    for _ in 0..rounds {
+        for sum in &mut sums {
+            for lane in sum.iter_mut() {
+                *lane = fma::<I>(*lane, factor, 1.0);
             }
         }
-        sums.as_flattened().iter().sum()
     }
+    sums.as_flattened().iter().sum()
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ pub use pack::{pack_columns, pack_rows};
 pub use tiles::{Packed, STEP, packed_len};
 
 use super::gemm::Start;
-use super::isa::{InstructionSet, Isa, Work, with};
+use super::isa::Isa;
 use super::lanes::LANES;
 use super::matrix::MatrixMut;
 use tiles::{PAIRS, begin};
@@ -43,33 +43,18 @@ pub fn gemm(isa: Isa, a: Packed<'_>, b: Packed<'_>, start: Start<'_>, mut out: M
         (0..out.rows()).for_each(|row| begin(start, out.row(row)));
         return;
     }
-    with(isa, Product { a, b, start, out });
-}
-
-struct Product<'a> {
-    a: Packed<'a>,
-    b: Packed<'a>,
-    start: Start<'a>,
-    out: MatrixMut<'a>,
-}
-
-impl Work for Product<'_> {
-    type Output = ();
-    const SETS: &'static [Isa] = SETS;
-
-    #[inline(always)]
-    fn run<I: InstructionSet>(self) {
-        let Self { a, b, start, out } = self;
-        #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-        if const { I::ISA.is(Isa::Amx) } {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let isa = isa.supported();
+        #[cfg(target_os = "linux")]
+        if isa.includes(Isa::Amx) {
             return amx::gemm(a, b, start, out);
         }
-        #[cfg(target_arch = "x86_64")]
-        if const { I::ISA.is(Isa::Avx512Bf16) } {
+        if isa.includes(Isa::Avx512Bf16) {
             return avx512::gemm(a, b, start, out);
         }
-        plain(a, b, start, out);
     }
+    plain(a, b, start, out);
 }
 
 fn plain(a: Packed<'_>, b: Packed<'_>, start: Start<'_>, mut out: MatrixMut<'_>) {

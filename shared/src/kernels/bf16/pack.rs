@@ -3,7 +3,7 @@
 #[cfg(target_arch = "x86_64")]
 use super::avx512;
 use super::tiles::{DEPTH, PAIRS, Packed, Side, TILE, packed_len};
-use crate::kernels::isa::{InstructionSet, Isa, Work, with};
+use crate::kernels::isa::Isa;
 use crate::kernels::lanes::LANES;
 use crate::kernels::matrix::Matrix;
 use half::bf16;
@@ -34,6 +34,7 @@ pub fn pack_columns(isa: Isa, b: Matrix<'_>, tiles: &mut [u32]) {
 
 fn pack(isa: Isa, side: Side<'_>, pairs_first: bool, tiles: &mut [u32]) {
     assert_eq!(tiles.len(), packed_len(side.count, side.k), "{} x {} packed", side.count, side.k);
+    let isa = isa.supported();
     let deep = Packed { tiles: &[], count: side.count, k: side.k }.deep();
     let (tiles, _) = tiles.as_chunks_mut::<TILE>();
     let wide = tiles.len() / deep.max(1);
@@ -46,36 +47,16 @@ fn pack(isa: Isa, side: Side<'_>, pairs_first: bool, tiles: &mut [u32]) {
             tile.fill(0);
             continue;
         }
-        with(isa, Tile { side, first, step, pairs_first, tile });
-    }
-}
-
-/// One tile.
-struct Tile<'a> {
-    side: Side<'a>,
-    first: usize,
-    step: usize,
-    pairs_first: bool,
-    tile: &'a mut [u32; TILE],
-}
-
-impl Work for Tile<'_> {
-    type Output = ();
-    const SETS: &'static [Isa] = &[Isa::Scalar, Isa::Avx512Bf16];
-
-    #[inline(always)]
-    fn run<I: InstructionSet>(self) {
-        let Self { side, first, step, pairs_first, tile } = self;
         #[cfg(target_arch = "x86_64")]
-        if const { I::ISA.is(Isa::Avx512Bf16) } && avx512::pack(side, first, step, pairs_first, tile) {
-            return;
+        if isa.includes(Isa::Avx512Bf16) && avx512::pack(side, first, step, pairs_first, tile) {
+            continue;
         }
-        one(side, first, step, pairs_first, tile);
+        pack_tile(side, first, step, pairs_first, tile);
     }
 }
 
 /// Any tile, also one beyond an edge.
-fn one(side: Side<'_>, first: usize, step: usize, pairs_first: bool, tile: &mut [u32; TILE]) {
+fn pack_tile(side: Side<'_>, first: usize, step: usize, pairs_first: bool, tile: &mut [u32; TILE]) {
     let value = |at: usize, k: usize| -> u32 {
         if at >= side.count || k >= side.k {
             return 0;

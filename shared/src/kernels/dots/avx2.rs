@@ -13,19 +13,16 @@ pub struct Avx2;
 
 impl Dots for Avx2 {
     #[inline(always)]
-    fn floats<'a>(query: &[f32], rows: impl Iterator<Item = &'a [f32]>, out: &mut [f32]) {
-        for (row, out) in rows.zip(out) {
-            // SAFETY: called only where AVX2 and FMA are there; the lengths are compared.
-            *out = unsafe { tile_f32::<1, 1>(query, row, query.len()) }[0][0];
-        }
+    fn float_row(query: &[f32], row: &[f32]) -> f32 {
+        // SAFETY: called only where AVX2 and FMA are there; the lengths are compared.
+        let sums = unsafe { tile_f32::<1, 1>(query, row, query.len()) };
+        sums[0][0]
     }
 
     #[inline(always)]
-    fn bytes<'a>(query: &[i8], _: i32, rows: impl Iterator<Item = &'a [i8]>, out: &mut [i32]) {
-        for (row, out) in rows.zip(out) {
-            // SAFETY: called only where AVX2 is there.
-            *out = unsafe { row_i8(query, row) };
-        }
+    fn byte_row(query: &[i8], _: i32, row: &[i8]) -> i32 {
+        // SAFETY: called only where AVX2 is there.
+        unsafe { row_i8(query, row) }
     }
 
     #[inline(always)]

@@ -10,7 +10,6 @@ mod avx2;
 mod avx512;
 #[cfg(target_arch = "x86_64")]
 mod avx512_panel;
-mod dispatch;
 mod loops;
 #[cfg(target_arch = "aarch64")]
 mod neon;
@@ -19,6 +18,7 @@ mod plain;
 mod prefetch;
 mod queries;
 mod query;
+mod rows;
 #[cfg(test)]
 mod tests;
 #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]

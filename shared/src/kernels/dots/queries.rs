@@ -1,9 +1,9 @@
 //! Queries in the form that the loops want, made once and held against many rows.
 
-use super::dispatch::{DotWork, dots_with};
-use super::loops::{Dots, Packed, tiles};
+use super::loops::{Dots, Packed, tiles, with_dots};
 use super::pick::{self, Hit};
 use super::query::{check, sum};
+use super::rows::Consecutive;
 #[cfg(target_arch = "x86_64")]
 use super::{avx2, avx512_panel};
 use crate::kernels::isa::Isa;
@@ -58,7 +58,13 @@ impl QueriesI8 {
         sums.resize(lanes, 0);
         let mut padded = scales.to_vec();
         padded.resize(lanes, 0.0);
-        let packed = if count < FEW { Packed::None } else { dots_with(isa, Pack { codes: &codes, dim, lanes }) };
+        let packed = match count < FEW {
+            true => Packed::None,
+            false => {
+                let codes = &codes;
+                with_dots!(isa, pack(codes: &[i8], dim: usize, lanes: usize) -> Packed)
+            }
+        };
         Self { isa, dim, count, codes, sums, scales: padded, packed }
     }
 
@@ -90,71 +96,61 @@ impl QueriesI8 {
     ) {
         check(self.dim, rows.len(), row_scales.len());
         assert_eq!(thresholds.len(), self.count, "one threshold a query");
-        dots_with(self.isa, ByteHits { queries: self, rows, row_scales, thresholds, scratch, hits });
+        let queries = self;
+        with_dots!(
+            self.isa,
+            byte_hits(
+                queries: &QueriesI8, rows: &[i8], row_scales: &[f32], thresholds: &[f32], scratch: &mut Scratch,
+                hits: &mut Vec<Hit>
+            )
+        );
     }
 }
 
-struct Pack<'a> {
-    codes: &'a [i8],
-    dim: usize,
-    lanes: usize,
+#[inline(always)]
+fn pack<D: Dots>(codes: &[i8], dim: usize, lanes: usize) -> Packed {
+    D::pack(codes, dim, lanes)
 }
 
-impl DotWork for Pack<'_> {
-    type Output = Packed;
-
-    #[inline(always)]
-    fn by<D: Dots>(self) -> Packed {
-        D::pack(self.codes, self.dim, self.lanes)
-    }
-}
-
-struct ByteHits<'a> {
-    queries: &'a QueriesI8,
-    rows: &'a [i8],
-    row_scales: &'a [f32],
-    thresholds: &'a [f32],
-    scratch: &'a mut Scratch,
-    hits: &'a mut Vec<Hit>,
-}
-
-impl DotWork for ByteHits<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn by<D: Dots>(self) {
-        let Self { queries, rows, row_scales, thresholds, scratch, hits } = self;
-        let QueriesI8 { dim, codes, sums, scales, packed, .. } = queries;
-        let Scratch { ints, thresholds: padded, .. } = scratch;
-        padded.clear();
-        padded.extend_from_slice(thresholds);
-        padded.resize(sums.len(), f32::INFINITY);
-        for (block, (rows, row_scales)) in rows.chunks(ROWS * dim).zip(row_scales.chunks(ROWS)).enumerate() {
-            let first = hits.len();
-            ints.resize(ROWS * sums.len(), 0);
-            match packed {
-                Packed::None => {
-                    let out = &mut ints[..row_scales.len()];
-                    for (query, codes) in codes.chunks_exact(*dim).enumerate() {
-                        D::bytes(codes, sums[query], rows.chunks_exact(*dim), out);
-                        pick::along(out, Some(row_scales), scales[query], thresholds[query], query, hits);
-                    }
-                }
-                #[cfg(target_arch = "x86_64")]
-                Packed::Wide(wide) => {
-                    let products = &mut ints[..row_scales.len() * sums.len()];
-                    avx2::tiles_i8(wide, *dim, rows, products);
-                    pick::across(products, Some(row_scales), scales, padded, queries.count, hits);
-                }
-                #[cfg(target_arch = "x86_64")]
-                Packed::Panels(panels) => {
-                    avx512_panel::tiles_i8(panels, sums, *dim, rows, &mut scratch.bytes, ints);
-                    let products = &ints[..row_scales.len() * sums.len()];
-                    pick::across(products, Some(row_scales), scales, padded, queries.count, hits);
+#[inline(always)]
+fn byte_hits<D: Dots>(
+    queries: &QueriesI8,
+    rows: &[i8],
+    row_scales: &[f32],
+    thresholds: &[f32],
+    scratch: &mut Scratch,
+    hits: &mut Vec<Hit>,
+) {
+    let QueriesI8 { dim, codes, sums, scales, packed, .. } = queries;
+    let Scratch { ints, thresholds: padded, .. } = scratch;
+    padded.clear();
+    padded.extend_from_slice(thresholds);
+    padded.resize(sums.len(), f32::INFINITY);
+    for (block, (rows, row_scales)) in rows.chunks(ROWS * dim).zip(row_scales.chunks(ROWS)).enumerate() {
+        let first = hits.len();
+        ints.resize(ROWS * sums.len(), 0);
+        match packed {
+            Packed::None => {
+                let out = &mut ints[..row_scales.len()];
+                for (query, codes) in codes.chunks_exact(*dim).enumerate() {
+                    D::bytes(codes, sums[query], Consecutive { values: rows, dim: *dim }, out);
+                    pick::along(out, Some(row_scales), scales[query], thresholds[query], query, hits);
                 }
             }
-            hits[first..].iter_mut().for_each(|hit| hit.row += (block * ROWS) as u32);
+            #[cfg(target_arch = "x86_64")]
+            Packed::Wide(wide) => {
+                let products = &mut ints[..row_scales.len() * sums.len()];
+                avx2::tiles_i8(wide, *dim, rows, products);
+                pick::across(products, Some(row_scales), scales, padded, queries.count, hits);
+            }
+            #[cfg(target_arch = "x86_64")]
+            Packed::Panels(panels) => {
+                avx512_panel::tiles_i8(panels, sums, *dim, rows, &mut scratch.bytes, ints);
+                let products = &ints[..row_scales.len() * sums.len()];
+                pick::across(products, Some(row_scales), scales, padded, queries.count, hits);
+            }
         }
+        hits[first..].iter_mut().for_each(|hit| hit.row += (block * ROWS) as u32);
     }
 }
 
@@ -209,45 +205,44 @@ impl QueriesF32 {
     pub fn hits(&self, rows: &[f32], thresholds: &[f32], scratch: &mut Scratch, hits: &mut Vec<Hit>) {
         check(self.dim, rows.len(), rows.len() / self.dim);
         assert_eq!(thresholds.len(), self.count, "one threshold a query");
-        dots_with(self.isa, FloatHits { queries: self, rows, thresholds, scratch, hits });
+        let queries = self;
+        with_dots!(
+            self.isa,
+            float_hits(
+                queries: &QueriesF32, rows: &[f32], thresholds: &[f32], scratch: &mut Scratch, hits: &mut Vec<Hit>
+            )
+        );
     }
 }
 
-struct FloatHits<'a> {
-    queries: &'a QueriesF32,
-    rows: &'a [f32],
-    thresholds: &'a [f32],
-    scratch: &'a mut Scratch,
-    hits: &'a mut Vec<Hit>,
-}
-
-impl DotWork for FloatHits<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn by<D: Dots>(self) {
-        let Self { queries, rows, thresholds, scratch, hits } = self;
-        let QueriesF32 { dim, count, values, .. } = queries;
-        let Scratch { floats, thresholds: padded, .. } = scratch;
-        let lanes = count.next_multiple_of(LANES);
-        padded.clear();
-        padded.extend_from_slice(thresholds);
-        padded.resize(lanes, f32::INFINITY);
-        for (block, rows) in rows.chunks(ROWS * dim).enumerate() {
-            let first = hits.len();
-            floats.resize(ROWS * lanes, 0.0);
-            if D::ROWS > 0 && *count >= FEW {
-                let sums = &mut floats[..rows.len() / dim * lanes];
-                tiles::<D>(values, *dim, rows, sums);
-                pick::across(sums, None, padded, padded, queries.count, hits);
-            } else {
-                let out = &mut floats[..rows.len() / dim];
-                for (query, values) in values.chunks_exact(*dim).take(*count).enumerate() {
-                    D::floats(values, rows.chunks_exact(*dim), out);
-                    pick::along(out, None, 1.0, thresholds[query], query, hits);
-                }
+#[inline(always)]
+fn float_hits<D: Dots>(
+    queries: &QueriesF32,
+    rows: &[f32],
+    thresholds: &[f32],
+    scratch: &mut Scratch,
+    hits: &mut Vec<Hit>,
+) {
+    let QueriesF32 { dim, count, values, .. } = queries;
+    let Scratch { floats, thresholds: padded, .. } = scratch;
+    let lanes = count.next_multiple_of(LANES);
+    padded.clear();
+    padded.extend_from_slice(thresholds);
+    padded.resize(lanes, f32::INFINITY);
+    for (block, rows) in rows.chunks(ROWS * dim).enumerate() {
+        let first = hits.len();
+        floats.resize(ROWS * lanes, 0.0);
+        if D::ROWS > 0 && *count >= FEW {
+            let sums = &mut floats[..rows.len() / dim * lanes];
+            tiles::<D>(values, *dim, rows, sums);
+            pick::across(sums, None, padded, padded, queries.count, hits);
+        } else {
+            let out = &mut floats[..rows.len() / dim];
+            for (query, values) in values.chunks_exact(*dim).take(*count).enumerate() {
+                D::floats(values, Consecutive { values: rows, dim: *dim }, out);
+                pick::along(out, None, 1.0, thresholds[query], query, hits);
             }
-            hits[first..].iter_mut().for_each(|hit| hit.row += (block * ROWS) as u32);
         }
+        hits[first..].iter_mut().for_each(|hit| hit.row += (block * ROWS) as u32);
     }
 }

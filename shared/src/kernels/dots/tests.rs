@@ -1,6 +1,6 @@
 //! Every set of instructions of this processor against the plain loops.
 
-use super::dispatch::SETS;
+use super::loops::SETS;
 use super::query::{bytes, bytes_at, floats as one_floats, floats_at, sum};
 use super::*;
 use crate::kernels::isa::Isa;
@@ -171,7 +171,7 @@ proptest! {
         let floats: Vec<f32> = codes.iter().map(|code| f32::from(*code) / 100.0).collect();
         for isa in sets() {
             let (mut ints, mut sums) = (vec![0; numbers.len()], vec![0.0; numbers.len()]);
-            bytes_at(isa, &codes[..dim], sum(&codes[..dim]), &codes[dim..], &numbers, &mut ints);
+            bytes_at(isa.supported(), &codes[..dim], sum(&codes[..dim]), &codes[dim..], &numbers, &mut ints);
             floats_at(isa, &floats[..dim], &floats[dim..], &numbers, &mut sums);
             let (all_ints, all_sums) = (i8_on(isa, &codes[..dim], &codes[dim..]), f32_on(isa, &floats[..dim], &floats[dim..]));
             for (at, number) in numbers.iter().enumerate() {

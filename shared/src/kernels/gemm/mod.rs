@@ -11,7 +11,7 @@ mod wasm;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-use super::isa::{InstructionSet, Isa, Work, with};
+use super::isa::{Isa, dispatch};
 use super::lanes::{LANES, Lane};
 use super::matrix::{Matrix, MatrixMut};
 #[cfg(target_arch = "aarch64")]
@@ -22,6 +22,7 @@ use neon::Neon as Base;
     all(target_arch = "wasm32", target_feature = "simd128")
 )))]
 use tile::Plain as Base;
+use tile::multiply;
 #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
 use wasm::Simd128 as Base;
 #[cfg(target_arch = "x86_64")]
@@ -113,38 +114,15 @@ pub fn gemm(isa: Isa, a: Matrix<'_>, panels: &[f32], start: Start<'_>, out: Matr
     if let Start::Bias(bias) = start {
         assert_eq!(bias.len(), n, "a bias for each column");
     }
-    with(isa, Product { a, panels, start, out });
+    dispatch!(
+        isa,
+        [Avx512: x86::Avx512, Avx2: x86::Avx2, Base: Base; tile::Plain],
+        multiply(a: Matrix<'_>, panels: &[f32], start: Start<'_>, out: MatrixMut<'_>)
+    );
 }
 
 /// The sets that have a loop of their own.
 pub const SETS: &[Isa] = &[Isa::Scalar, Isa::Base, Isa::Avx2, Isa::Avx512];
-
-struct Product<'a> {
-    a: Matrix<'a>,
-    panels: &'a [f32],
-    start: Start<'a>,
-    out: MatrixMut<'a>,
-}
-
-impl Work for Product<'_> {
-    type Output = ();
-    const SETS: &'static [Isa] = SETS;
-
-    #[inline(always)]
-    fn run<I: InstructionSet>(self) {
-        let Self { a, panels, start, out } = self;
-        if const { I::ISA.is(Isa::Scalar) } {
-            return tile::run::<tile::Plain>(a, panels, start, out);
-        }
-        #[cfg(target_arch = "x86_64")]
-        if const { I::ISA.is(Isa::Avx512) } {
-            return tile::run::<x86::Avx512>(a, panels, start, out);
-        } else if const { I::ISA.is(Isa::Avx2) } {
-            return tile::run::<x86::Avx2>(a, panels, start, out);
-        }
-        tile::run::<Base>(a, panels, start, out);
-    }
-}
 
 #[cfg(test)]
 mod tests {

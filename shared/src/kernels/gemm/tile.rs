@@ -53,7 +53,7 @@ impl Vector for Plain {
 
 /// The whole product; inlined into a function that is compiled for the registers of `V`.
 #[inline(always)]
-pub fn run<V: Vector>(a: Matrix<'_>, panels: &[f32], start: Start<'_>, mut out: MatrixMut<'_>) {
+pub fn multiply<V: Vector>(a: Matrix<'_>, panels: &[f32], start: Start<'_>, mut out: MatrixMut<'_>) {
     let (k, count) = (a.cols, out.cols().div_ceil(LANES));
     let mut first = 0;
     while first < count {

@@ -14,9 +14,16 @@ mod wasm;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-use super::isa::{InstructionSet, Isa, Work, with};
+use super::isa::{InstructionSet, Isa, dispatch, with_lanes};
 use super::lanes::LANES;
 use super::matrix::MatrixMut;
+#[cfg(target_arch = "aarch64")]
+use neon::Neon as Base;
+#[cfg(not(any(target_arch = "aarch64", all(target_arch = "wasm32", target_feature = "simd128"))))]
+use tile::Plain as Base;
+use tile::multiply;
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+use wasm::Simd128 as Base;
 
 /// Rows of B that one step takes.
 pub const GROUP: usize = 4;
@@ -119,7 +126,8 @@ impl Codes {
         self.groups = width.div_ceil(GROUP);
         self.codes.resize(count * self.groups * GROUP, 0);
         self.rows.clear();
-        with(isa, Quantise { rows, width, to: self });
+        let to = self;
+        with_lanes!(isa, quantise(rows: &[f32], width: usize, to: &mut Codes));
     }
 
     fn row(&self, row: usize) -> &[[Code; GROUP]] {
@@ -128,31 +136,21 @@ impl Codes {
     }
 }
 
-struct Quantise<'a> {
-    rows: &'a [f32],
-    width: usize,
-    to: &'a mut Codes,
-}
-
-impl Work for Quantise<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<I: InstructionSet>(self) {
-        let padded = self.to.groups * GROUP;
-        for (row, codes) in self.rows.chunks_exact(self.width).zip(self.to.codes.chunks_exact_mut(padded)) {
-            let (low, high, finite) = range(row);
-            let step = if finite { (high - low) / LEVELS } else { f32::NAN };
-            // A row of equal values has step 0: all codes are 0 and the low value says it all.
-            let inverse = if step > 0.0 { 1.0 / step } else { 0.0 };
-            for (code, value) in codes.iter_mut().zip(row) {
-                // Adding it rounds to a whole number, which then stands in the lowest bits.
-                const ROUND: f32 = 12_582_912.0;
-                *code = (((*value - low) * inverse + ROUND).to_bits() & 0x7f) as Code;
-            }
-            codes[self.width..].fill(0);
-            self.to.rows.push(Row { low: if finite { low } else { f32::NAN }, step });
+#[inline(always)]
+fn quantise<I: InstructionSet>(rows: &[f32], width: usize, to: &mut Codes) {
+    let padded = to.groups * GROUP;
+    for (row, codes) in rows.chunks_exact(width).zip(to.codes.chunks_exact_mut(padded)) {
+        let (low, high, finite) = range(row);
+        let step = if finite { (high - low) / LEVELS } else { f32::NAN };
+        // A row of equal values has step 0: all codes are 0 and the low value says it all.
+        let inverse = if step > 0.0 { 1.0 / step } else { 0.0 };
+        for (code, value) in codes.iter_mut().zip(row) {
+            // Adding it rounds to a whole number, which then stands in the lowest bits.
+            const ROUND: f32 = 12_582_912.0;
+            *code = (((*value - low) * inverse + ROUND).to_bits() & 0x7f) as Code;
         }
+        codes[width..].fill(0);
+        to.rows.push(Row { low: if finite { low } else { f32::NAN }, step });
     }
 }
 
@@ -195,40 +193,11 @@ pub fn gemm(isa: Isa, a: &Codes, weights: Weights<'_>, out: MatrixMut<'_>) {
     assert!(out.rows() == m && out.cols() == n, "the product is {m} x {n}");
     assert!(weights.scales.len() == n && weights.sums.len() == n, "a scale and a sum for each column");
     assert_eq!(weights.panels.len(), packed_len(a.groups * GROUP, n), "B has {n} columns");
-    with(isa, Product { a, weights, out });
-}
-
-struct Product<'a> {
-    a: &'a Codes,
-    weights: Weights<'a>,
-    out: MatrixMut<'a>,
-}
-
-impl Work for Product<'_> {
-    type Output = ();
-    const SETS: &'static [Isa] = SETS;
-
-    #[inline(always)]
-    fn run<I: InstructionSet>(self) {
-        let Self { a, weights, out } = self;
-        #[cfg(target_arch = "x86_64")]
-        if const { I::ISA.is(Isa::Avx512Vnni) } {
-            return tile::run::<x86::Avx512Vnni>(a, weights, out);
-        } else if const { I::ISA.is(Isa::AvxVnni) } {
-            return tile::run::<x86::AvxVnni>(a, weights, out);
-        } else if const { I::ISA.is(Isa::Avx2) } {
-            return tile::run::<x86::Avx2>(a, weights, out);
-        }
-        #[cfg(target_arch = "aarch64")]
-        if const { I::ISA.is(Isa::Base) } {
-            return tile::run::<neon::Neon>(a, weights, out);
-        }
-        #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
-        if const { I::ISA.is(Isa::Base) } {
-            return tile::run::<wasm::Simd128>(a, weights, out);
-        }
-        tile::run::<tile::Plain>(a, weights, out);
-    }
+    dispatch!(
+        isa,
+        [Avx512Vnni: x86::Avx512Vnni, AvxVnni: x86::AvxVnni, Avx2: x86::Avx2, Base: Base; tile::Plain],
+        multiply(a: &Codes, weights: Weights<'_>, out: MatrixMut<'_>)
+    );
 }
 
 /// A B + bias with both factors quantised on the way: what the tests compare on each processor and in each engine.

@@ -56,7 +56,7 @@ impl Dot for Plain {
 
 /// The whole product; inlined into a function that is compiled for the instructions of `D`.
 #[inline(always)]
-pub fn run<D: Dot>(a: &Codes, weights: Weights<'_>, mut out: MatrixMut<'_>) {
+pub fn multiply<D: Dot>(a: &Codes, weights: Weights<'_>, mut out: MatrixMut<'_>) {
     let panels = out.cols().div_ceil(LANES);
     let mut first = 0;
     while first < panels {
