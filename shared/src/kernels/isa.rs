@@ -168,11 +168,15 @@ macro_rules! dispatch {
         $crate::kernels::isa::dispatch!($isa, $sets, $function $arguments -> ())
     };
     ($isa:expr, [$($set:ident: $loops:ty),+; $plain:ty], $function:ident $arguments:tt -> $output:ty) => {{
+        // Elsewhere than on x86 some calls have one set only.
+        #[allow(unused_variables)]
         let isa = $isa.supported();
-        'done: {
+        #[allow(unused_labels)]
+        let output = 'done: {
             $($crate::kernels::isa::dispatch!(@$set isa, 'done, $loops, $function $arguments -> $output);)+
             $crate::kernels::isa::dispatch!(@plain $plain, $function $arguments -> $output)
-        }
+        };
+        output
     }};
     // Not inlined on x86: registers that it needs would be saved before every call of the sets below.
     (@plain $loops:ty, $function:ident($($argument:ident: $type:ty),*) -> $output:ty) => {{

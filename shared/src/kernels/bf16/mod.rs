@@ -34,6 +34,7 @@ pub fn best() -> Isa {
 ///
 /// # Panics
 /// If the sizes disagree.
+#[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables))]
 pub fn gemm(isa: Isa, a: Packed<'_>, b: Packed<'_>, start: Start<'_>, mut out: MatrixMut<'_>) {
     assert!(out.rows() == a.count && out.cols() == b.count && a.k == b.k, "the sizes of A, B and C agree");
     if let Start::Bias(bias) = start {

@@ -32,6 +32,7 @@ pub fn pack_columns(isa: Isa, b: Matrix<'_>, tiles: &mut [u32]) {
     pack(isa, Side { data, count: cols, k: rows, stride: col_stride, k_stride: row_stride }, true, tiles);
 }
 
+#[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables))]
 fn pack(isa: Isa, side: Side<'_>, pairs_first: bool, tiles: &mut [u32]) {
     assert_eq!(tiles.len(), packed_len(side.count, side.k), "{} x {} packed", side.count, side.k);
     let isa = isa.supported();
