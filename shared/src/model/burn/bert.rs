@@ -7,13 +7,14 @@
 
 use crate::error::Result;
 use crate::model::burn::layer::{Layer, Padding, layer_norm};
+pub use crate::model::burn::pass::{Pass, multiplies_in};
 use crate::model::config::BertConfig;
 use crate::model::layer::{Dropout, Precision};
 use crate::model::weights::Weights;
 use crate::tokens::TokenBatch;
 use burn::module::{Module, Param};
 use burn::nn::{Embedding, LayerNorm};
-use burn::tensor::{Device, FloatDType, Int, Tensor, TensorData};
+use burn::tensor::{Device, Int, Tensor, TensorData};
 use std::ops::Range;
 
 /// The encoder. Weights and sizes are those of a Hugging Face `BertModel`.
@@ -25,42 +26,6 @@ pub struct Bert {
     pub(super) norm: LayerNorm,
     pub(super) layers: Vec<Layer>,
     max_positions: usize,
-}
-
-/// What a pass does besides the arithmetic of inference, which is the default.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Pass {
-    /// Dropout of the embeddings, of attention shares and of the sublayers' outputs.
-    pub dropout: Option<Dropout>,
-    /// Compute each layer again on the way back instead of keeping what it computed: less memory, a third more time. It
-    /// is heeded where a layer is one operation; other devices have gradient checkpointing of their own.
-    pub recompute: bool,
-    /// In which numbers linear layers multiply.
-    pub precision: Precision,
-}
-
-/// Whether linear layers can multiply in these numbers on a device.
-pub fn multiplies_in(precision: Precision, device: &Device) -> bool {
-    match dtype(precision) {
-        Some(dtype) if !crate::model::burn::fused::runs_on(device) => device.supports_dtype(dtype),
-        _ => precision.is_here(),
-    }
-}
-
-/// The numbers of a precision as Burn calls them, where they are not plain floats.
-pub(super) fn dtype(precision: Precision) -> Option<FloatDType> {
-    match precision {
-        Precision::F32 => None,
-        Precision::Bf16 => Some(FloatDType::BF16),
-        Precision::F16 => Some(FloatDType::F16),
-    }
-}
-
-impl Pass {
-    /// The pass as layer `at` sees it, with a seed of its own.
-    fn of_layer(self, at: usize) -> Self {
-        Self { dropout: self.dropout.map(|dropout| dropout.part(at as u64 + 1)), ..self }
-    }
 }
 
 /// A batch of token ids on a device.

@@ -4,7 +4,7 @@ use super::dropout::drop_out;
 use super::fused::{self, Call};
 use crate::error::Result;
 use crate::kernels::rows::Activation;
-use crate::model::burn::bert::{Pass, dtype};
+use crate::model::burn::pass::{Pass, dtype};
 use crate::model::config::BertConfig;
 use crate::model::layer::{Dropout, LINEARS, LayerOptions, Precision, take_linears, take_norms};
 use crate::model::weights::Weights;
