@@ -18,6 +18,7 @@ pub mod rows;
 pub mod sums;
 #[cfg(test)]
 mod tested;
+mod tiling;
 
 pub use adamw::{AdamW, adamw, add_to, sum_of_squares};
 pub use dots::{Hit, QueriesF32, QueriesI8, QueryI8, Scratch, dot_f32, dot_f32_at, dot_i8, dot_i8_row, prefetch};
