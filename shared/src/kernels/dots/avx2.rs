@@ -171,14 +171,22 @@ fn sixteen(codes: &[i8], at: usize) -> __m128i {
 #[target_feature(enable = "avx2")]
 #[inline]
 fn row_i8(query: &[i8], row: &[i8]) -> i32 {
-    let mut sums = [_mm256_setzero_si256(); 2];
-    for at in (0..query.len()).step_by(16) {
-        let (q, r) = (_mm256_cvtepi8_epi16(sixteen(query, at)), _mm256_cvtepi8_epi16(sixteen(row, at)));
-        let sum = &mut sums[at / 16 % 2];
-        *sum = _mm256_add_epi32(*sum, _mm256_madd_epi16(q, r));
+    assert!(query.len() == row.len(), "rows of one length");
+    // SAFETY: called with at + 16 <= the length of both slices; the loads are unaligned ones.
+    let load = |codes: &[i8], at: usize| unsafe { _mm_loadu_si128(codes.as_ptr().add(at).cast()) };
+    let product = |q, r| _mm256_madd_epi16(_mm256_cvtepi8_epi16(q), _mm256_cvtepi8_epi16(r));
+    // Two sums, so that one need not wait for the other.
+    let (mut even, mut odd) = (_mm256_setzero_si256(), _mm256_setzero_si256());
+    let whole = query.len() / 32 * 32;
+    for at in (0..whole).step_by(32) {
+        even = _mm256_add_epi32(even, product(load(query, at), load(row, at)));
+        odd = _mm256_add_epi32(odd, product(load(query, at + 16), load(row, at + 16)));
+    }
+    for at in (whole..query.len()).step_by(16) {
+        even = _mm256_add_epi32(even, product(sixteen(query, at), sixteen(row, at)));
     }
     let mut lanes = [0i32; 8];
     // SAFETY: eight integers fit into the array.
-    unsafe { _mm256_storeu_si256(lanes.as_mut_ptr().cast(), _mm256_add_epi32(sums[0], sums[1])) };
+    unsafe { _mm256_storeu_si256(lanes.as_mut_ptr().cast(), _mm256_add_epi32(even, odd)) };
     lanes.iter().fold(0, |sum, lane| sum.wrapping_add(*lane))
 }
