@@ -1,13 +1,13 @@
-//! The step of AdamW (Loshchilov and Hutter, 2019) over a parameter's values where they lie, and the norm of gradients.
+//! A step of AdamW (Loshchilov and Hutter, 2019) in place, and the norm of gradients.
 
 use super::isa::{InstructionSet, Isa, with_lanes};
 use super::lanes::LANES;
 use super::parallel::{for_each, for_each_chunk};
 
-/// Values that one thread takes at a time; fixed, so that sums do not depend on the number of threads.
+/// Values of a thread's chunk. It is fixed, so that sums do not depend on the number of threads.
 const CHUNK: usize = 1 << 16;
 
-/// What a step does; the same for all parameters but for the decay.
+/// The options of a step. Only the decay differs between parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AdamW {
     /// The learning rate.
@@ -55,12 +55,12 @@ fn step<I: InstructionSet>(
     // In f64: 1 - β^t loses digits for small t.
     let left = |beta: f32| 1.0 - f64::from(beta).powf(f64::from(step));
     let (size, root) = ((f64::from(rate) / left(beta_1)) as f32, left(beta_2).sqrt().recip() as f32);
-    let kept = 1.0 - rate * decay;
+    let retained = 1.0 - rate * decay;
     for (((value, first), second), gradient) in values.iter_mut().zip(first).zip(second).zip(gradient) {
         let gradient = gradient * scale;
         *first = beta_1 * *first + (1.0 - beta_1) * gradient;
         *second = beta_2 * *second + (1.0 - beta_2) * gradient * gradient;
-        *value = *value * kept - size * *first / (second.sqrt() * root + epsilon);
+        *value = *value * retained - size * *first / (second.sqrt() * root + epsilon);
     }
 }
 
@@ -97,7 +97,7 @@ pub fn add_to(sum: &mut [f32], other: &[f32]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernels::tested::here;
+    use crate::kernels::tested::supported_sets;
 
     const OPTIONS: AdamW =
         AdamW { rate: 0.1, beta_1: 0.9, beta_2: 0.999, epsilon: 1e-6, decay: 0.01, step: 1, scale: 0.5 };
@@ -126,7 +126,7 @@ mod tests {
         let (plain, squares) = run(Isa::Base);
         let exact: f64 = gradient.iter().map(|value| f64::from(*value).powi(2)).sum();
         assert!((squares - exact).abs() < 1e-9 * exact, "{squares}, exactly {exact}");
-        for isa in here("AdamW", Isa::LANES) {
+        for isa in supported_sets("AdamW", Isa::LANES) {
             let (values, other) = run(isa);
             assert!((other - squares).abs() < 1e-9 * exact);
             for (value, expected) in values.iter().zip(&plain) {

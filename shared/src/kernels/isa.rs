@@ -1,8 +1,8 @@
-//! Which vector instructions the processor has, and how a loop is compiled once for each set of them.
+//! Detection of instruction sets, and the dispatch of a kernel to the best one.
 //!
-//! A loop is written in plain Rust over arrays of sixteen lanes, or over registers that its file describes for each set. It is
-//! inlined and compiled here for each set that it names ([`Work::SETS`]). `unsafe` because a function for instructions that
-//! the processor lacks must not be called; [`with`] calls none without having asked ([`Isa::is_here`]).
+//! A loop is written in plain Rust over arrays of sixteen lanes, or over registers that its file defines for each set. The
+//! macro `dispatch!` compiles it once for each set that the call lists. `unsafe` because a function for instructions that the
+//! processor lacks must not be called; `dispatch!` checks the processor first ([`Isa::supported`]).
 #![allow(unsafe_code)]
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
@@ -13,9 +13,9 @@ use std::sync::atomic::{AtomicU8, Ordering};
 /// A set of vector instructions. Each set of x86 has all of those before it, but for [`Isa::AvxVnni`], which AVX-512 lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Isa {
-    /// Plain loops, which the others are tested against.
+    /// Plain loops, the reference of tests.
     Scalar,
-    /// What the target always has: SSE2, NEON, or the SIMD of wasm, relaxed if the module is compiled so.
+    /// The target's baseline: SSE2, NEON, or the SIMD of wasm, relaxed if the module is compiled so.
     Base,
     /// AVX2 and FMA.
     Avx2,
@@ -27,11 +27,11 @@ pub enum Isa {
     Avx512Vnni,
     /// AVX-512 BF16: sums of products of bfloat16 (Intel's Cooper Lake and Sapphire Rapids, AMD since Zen 4).
     Avx512Bf16,
-    /// The tile registers of Intel's AMX, for bfloat16. Linux must be asked for them.
+    /// The tile registers of Intel's AMX, for bfloat16. Linux grants them on request.
     Amx,
 }
 
-/// The sets that this processor has, each a bit; 0 until the processor is asked. AMX has no bit, for the system would have to be asked.
+/// One bit for each set that this processor has; 0 before detection. AMX has no bit, because it needs a system call.
 #[cfg(target_arch = "x86_64")]
 static HERE: AtomicU8 = AtomicU8::new(0);
 
@@ -70,8 +70,8 @@ static AMX: LazyLock<bool> = LazyLock::new(|| {
     const REQUEST_PERMISSION: libc::c_long = 0x1023;
     const TILE_DATA: libc::c_long = 18;
     let tiles = __cpuid(0).eax >= 7 && __cpuid_count(7, 0).edx & BITS == BITS;
-    // SAFETY: a system call that changes nothing in memory; a system that does not know it says no.
-    Isa::Avx512Bf16.is_here()
+    // SAFETY: a system call that changes no memory. A system without it returns an error.
+    Isa::Avx512Bf16.is_supported()
         && tiles
         && unsafe { libc::syscall(libc::SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0 }
 });
@@ -80,20 +80,20 @@ impl Isa {
     /// The sets that loops over arrays of lanes are compiled for.
     pub const LANES: &[Isa] = &[Isa::Base, Isa::Avx2, Isa::Avx512];
 
-    /// The best set that this processor has. AMX is left out: only products of bfloat16 ask for it
+    /// The best set that this processor has. AMX is left out, because only products of bfloat16 use it
     /// ([`super::bf16::best`]).
     pub fn best() -> Self {
         Self::best_of(&[Isa::Base, Isa::Avx2, Isa::AvxVnni, Isa::Avx512, Isa::Avx512Vnni, Isa::Avx512Bf16])
     }
 
-    /// The last of some sets that this processor has.
+    /// The last of the given sets that this processor has.
     pub fn best_of(sets: &[Isa]) -> Self {
-        sets.iter().rev().copied().find(|isa| isa.is_here()).unwrap_or(Isa::Scalar)
+        sets.iter().rev().copied().find(|isa| isa.is_supported()).unwrap_or(Isa::Scalar)
     }
 
     /// Whether this processor has the set.
     #[inline]
-    pub fn is_here(self) -> bool {
+    pub fn is_supported(self) -> bool {
         #[cfg(target_arch = "x86_64")]
         return match self {
             #[cfg(target_os = "linux")]
@@ -111,11 +111,11 @@ impl Isa {
     /// This set, or [`Isa::Base`] if the processor lacks it.
     #[inline]
     pub fn supported(self) -> Supported {
-        Supported(if self.is_here() { self } else { Isa::Base })
+        Supported(if self.is_supported() { self } else { Isa::Base })
     }
 }
 
-/// A set that this processor has: to check once what is called for every row.
+/// A set that this processor has. It saves the check where a kernel runs for every row.
 #[derive(Clone, Copy, Debug)]
 pub struct Supported(Isa);
 
@@ -139,7 +139,7 @@ pub trait InstructionSet {
     const FUSED: bool;
 }
 
-/// What the target always has.
+/// The target's baseline.
 #[derive(Debug)]
 pub struct Base;
 
@@ -271,8 +271,8 @@ mod tests {
             (Amx, "Avx512Vnni"),
         ];
         for (isa, name) in cases {
-            assert_eq!(ran(isa), if isa.is_here() { name } else { "Scalar" }, "{isa:?}");
+            assert_eq!(ran(isa), if isa.is_supported() { name } else { "Scalar" }, "{isa:?}");
         }
-        assert!(Isa::best().is_here() && Isa::best() >= Isa::Base);
+        assert!(Isa::best().is_supported() && Isa::best() >= Isa::Base);
     }
 }

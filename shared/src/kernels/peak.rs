@@ -1,4 +1,4 @@
-//! As many products and sums as the processor can do, from registers alone: what a training step's speed is compared with.
+//! The processor's peak of multiply-add operations from registers. Training speed is compared with it.
 
 use super::isa::{InstructionSet, Isa, with_lanes};
 use super::lanes::{LANES, Lane, fma};
@@ -9,8 +9,8 @@ const WIDE: usize = 10;
 /// The same where a register holds half a lane or less.
 const NARROW: usize = 5;
 
-/// Multiplies and adds `rounds` times over all sums; gives the operations done (two for a product and its sum), and the sum,
-/// so that nothing is left out.
+/// Multiplies and adds `rounds` times over all sums. Returns the number of operations, two for a product and its sum, and the
+/// sum, so that the compiler removes no work.
 pub fn multiply_add(isa: Isa, rounds: usize) -> (f64, f32) {
     let (sums, sum) = match isa >= Isa::Avx512 {
         true => (WIDE, with_lanes!(isa, wide(rounds: usize) -> f32)),
@@ -46,11 +46,11 @@ fn sum<I: InstructionSet, const N: usize>(rounds: usize) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernels::tested::here;
+    use crate::kernels::tested::supported_sets;
 
     #[test]
-    fn every_sum_is_kept() {
-        for isa in here("sums of products", Isa::LANES) {
+    fn operations_and_sum_match_hand_computed_values() {
+        for isa in supported_sets("sums of products", Isa::LANES) {
             // 1, then 1.5, 1.75, 1.875.
             let (operations, sum) = multiply_add(isa, 3);
             let sums = operations / 6.0;

@@ -1,4 +1,4 @@
-//! What is done to the rows of a matrix between two products: LayerNorm, softmax, activations, and their gradients.
+//! LayerNorm, softmax and activations of the rows of a matrix, and their gradients.
 
 // A loop over lanes by number becomes one instruction.
 #![allow(clippy::needless_range_loop)]
@@ -78,8 +78,8 @@ fn layer_norm_lanes<I: InstructionSet>(norm: Norm<'_>, width: usize, rows: &mut 
     }
 }
 
-/// The gradient through [`layer_norm`]: `grads` comes in as the gradient of its output and goes out as that of its input;
-/// the gradients of γ and β are added to `gamma` and `beta`.
+/// The backward pass of [`layer_norm`]: replaces the gradient of its output in `grads` by that of its input, and adds the
+/// gradients of γ and β to `gamma` and `beta`.
 ///
 /// # Shapes
 /// input, grads `[n, width]`; gamma, beta `[width]`
@@ -159,7 +159,7 @@ fn softmax_lanes<I: InstructionSet>(scale: f32, width: usize, rows: &mut [f32]) 
         let (whole, rest) = row.as_chunks_mut::<LANES>();
         let mut last = [f32::NEG_INFINITY; LANES];
         last[..rest.len()].copy_from_slice(rest);
-        // A NaN that is passed over here makes the sum NaN.
+        // A NaN that is ignored here makes the sum NaN.
         let mut highest = last;
         for lane in &*whole {
             for at in 0..LANES {
@@ -184,33 +184,33 @@ fn softmax_lanes<I: InstructionSet>(scale: f32, width: usize, rows: &mut [f32]) 
     }
 }
 
-/// The gradient through [`softmax`]: `grads` comes in as the gradient of its output (`shares`) and goes out as that of its input.
+/// The backward pass of [`softmax`]: replaces the gradient of its output (`probabilities`) in `grads` by that of its input.
 ///
 /// # Shapes
-/// shares, grads `[n, width]`
+/// probabilities, grads `[n, width]`
 ///
 /// # Panics
 /// If the sizes disagree.
-pub fn softmax_backward(isa: Isa, scale: f32, width: usize, shares: &[f32], grads: &mut [f32]) {
-    assert!(shares.len() == grads.len() && width > 0 && shares.len().is_multiple_of(width));
-    with_lanes!(isa, softmax_backward_lanes(scale: f32, width: usize, shares: &[f32], grads: &mut [f32]));
+pub fn softmax_backward(isa: Isa, scale: f32, width: usize, probabilities: &[f32], grads: &mut [f32]) {
+    assert!(probabilities.len() == grads.len() && width > 0 && probabilities.len().is_multiple_of(width));
+    with_lanes!(isa, softmax_backward_lanes(scale: f32, width: usize, probabilities: &[f32], grads: &mut [f32]));
 }
 
 #[inline(always)]
-fn softmax_backward_lanes<I: InstructionSet>(scale: f32, width: usize, shares: &[f32], grads: &mut [f32]) {
-    for (shares, grads) in shares.chunks_exact(width).zip(grads.chunks_exact_mut(width)) {
+fn softmax_backward_lanes<I: InstructionSet>(scale: f32, width: usize, probabilities: &[f32], grads: &mut [f32]) {
+    for (probabilities, grads) in probabilities.chunks_exact(width).zip(grads.chunks_exact_mut(width)) {
         let mut sums = [0.0; LANES];
-        let (whole, rest) = shares.as_chunks::<LANES>();
+        let (whole, rest) = probabilities.as_chunks::<LANES>();
         let (whole_grads, rest_grads) = grads.as_chunks::<LANES>();
-        for (share, grad) in whole.iter().zip(whole_grads) {
+        for (probability, grad) in whole.iter().zip(whole_grads) {
             for at in 0..LANES {
-                sums[at] = fma::<I>(share[at], grad[at], sums[at]);
+                sums[at] = fma::<I>(probability[at], grad[at], sums[at]);
             }
         }
-        let rest: f32 = rest.iter().zip(rest_grads).map(|(share, grad)| share * grad).sum();
+        let rest: f32 = rest.iter().zip(rest_grads).map(|(probability, grad)| probability * grad).sum();
         let mean = lanes::sum(sums) + rest;
-        for (grad, share) in grads.iter_mut().zip(shares) {
-            *grad = scale * share * (*grad - mean);
+        for (grad, probability) in grads.iter_mut().zip(probabilities) {
+            *grad = scale * probability * (*grad - mean);
         }
     }
 }
@@ -225,7 +225,7 @@ fn activate_lanes<I: InstructionSet>(activation: Activation, values: &mut [f32])
     let (whole, rest) = values.as_chunks_mut::<LANES>();
     let mut last = [0.0; LANES];
     last[..rest.len()].copy_from_slice(rest);
-    // One loop for each, so that no choice is made inside.
+    // One loop for each activation, so that no branch is inside.
     match activation {
         Activation::Gelu => {
             whole.iter_mut().for_each(|lane| *lane = lanes::gelu::<I>(*lane));
@@ -243,7 +243,7 @@ fn activate_lanes<I: InstructionSet>(activation: Activation, values: &mut [f32])
     rest.copy_from_slice(&last[..rest.len()]);
 }
 
-/// The gradient through [`activate`]: `grads` comes in as the gradient of its output and goes out as that of `input`.
+/// The backward pass of [`activate`]: replaces the gradient of its output in `grads` by that of `input`.
 ///
 /// # Panics
 /// If the sizes disagree.

@@ -114,13 +114,13 @@ mod tests {
         "intermediate_size": 8, "max_position_embeddings": 16, "hidden_act": "gelu"}"#;
 
     #[test]
-    fn defaults_are_those_of_hugging_face() {
+    fn defaults_match_hugging_face() {
         let config = BertConfig::from_bytes(MINIMAL.as_bytes()).expect("it is whole");
         assert_eq!((config.type_vocab_size, config.layer_norm_eps), (2, 1e-12));
     }
 
     #[test]
-    fn what_cannot_run_is_refused_by_field() {
+    fn unsupported_configuration_is_refused_by_field() {
         for (from, to, field) in [
             ("\"gelu\"", "\"swish\"", "swish"),
             ("\"num_attention_heads\": 2", "\"num_attention_heads\": 3", "hidden_size"),

@@ -15,6 +15,7 @@ use pel_shared::container::Check;
 use pel_shared::error::Result;
 use pel_shared::index::{FIRST_PASS_TRAINING, Index, IndexInfo, Precision, TokenStore, TokenStoreBuilder};
 use pel_shared::kb::ConceptId;
+use pel_shared::linker::Queries;
 use pel_shared::model::encode::{BatchSize, Encoder};
 use pel_shared::model::tower::Side;
 use pel_shared::score::{Candidate, Scorer};

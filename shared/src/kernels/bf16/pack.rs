@@ -14,7 +14,7 @@ use half::bf16;
 /// a `[m, k]` -> `[m / 16, k / 32]` tiles of `[16 rows, 16 pairs]`
 ///
 /// # Panics
-/// If `tiles` has another length than [`packed_len`] says.
+/// If the length of `tiles` is not that of [`packed_len`].
 pub fn pack_rows(isa: Isa, a: Matrix<'_>, tiles: &mut [u32]) {
     let Matrix { data, rows, cols, row_stride, col_stride } = a;
     pack(isa, Side { data, count: rows, k: cols, stride: row_stride, k_stride: col_stride }, false, tiles);
@@ -26,7 +26,7 @@ pub fn pack_rows(isa: Isa, a: Matrix<'_>, tiles: &mut [u32]) {
 /// b `[k, n]` -> `[n / 16, k / 32]` tiles of `[16 pairs, 16 columns]`
 ///
 /// # Panics
-/// If `tiles` has another length than [`packed_len`] says.
+/// If the length of `tiles` is not that of [`packed_len`].
 pub fn pack_columns(isa: Isa, b: Matrix<'_>, tiles: &mut [u32]) {
     let Matrix { data, rows, cols, row_stride, col_stride } = b;
     pack(isa, Side { data, count: cols, k: rows, stride: col_stride, k_stride: row_stride }, true, tiles);
@@ -40,7 +40,7 @@ fn pack(isa: Isa, side: Side<'_>, pairs_first: bool, tiles: &mut [u32]) {
     let (tiles, _) = tiles.as_chunks_mut::<TILE>();
     let wide = tiles.len() / deep.max(1);
     for nth in 0..tiles.len() {
-        // Numbers are read in the order in which they lie.
+        // Numbers are read in memory order.
         let (at, step) = if side.k_stride == 1 { (nth / deep, nth % deep) } else { (nth % wide, nth / wide) };
         let tile = &mut tiles[at * deep + step];
         let (first, step) = (at * LANES, step * DEPTH);

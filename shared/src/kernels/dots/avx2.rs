@@ -1,4 +1,4 @@
-//! AVX2 and FMA loops; `unsafe` because the instructions must be there, which the callers see to, and for loads by pointer.
+//! AVX2 and FMA loops. `unsafe` because callers must check for the instructions, and for loads by pointer.
 //!
 //! Floats are summed in eight lanes, which are added in one fixed order. Bytes are widened to 16 bits, so that every sum is exact.
 #![allow(unsafe_code)]
@@ -104,7 +104,7 @@ fn widened(codes: &[i8], dim: usize, lanes: usize) -> Vec<i16> {
 pub fn tiles_i8(wide: &[i16], dim: usize, rows: &[i8], out: &mut [i32]) {
     let width = dim.next_multiple_of(16);
     let lanes = wide.len() / width;
-    assert!(lanes.is_multiple_of(4) && out.len() == rows.len() / dim * lanes, "room for every product");
+    assert!(lanes.is_multiple_of(4) && out.len() == rows.len() / dim * lanes, "expected one place for each product");
     for (pair, rows) in rows.chunks(2 * dim).enumerate() {
         for (quad, wide) in wide.chunks_exact(4 * width).enumerate() {
             let at = pair * 2 * lanes + quad * 4;

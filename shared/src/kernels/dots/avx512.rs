@@ -1,8 +1,8 @@
-//! AVX-512 loops; `unsafe` because the instructions must be there, which the callers see to, and for loads by pointer.
+//! AVX-512 loops. `unsafe` because callers must check for the instructions, and for loads by pointer.
 //!
 //! A product is summed in sixteen lanes, which are added in one fixed order at the end ([`reduced_f32`]), sixteen products
 //! at once where there are as many. The processor multiplies unsigned by signed bytes: a row's code r goes in as r + 128
-//! (its sign bit flipped), and 128 times the sum of the query's codes is taken off again.
+//! (its sign bit flipped), and 128 times the sum of the query's codes is subtracted at the end.
 #![allow(unsafe_code)]
 
 use super::avx512_panel::packed;

@@ -42,13 +42,13 @@ pub fn packed(codes: &[i8], dim: usize, lanes: usize) -> Vec<Line> {
 ///
 /// # Shapes
 /// sums `[lanes]`, each query's codes added up; rows `[n, dim]`, out `[n up to a multiple of 48, lanes]` at least;
-/// `bytes` is any buffer, kept between calls
+/// `bytes` is any buffer, reused between calls
 pub fn tiles_i8(panels: &[Line], sums: &[i32], dim: usize, rows: &[i8], bytes: &mut Vec<u8>, out: &mut [i32]) {
     let (lanes, width) = (sums.len(), dim.div_ceil(4) * 4);
     let lines = lanes * width / (4 * LANES);
     assert!(lanes.is_multiple_of(LANES) && panels.len() == lines, "panels of {lanes} queries");
     let padded = (rows.len() / dim).next_multiple_of(48);
-    assert!(out.len() >= padded * lanes, "room for {padded} rows of sums");
+    assert!(out.len() >= padded * lanes, "expected {padded} rows of sums");
     // Flipped rows, and rows of anything up to the end of the last tile.
     bytes.resize(bytes.len().max(padded * width), 0);
     for (row, flipped) in rows.chunks_exact(dim).zip(bytes.chunks_exact_mut(width)) {

@@ -1,4 +1,4 @@
-//! What each set of instructions brings to the loops, and the loop over tiles that they share.
+//! The loops of each instruction set behind one trait, and the loop over tiles that they share.
 
 #[cfg(target_arch = "aarch64")]
 pub use super::neon::Neon as Base;
@@ -8,7 +8,7 @@ use super::rows::Rows;
 #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
 pub use super::wasm::Simd128 as Base;
 
-/// The sets that have loops of their own.
+/// The sets with loops of their own.
 #[cfg(test)]
 pub const SETS: &[crate::kernels::Isa] = {
     use crate::kernels::Isa;
@@ -32,8 +32,8 @@ macro_rules! with_dots {
 }
 pub(super) use with_dots;
 
-/// Dot products by one set of instructions; its functions must be `#[inline(always)]`, and are called only where the set is
-/// there.
+/// Dot products by one instruction set. Its functions must be `#[inline(always)]` and are called only if the processor has
+/// the set.
 pub trait Dots {
     /// The product of a query with a row of its length.
     fn float_row(query: &[f32], row: &[f32]) -> f32;
@@ -74,7 +74,7 @@ pub trait Dots {
     }
 }
 
-/// What the loops for several queries of bytes read.
+/// Packed queries of bytes.
 #[derive(Clone, Debug)]
 pub enum Packed {
     /// Nothing: the queries are taken one by one.
@@ -100,7 +100,7 @@ const SET: usize = 4 * QUERIES;
 #[inline(always)]
 pub fn tiles<D: Dots>(queries: &[f32], dim: usize, rows: &[f32], out: &mut [f32]) {
     let lanes = queries.len() / dim;
-    assert!(lanes.is_multiple_of(SET) && out.len() == rows.len() / dim * lanes, "room for every product");
+    assert!(lanes.is_multiple_of(SET) && out.len() == rows.len() / dim * lanes, "expected one place for each product");
     for (set, queries) in queries.chunks_exact(SET * dim).enumerate() {
         for (tile, rows) in rows.chunks(D::ROWS.max(1) * dim).enumerate() {
             for (quad, queries) in queries.chunks_exact(QUERIES * dim).enumerate() {

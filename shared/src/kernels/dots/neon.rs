@@ -1,4 +1,4 @@
-//! NEON loops, which every 64-bit ARM has; `unsafe` for loads by pointer.
+//! NEON loops, for every 64-bit ARM processor. `unsafe` for loads by pointer.
 //!
 //! Floats are summed in sixteen lanes, which are added in one fixed order. Bytes are multiplied into 16 bits and added into
 //! 32, so that every sum is exact; the one instruction for this (`sdot`) is not stable in Rust yet.

@@ -1,4 +1,4 @@
-//! Queries in the form that the loops want, made once and held against many rows.
+//! Several queries, packed once and multiplied with many rows.
 
 use super::loops::{Dots, Packed, tiles, with_dots};
 use super::pick::{self, Hit};
@@ -9,10 +9,10 @@ use super::{avx2, avx512_panel};
 use crate::kernels::isa::Isa;
 use crate::kernels::lanes::LANES;
 
-/// Fewer queries than these are taken one by one.
+/// Fewer queries than these are multiplied one by one.
 const FEW: usize = 4;
 
-/// Rows whose sums lie in the level-1 cache beside the queries.
+/// Rows of a block: their sums fit into the level-1 cache beside the queries.
 const ROWS: usize = 48;
 
 /// Several quantised queries.
@@ -30,7 +30,7 @@ pub struct QueriesI8 {
     packed: Packed,
 }
 
-/// Room for sums, kept between calls.
+/// Buffers for sums, reused between calls.
 #[derive(Debug, Default)]
 pub struct Scratch {
     ints: Vec<i32>,
@@ -68,7 +68,7 @@ impl QueriesI8 {
         Self { isa, dim, count, codes, sums, scales: padded, packed }
     }
 
-    /// How many queries there are.
+    /// The number of queries.
     pub fn len(&self) -> usize {
         self.count
     }
@@ -78,7 +78,7 @@ impl QueriesI8 {
         self.count == 0
     }
 
-    /// The scores that pass: all but those that are at most their query's threshold. A score is
+    /// Appends the scores that exceed their query's threshold, and NaN scores. A score is
     /// `dot product × row scale × query scale`. Rows of one query come in ascending order.
     ///
     /// # Shapes
@@ -95,7 +95,7 @@ impl QueriesI8 {
         hits: &mut Vec<Hit>,
     ) {
         check(self.dim, rows.len(), row_scales.len());
-        assert_eq!(thresholds.len(), self.count, "one threshold a query");
+        assert_eq!(thresholds.len(), self.count, "expected one threshold for each query");
         let queries = self;
         with_dots!(
             self.isa,
@@ -160,7 +160,7 @@ pub struct QueriesF32 {
     isa: Isa,
     dim: usize,
     count: usize,
-    /// `[count, dim]`, and zeros up to a multiple of 16 queries where the loops want them
+    /// `[count, dim]`, padded with zeros to a multiple of 16 queries if there are [`FEW`] or more
     values: Vec<f32>,
 }
 
@@ -184,7 +184,7 @@ impl QueriesF32 {
         Self { isa, dim, count, values }
     }
 
-    /// How many queries there are.
+    /// The number of queries.
     pub fn len(&self) -> usize {
         self.count
     }
@@ -194,8 +194,7 @@ impl QueriesF32 {
         self.count == 0
     }
 
-    /// The scores that pass: all but those that are at most their query's threshold. Rows of one query come in ascending
-    /// order.
+    /// Appends the scores that exceed their query's threshold, and NaN scores. Rows of one query come in ascending order.
     ///
     /// # Shapes
     /// rows `[n, dim]`, thresholds `[queries]`
@@ -204,7 +203,7 @@ impl QueriesF32 {
     /// If the sizes disagree.
     pub fn hits(&self, rows: &[f32], thresholds: &[f32], scratch: &mut Scratch, hits: &mut Vec<Hit>) {
         check(self.dim, rows.len(), rows.len() / self.dim);
-        assert_eq!(thresholds.len(), self.count, "one threshold a query");
+        assert_eq!(thresholds.len(), self.count, "expected one threshold for each query");
         let queries = self;
         with_dots!(
             self.isa,

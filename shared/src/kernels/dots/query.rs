@@ -1,7 +1,6 @@
-//! One query against rows that lie in order, or that are named by number.
+//! Dot products of one query with consecutive or numbered rows.
 //!
-//! A search through a graph waits for memory: rows lie anywhere, and where there are registers for it sixteen of them are on
-//! their way at once.
+//! A graph search is bound by the latency of memory. With AVX-512, sixteen rows are therefore in flight at once.
 
 use super::loops::{Dots, with_dots};
 use super::rows::{Consecutive, Numbered, Rows};
@@ -29,7 +28,7 @@ pub fn dot_i8(query: &[i8], rows: &[i8], out: &mut [i32]) {
     bytes(Isa::best(), query, sum(query), rows, out);
 }
 
-/// Dot products of a query with the rows of these numbers, each as [`dot_f32`] has it.
+/// Dot products of a query with the rows of these numbers, each equal to that of [`dot_f32`].
 ///
 /// # Shapes
 /// query `[dim]`, rows `[n, dim]`, numbers `[m]` below n, out `[m]`
@@ -140,6 +139,6 @@ pub(super) fn check(dim: usize, values: usize, rows: usize) {
 }
 
 fn check_numbers(dim: usize, values: usize, numbers: &[u32], out: usize) {
-    assert_eq!(numbers.len(), out, "room for every product");
+    assert_eq!(numbers.len(), out, "expected one place for each product");
     check(dim, values, values / dim.max(1));
 }

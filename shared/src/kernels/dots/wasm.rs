@@ -1,4 +1,4 @@
-//! Loops for the SIMD of wasm, used where the module is compiled with it; `unsafe` for loads by pointer.
+//! Loops for wasm's SIMD, used if the module is compiled with it. `unsafe` for loads by pointer.
 //!
 //! Floats are summed in sixteen lanes, which are added in one fixed order. Bytes are multiplied into 16 bits and added into
 //! 32, so that every sum is exact.

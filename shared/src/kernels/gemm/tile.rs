@@ -1,7 +1,7 @@
 //! The loop over tiles, for any register of sixteen floats.
 //!
-//! Registers are values of the processor's own types: arrays of floats were as fast in small functions and forty times
-//! slower in large ones, where the compiler left them in memory.
+//! Registers are values of the processor's own types. Arrays of floats were as fast in small functions and 40 times slower
+//! in large ones, where the compiler left them in memory.
 
 // A loop over rows and panels by number is unrolled into registers; one over iterators is not always.
 #![allow(clippy::needless_range_loop)]
@@ -26,7 +26,7 @@ pub trait Vector {
     fn add(sum: Self::Sixteen, x: f32, b: Self::Sixteen) -> Self::Sixteen;
 }
 
-/// Plain Rust, for targets whose registers are not known here, and as what the others are tested against.
+/// Plain Rust, for other targets and as the reference of tests.
 pub struct Plain;
 
 impl Vector for Plain {
@@ -141,7 +141,7 @@ fn tile<V: Vector, const R: usize, const P: usize>(
     }
 }
 
-/// Row `at` of each panel. Read before the rows of A, so that no more than one of their values is in a register at a time.
+/// Row `at` of each panel. It is read before the rows of A, so that at most one of their values is in a register.
 #[inline(always)]
 fn panel_row<V: Vector, const P: usize>(panels: &[&[Lane]; P], at: usize) -> [V::Sixteen; P] {
     let mut b = [V::load(&panels[0][at]); P];
@@ -151,10 +151,10 @@ fn panel_row<V: Vector, const P: usize>(panels: &[&[Lane]; P], at: usize) -> [V:
     b
 }
 
-/// The values, with zeros behind them.
+/// The values, padded with zeros.
 #[inline(always)]
 fn read<const P: usize>(from: &[f32]) -> [Lane; P] {
-    // Whole panels are copied by a few instructions, a part of one by a call.
+    // A few instructions copy whole panels, a call copies a part of one.
     if let Ok(whole) = <&[Lane; P]>::try_from(from.as_chunks::<LANES>().0)
         && from.len() == P * LANES
     {

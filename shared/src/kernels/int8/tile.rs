@@ -13,17 +13,17 @@ use std::marker::PhantomData;
 pub trait Dot {
     /// The sums of one part of a panel's columns.
     type Sums: Copy;
-    /// Parts that a panel's columns are worked on in, where there are few registers.
+    /// Parts into which a panel's columns are divided if there are few registers.
     const PARTS: usize = 1;
     /// Rows of the register tile, at most eight.
     const ROWS: usize;
     /// Panels of the register tile, at most three.
     const PANELS: usize;
-    /// Sums of nothing.
+    /// Zero sums.
     fn zero() -> Self::Sums;
     /// Adds four products to each sum of a part; codes of activations are at most 127.
     fn add(sums: Self::Sums, row: &[Code; GROUP], columns: &[i8; LANES * GROUP], part: usize) -> Self::Sums;
-    /// Puts the sums of a part into their places.
+    /// Writes the sums of a part to their lanes.
     fn lanes(sums: Self::Sums, part: usize, to: &mut [i32; LANES]);
 }
 

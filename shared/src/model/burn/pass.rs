@@ -4,27 +4,27 @@ use super::fused;
 use crate::model::layer::{Dropout, Precision};
 use burn::tensor::{Device, FloatDType};
 
-/// What a pass does besides the arithmetic of inference, which is the default.
+/// The options of a forward pass. The default is inference.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Pass {
-    /// Dropout of the embeddings, of attention shares and of the sublayers' outputs.
+    /// Dropout of the embeddings, attention probabilities and sublayer outputs.
     pub dropout: Option<Dropout>,
-    /// Compute each layer again on the way back instead of keeping what it computed: less memory, a third more time. It
-    /// is heeded where a layer is one operation; other devices have gradient checkpointing of their own.
+    /// Recompute each layer in the backward pass instead of saving activations: less memory, a third more time. It has an
+    /// effect where a layer is one operation. Other devices have their own gradient checkpointing.
     pub recompute: bool,
-    /// In which numbers linear layers multiply.
+    /// The number format in which linear layers multiply.
     pub precision: Precision,
 }
 
-/// Whether linear layers can multiply in these numbers on a device.
+/// Whether a device supports this number format for linear layers.
 pub fn multiplies_in(precision: Precision, device: &Device) -> bool {
     match dtype(precision) {
         Some(dtype) if !fused::runs_on(device) => device.supports_dtype(dtype),
-        _ => precision.is_here(),
+        _ => precision.is_supported(),
     }
 }
 
-/// The numbers of a precision as Burn calls them, where they are not plain floats.
+/// Burn's type for a precision; `None` for f32.
 pub(super) fn dtype(precision: Precision) -> Option<FloatDType> {
     match precision {
         Precision::F32 => None,
@@ -34,7 +34,7 @@ pub(super) fn dtype(precision: Precision) -> Option<FloatDType> {
 }
 
 impl Pass {
-    /// The pass as layer `at` sees it, with a seed of its own.
+    /// The options of layer `at`, which has its own dropout seed.
     pub(super) fn of_layer(self, at: usize) -> Self {
         Self { dropout: self.dropout.map(|dropout| dropout.part(at as u64 + 1)), ..self }
     }

@@ -1,4 +1,4 @@
-//! One transformer layer over the rows of several sequences that stand one after the other, without padding.
+//! One transformer layer over the concatenated rows of several sequences, without padding.
 
 use super::attention::{self, Heads, sized};
 use super::linear::{self, Linear};
@@ -20,7 +20,7 @@ pub struct NormWeights {
 }
 
 impl NormWeights {
-    /// For the kernels.
+    /// A view for the kernels.
     pub fn view(&self) -> Norm<'_> {
         Norm { gamma: &self.gamma, beta: &self.beta, epsilon: self.epsilon }
     }
@@ -35,26 +35,26 @@ pub struct Layer {
     pub key: Linear,
     /// Values.
     pub value: Linear,
-    /// The attention's output.
+    /// The output projection of the attention.
     pub attended: Linear,
-    /// After it.
+    /// The LayerNorm after the attention.
     pub attended_norm: NormWeights,
     /// `[intermediate, hidden]`
     pub wide: Linear,
     /// `[hidden, intermediate]`
     pub narrow: Linear,
-    /// After it.
+    /// The LayerNorm after the feed-forward sublayer.
     pub norm: NormWeights,
-    /// Heads.
+    /// The number of attention heads.
     pub heads: usize,
-    /// After `wide`.
+    /// The activation after `wide`.
     pub activation: Activation,
 }
 
 /// Buffers of one group of sequences, and one more for each thread.
 #[derive(Debug, Default)]
 pub struct Scratch {
-    /// What the layers work on, `[rows, hidden]`.
+    /// The hidden states, `[rows, hidden]`.
     pub hidden: Vec<f32>,
     qkv: Vec<f32>,
     mixed: Vec<f32>,
@@ -93,7 +93,7 @@ impl Layer {
             first += seq;
         }
 
-        // The queries, keys and values are no longer needed; their room takes what the linear layers give.
+        // The queries, keys and values are no longer needed. Their buffer takes the outputs of the linear layers.
         let given = &mut qkv[..rows * width];
         linear::forward([&self.attended], isa, team, mixed, given, None, codes);
         add(hidden, given);

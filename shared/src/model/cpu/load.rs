@@ -1,4 +1,4 @@
-//! Reading the encoder's weights: floats are packed, what is quantised is used where it lies.
+//! Reads the encoder's weights. Floats are packed, quantised weights are used in place.
 
 use super::layer::{Layer, NormWeights};
 use super::linear::Linear;

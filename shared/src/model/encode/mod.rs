@@ -95,7 +95,7 @@ impl Encoder {
     #[must_use]
     pub fn in_precision(mut self, precision: Precision) -> Self {
         match &mut self.engine {
-            Engine::Cpu { mention, entity } if precision == Precision::Bf16 && precision.is_here() => {
+            Engine::Cpu { mention, entity } if precision == Precision::Bf16 && precision.is_supported() => {
                 std::iter::once(mention).chain(entity).for_each(|tower| tower.round());
             }
             Engine::Burn { device, pass, .. } if multiplies_in(precision, device) => pass.precision = precision,

@@ -1,7 +1,7 @@
 //! Tensors of a `model.safetensors`, taken by name, each exactly once.
 //!
 //! Names are those of Hugging Face's `BertModel`. A prefix `bert.` (checkpoints with a head) is dropped, the old names
-//! `gamma` and `beta` become `weight` and `bias`, and what no sentence encoder uses is set aside: `pooler.*`, `cls.*`,
+//! `gamma` and `beta` become `weight` and `bias`, and tensors that no sentence encoder uses are ignored: `pooler.*`, `cls.*`,
 //! `classifier.*`, `qa_outputs.*` and `embeddings.position_ids`.
 //!
 //! A quantised file (see [`crate::model::cpu::quantise`]) has, for the floats of `X.weight`:
@@ -30,10 +30,10 @@ impl<'a> Weights<'a> {
     /// Reads the table of a safetensors file; tensors are read when they are taken.
     ///
     /// # Errors
-    /// If the file is cut short or no safetensors file.
+    /// If the file is truncated or not a safetensors file.
     pub fn from_bytes(bytes: &'a [u8]) -> Result<Self> {
         let file = SafeTensors::deserialize(bytes)
-            .map_err(|cause| Error::artifact("not a whole safetensors file").caused_by(cause))?;
+            .map_err(|cause| Error::artifact("expected a complete safetensors file").caused_by(cause))?;
         let left = file.tensors().into_iter().filter_map(|(name, view)| Some((our_name(&name)?, view))).collect();
         Ok(Self { left, file: None })
     }
@@ -55,7 +55,7 @@ impl<'a> Weights<'a> {
         Ok(Tensor::from_data(data, device))
     }
 
-    /// Takes the tensor `name` as floats; codes become the floats that they stand for.
+    /// Takes the tensor `name` as floats. Codes are dequantised.
     ///
     /// # Errors
     /// As [`Weights::take`].
@@ -64,7 +64,7 @@ impl<'a> Weights<'a> {
             (true, [outputs, inputs]) if self.left.get(name).is_some_and(|view| view.shape().len() == 4) => {
                 Ok(self.panels(name, *outputs, *inputs)?.values(*inputs))
             }
-            (true, [rows, width]) => Ok(self.codes(name, *rows, *width)?.values(*width)),
+            (true, [rows, width]) => Ok(self.quantised_table(name, *rows, *width)?.values(*width)),
             _ => floats(name, &self.shaped(name, shape)?),
         }
     }
