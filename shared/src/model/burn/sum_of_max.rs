@@ -53,8 +53,8 @@ pub fn sum_of_max(mentions: &TokenVectors, entities: &TokenVectors) -> Tensor<2>
         return met;
     }
     let padding = (entities.mask.clone() - 1.0) * OUT;
-    let products = met.reshape([m * t, e, u]) + padding.reshape([1, e, u]);
-    let nearest = met.max_dim(2).reshape([m, t, e]);
+    let products = products.reshape([m * t, e, u]) + padding.reshape([1, e, u]);
+    let nearest = products.max_dim(2).reshape([m, t, e]);
     let real = mentions.mask.clone().reshape([m, t, 1]);
     (nearest * real).sum_dim(1).reshape([m, e])
 }
