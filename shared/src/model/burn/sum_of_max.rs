@@ -50,7 +50,7 @@ pub fn sum_of_max(mentions: &TokenVectors, entities: &TokenVectors) -> Tensor<2>
     let rows = mentions.values.clone().reshape([m * t, dim]);
     let products = rows.matmul(entities.values.clone().reshape([e * u, dim]).transpose());
     if t == 1 && u == 1 {
-        return met;
+        return products;
     }
     let padding = (entities.mask.clone() - 1.0) * OUT;
     let products = products.reshape([m * t, e, u]) + padding.reshape([1, e, u]);
