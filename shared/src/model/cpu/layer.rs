@@ -36,18 +36,18 @@ pub struct Layer {
     /// Values.
     pub value: Linear,
     /// The output projection of the attention.
-    pub attended: Linear,
+    pub attention_output: Linear,
     /// The LayerNorm after the attention.
-    pub attended_norm: NormWeights,
+    pub attention_norm: NormWeights,
     /// `[intermediate, hidden]`
-    pub wide: Linear,
+    pub intermediate: Linear,
     /// `[hidden, intermediate]`
-    pub narrow: Linear,
+    pub output: Linear,
     /// The LayerNorm after the feed-forward sublayer.
     pub norm: NormWeights,
     /// The number of attention heads.
     pub heads: usize,
-    /// The activation after `wide`.
+    /// The activation after `intermediate`.
     pub activation: Activation,
 }
 
@@ -58,7 +58,7 @@ pub struct Scratch {
     pub hidden: Vec<f32>,
     qkv: Vec<f32>,
     mixed: Vec<f32>,
-    wide: Vec<f32>,
+    intermediate: Vec<f32>,
     heads: Vec<attention::Scratch>,
     codes: Codes,
 }
@@ -66,8 +66,8 @@ pub struct Scratch {
 impl Layer {
     /// See [`Linear::round`].
     pub fn round(&mut self) {
-        let Self { query, key, value, attended, wide, narrow, .. } = self;
-        [query, key, value, attended, wide, narrow].into_iter().for_each(Linear::round);
+        let Self { query, key, value, attention_output, intermediate, output, .. } = self;
+        [query, key, value, attention_output, intermediate, output].into_iter().for_each(Linear::round);
     }
 
     /// Runs the layer in place, on `team` threads.
@@ -76,8 +76,8 @@ impl Layer {
     /// `scratch.hidden` `[rows, hidden]`, where `rows` is the sum of `lengths`
     pub fn forward(&self, isa: Isa, team: usize, lengths: &[usize], scratch: &mut Scratch) {
         let rows: usize = lengths.iter().sum();
-        let width = self.attended.outputs();
-        let Scratch { hidden, qkv, mixed, wide, heads, codes } = scratch;
+        let width = self.attention_output.outputs();
+        let Scratch { hidden, qkv, mixed, intermediate, heads, codes } = scratch;
         let hidden = sized(hidden, rows * width);
         heads.resize_with(team.max(heads.len()), Default::default);
 
@@ -95,13 +95,13 @@ impl Layer {
 
         // The queries, keys and values are no longer needed. Their buffer takes the outputs of the linear layers.
         let given = &mut qkv[..rows * width];
-        linear::forward([&self.attended], isa, team, mixed, given, None, codes);
+        linear::forward([&self.attention_output], isa, team, mixed, given, None, codes);
         add(hidden, given);
-        layer_norm(isa, self.attended_norm.view(), width, hidden);
+        layer_norm(isa, self.attention_norm.view(), width, hidden);
 
-        let wide = sized(wide, rows * self.wide.outputs());
-        linear::forward([&self.wide], isa, team, hidden, wide, Some(self.activation), codes);
-        linear::forward([&self.narrow], isa, team, wide, given, None, codes);
+        let intermediate = sized(intermediate, rows * self.intermediate.outputs());
+        linear::forward([&self.intermediate], isa, team, hidden, intermediate, Some(self.activation), codes);
+        linear::forward([&self.output], isa, team, intermediate, given, None, codes);
         add(hidden, given);
         layer_norm(isa, self.norm.view(), width, hidden);
     }
