@@ -62,7 +62,7 @@ impl<'a> Weights<'a> {
     pub fn floats(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
         match (self.is_quantised(name), shape) {
             (true, [outputs, inputs]) if self.left.get(name).is_some_and(|view| view.shape().len() == 4) => {
-                Ok(self.panels(name, *outputs, *inputs)?.values(*inputs))
+                Ok(self.quantised_linear(name, *outputs, *inputs)?.values(*inputs))
             }
             (true, [rows, width]) => Ok(self.quantised_table(name, *rows, *width)?.values(*width)),
             _ => floats(name, &self.shaped(name, shape)?),
