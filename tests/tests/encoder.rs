@@ -234,7 +234,7 @@ fn weights_in_bfloat16_are_near_to_pytorch() {
         };
         let encoder = model.encoder(&Device::flex()).in_precision(Precision::Bf16);
         let together = encode(&encoder);
-        assert_eq!(together != encode(&model.encoder(&Device::flex())), Precision::Bf16.is_here());
+        assert_eq!(together != encode(&model.encoder(&Device::flex())), Precision::Bf16.is_supported());
         for ((row, sequence), together) in golden.rows.iter().zip(&sequences).zip(together.chunks_exact(encoder.dim()))
         {
             // A single sequence is shared out to the threads in another way.

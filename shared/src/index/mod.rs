@@ -6,7 +6,6 @@
 mod codes;
 mod exact;
 mod hnsw;
-mod queries;
 #[cfg(test)]
 mod tests;
 mod token_store;
@@ -14,7 +13,6 @@ mod top;
 mod vectors;
 
 pub use hnsw::HnswOptions;
-pub use queries::Queries;
 pub use token_store::{FIRST_PASS, FIRST_PASS_TRAINING, TokenCodes, TokenStore, TokenStoreBuilder, TokenStoreInfo};
 pub use top::best_per_concept;
 

@@ -2,7 +2,7 @@
 
 use super::codes::{pack, quantise, quantise_to_half};
 use crate::error::Result;
-use crate::kernels::{self, Hit, Isa, QueriesF32, QueriesI8, QueryI8, Scratch};
+use crate::kernels::{self, Hit, Isa, QueriesF32, QueriesI8, QueryI8, Scratch, Supported};
 use crate::numbers::Numbers;
 use std::ops::Range;
 
@@ -224,7 +224,7 @@ fn one_f32(query: &[f32], row: &[f32]) -> f32 {
 /// The rows of an index, ready to be compared with each other.
 pub struct Rows<'a> {
     dim: usize,
-    isa: Isa,
+    isa: Supported,
     values: Values<'a>,
 }
 
@@ -245,7 +245,7 @@ impl<'a> Rows<'a> {
                 Values::Int8 { codes, sums: codes.chunks_exact(dim).map(sum).collect(), scales }
             }
         };
-        Self { dim, isa: Isa::best(), values }
+        Self { dim, isa: Isa::best().supported(), values }
     }
 
     /// The similarity of two rows; allocates nothing.

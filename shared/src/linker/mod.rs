@@ -12,13 +12,14 @@
 
 mod added;
 mod candidates;
+mod encoded;
 mod explain;
 mod prepared;
 mod queries;
 mod rerank;
 
-pub use crate::index::Queries;
 pub use added::Added;
+pub use encoded::Queries;
 pub use explain::{Met, Texts, TokenMet};
 pub use prepared::{Part, Prepared};
 pub use rerank::Pairs;

@@ -1,10 +1,10 @@
 //! From token sequences to candidates (steps 3 to 5): a search by whole vectors, or by Sum-of-Max among the best of one (T-Biencoder,
 //! eq. 5).
 
-use super::{Added, Linker, Prepared};
+use super::{Added, Linker, Prepared, Queries};
 use crate::bundle::names;
 use crate::error::{Error, Result};
-use crate::index::{FIRST_PASS, Queries, TokenCodes, TokenStore, best_per_concept};
+use crate::index::{FIRST_PASS, TokenCodes, TokenStore, best_per_concept};
 use crate::kb::ConceptId;
 use crate::kernels;
 use crate::model::encode::{BatchSize, Encodings};

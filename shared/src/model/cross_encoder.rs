@@ -1,7 +1,7 @@
-//! The cross-encoder (BLINK, section 4.2; PEL, appendix B): it reads a mention and an entity in one sequence and gives them one
+//! The cross-encoder (BLINK, section 4.2; PEL, appendix B): it reads a mention and an entity as one sequence and computes one
 //! score.
 //!
-//! It is a tower whose projection gives one value: W of BLINK's eq. 6. What reads pairs is what reads all else.
+//! It is a tower whose projection has one output: W of BLINK's eq. 6.
 
 use crate::error::{Context, Error, Result};
 use crate::kb::Concept;
@@ -20,16 +20,16 @@ pub struct Ranker {
     view: ViewOptions,
 }
 
-/// Tokens of the longest pair that such views make.
+/// The length in tokens of the longest pair with these views.
 pub fn longest_pair(view: &ViewOptions) -> usize {
     view.mention_tokens.saturating_add(view.entity_tokens).saturating_sub(1)
 }
 
 impl Ranker {
-    /// Builds it on a device.
+    /// Builds the cross-encoder on a device.
     ///
     /// # Errors
-    /// If its files do not fit together, it gives more than one value, or it cannot read pairs as long as its views make them.
+    /// If its files do not fit together, its projection has more than one output, or the longest pair exceeds its positions.
     pub fn new(
         tower: TowerBytes<'_>,
         tokenizer: &[u8],
@@ -51,18 +51,18 @@ impl Ranker {
         Ok(Self { tokens, encoder, view })
     }
 
-    /// The same with linear layers in these numbers; see [`Encoder::in_precision`].
+    /// The cross-encoder with linear layers in this number format; see [`Encoder::in_precision`].
     #[must_use]
     pub fn in_precision(self, precision: Precision) -> Self {
         Self { encoder: self.encoder.in_precision(precision), ..self }
     }
 
-    /// How it wants mentions and entities to be written.
+    /// The templates of mentions and entities.
     pub fn view(&self) -> &ViewOptions {
         &self.view
     }
 
-    /// A mention, to be paired; `None` if nothing is left of it after normalising.
+    /// The tokens of a mention; `None` if it is empty after normalisation.
     ///
     /// # Errors
     /// As [`ViewOptions::mention`].
@@ -70,7 +70,7 @@ impl Ranker {
         self.view.mention(&self.tokens, mention)
     }
 
-    /// A concept, to be paired.
+    /// The tokens of a concept.
     ///
     /// # Errors
     /// As [`Tokens::entity`].
@@ -87,8 +87,8 @@ impl Ranker {
     }
 }
 
-/// Puts the first of `candidates`, as many as there are scores, into the order of their scores, the highest first; of equals the
-/// one that was before stays before, and the others stay where they are.
+/// Sorts the first `scores.len()` candidates by descending score. The sort is stable, and the other candidates keep their
+/// positions.
 pub fn reorder<T: Clone>(candidates: &mut [T], scores: &[f32]) {
     let count = scores.len().min(candidates.len());
     let mut order: Vec<usize> = (0..count).collect();
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_scored_ones_change_places_and_equals_keep_theirs() {
+    fn reorder_sorts_scored_candidates_and_is_stable() {
         let mut all = ['a', 'b', 'c', 'd', 'e'];
         reorder(&mut all, &[0.1, 0.5, 0.5, -1.0]);
         assert_eq!(all, ['b', 'c', 'a', 'd', 'e']);

@@ -97,7 +97,7 @@ fn measure(
     mut run: impl FnMut(Isa),
 ) -> Result<()> {
     let mut plain = None;
-    for set in sets.iter().copied().filter(|set| set.is_here()) {
+    for set in sets.iter().copied().filter(|set| set.is_supported()) {
         let (median_ms, _) = timed(seconds, || {
             run(set);
             Ok(())

@@ -42,7 +42,7 @@ pub(crate) fn rank(options: &Options, device: &OpenDevice) -> Result<Vec<RankRow
     if is_int8 || device.device != Device::flex() {
         return Ok(rows);
     }
-    if Precision::Bf16.is_here() {
+    if Precision::Bf16.is_supported() {
         rows.push(row(options, "bf16", &ranker.in_precision(Precision::Bf16), &pairs)?);
     }
     let copy = quantised(folder, &config)?;

@@ -1,7 +1,7 @@
-//! Encoded sequences in the form in which an index keeps or searches them.
+//! Encoded sequences in the form in which an index stores or searches them.
 
-use super::TokenCodes;
 use crate::error::Result;
+use crate::index::TokenCodes;
 use crate::model::encode::{BatchSize, Encoder, Encodings};
 use crate::model::tower::Side;
 use crate::score::Scorer;
