@@ -7,7 +7,7 @@ use pel_shared::kb::{Concept, ConceptId, KnowledgeBase};
 use pel_shared::linker::{Link, LinkOptions, Linker};
 use pel_shared::model::tower::Side;
 use pel_shared::nil::Decision;
-use pel_shared::score::{Score, Scorer};
+use pel_shared::score::{Scorer, Similarity};
 use pel_shared::text::Span;
 use pel_shared::text::detect::{Detected, Origin};
 use pel_shared::tokens::MentionTemplate;
@@ -42,7 +42,7 @@ fn recipes() -> Vec<(String, Recipe)> {
     let mut all = Vec::new();
     for view in [View::Names, View::Template, View::Both] {
         for template in [MentionTemplate::Bare, MentionTemplate::Context] {
-            for score in [Score::Cosine, Score::Dot] {
+            for score in [Similarity::Cosine, Similarity::Dot] {
                 for scorer in [Scorer::Dual, Scorer::SumOfMax] {
                     for hnsw in [None, Some(HnswOptions::default())] {
                         let mut recipe = recipe(&Table::read(), Precision::F32);
@@ -53,7 +53,7 @@ fn recipes() -> Vec<(String, Recipe)> {
                         if view == View::Both {
                             recipe.view.mix = 0.5;
                         }
-                        if score == Score::Cosine {
+                        if score == Similarity::Cosine {
                             recipe.view.spelling = 0.15;
                         }
                         recipe.encoder.reduction.score = score;

@@ -22,7 +22,7 @@ use crate::container::{self, Check, Container, Format};
 use crate::error::{Error, Result};
 use crate::kb::ConceptId;
 use crate::numbers::{Numbers, check_finite};
-use crate::score::{Candidate, Score};
+use crate::score::{Candidate, Similarity};
 use bytes::Bytes;
 use hnsw::{Graph, Nodes};
 use serde::{Deserialize, Serialize};
@@ -56,7 +56,7 @@ pub struct IndexInfo {
     /// How a value is kept.
     pub precision: Precision,
     /// How vectors are compared.
-    pub score: Score,
+    pub score: Similarity,
     /// The HNSW graph's options, if the index has a graph.
     pub hnsw: Option<HnswOptions>,
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::kernels;
 use proptest::prelude::*;
 
-fn info(rows: usize, dim: usize, precision: Precision, score: Score, hnsw: Option<HnswOptions>) -> IndexInfo {
+fn info(rows: usize, dim: usize, precision: Precision, score: Similarity, hnsw: Option<HnswOptions>) -> IndexInfo {
     IndexInfo { rows, dim, precision, score, hnsw }
 }
 
@@ -32,7 +32,7 @@ fn a_search_by_hand() {
     // Concept 0 has two rows; its second one is the best for the query (0, 1).
     let vectors = [1.0, 0.0, 0.0, 1.0, 0.6, 0.8];
     for precision in [Precision::F32, Precision::Int8, Precision::Int4] {
-        let index = index(&vectors, &[0, 0, 1], &info(3, 2, precision, Score::Cosine, None));
+        let index = index(&vectors, &[0, 0, 1], &info(3, 2, precision, Similarity::Cosine, None));
         let found = index.search(&[0.0, 1.0, 1.0, 0.0], 2);
         assert_eq!((names(&found[0]), names(&found[1])), (vec![0, 1], vec![0, 1]));
         let near = if precision == Precision::Int4 { 0.03 } else { 0.01 };
@@ -44,7 +44,7 @@ fn a_search_by_hand() {
 fn equal_scores_come_in_concept_order() {
     let vectors = [1.0, 0.0].repeat(5000);
     let rows: Vec<u32> = (0..5000).collect();
-    let index = index(&vectors, &rows, &info(5000, 2, Precision::F32, Score::Dot, None));
+    let index = index(&vectors, &rows, &info(5000, 2, Precision::F32, Similarity::Dot, None));
     assert_eq!(names(&index.search(&[1.0, 0.0], 4)[0]), [0, 1, 2, 3]);
 }
 
@@ -52,9 +52,9 @@ fn equal_scores_come_in_concept_order() {
 fn hnsw_finds_what_the_exact_search_finds() {
     let (rows, dim) = (2000, 16);
     let concepts: Vec<u32> = (0..rows as u32).map(|row| row / 2).collect();
-    for score in [Score::Dot, Score::Cosine] {
+    for score in [Similarity::Dot, Similarity::Cosine] {
         let mut vectors = random(rows * dim, 7);
-        if score == Score::Cosine {
+        if score == Similarity::Cosine {
             for vector in vectors.chunks_exact_mut(dim) {
                 let norm = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
                 vector.iter_mut().for_each(|value| *value /= norm);
@@ -76,7 +76,7 @@ fn an_answer_does_not_depend_on_its_batch() {
     let vectors = random(rows * dim, 5);
     let concepts: Vec<u32> = (0..rows as u32).map(|row| row / 2).collect();
     for precision in [Precision::F32, Precision::Int8, Precision::Int4] {
-        let index = index(&vectors, &concepts, &info(rows, dim, precision, Score::Dot, None));
+        let index = index(&vectors, &concepts, &info(rows, dim, precision, Similarity::Dot, None));
         let queries = random(70 * dim, 6);
         let together = index.search(&queries, 9);
         for (query, found) in queries.chunks_exact(dim).zip(&together) {
@@ -94,7 +94,7 @@ fn a_row_finds_itself_with_a_score_of_one_and_none_is_higher() {
         vector.iter_mut().for_each(|value| *value /= norm);
     }
     let concepts: Vec<u32> = (0..rows as u32).collect();
-    let index = index(&vectors, &concepts, &info(rows, dim, Precision::Int8, Score::Cosine, None));
+    let index = index(&vectors, &concepts, &info(rows, dim, Precision::Int8, Similarity::Cosine, None));
     for (row, found) in index.search(&vectors, 3).iter().enumerate() {
         assert_eq!(found[0].concept.0, row as u32);
         assert!((found[0].score - 1.0).abs() < 1e-6, "{found:?}");
@@ -107,8 +107,9 @@ fn refuses_broken_rows(precision: Precision, hnsw: Option<HnswOptions>) {
     for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
         let mut vectors = random(200 * 8, 4);
         vectors[3 * 8 + 1] = value;
-        let said =
-            Index::build(&vectors, &ids, &info(200, 8, precision, Score::Dot, hnsw)).expect_err("broken").to_string();
+        let said = Index::build(&vectors, &ids, &info(200, 8, precision, Similarity::Dot, hnsw))
+            .expect_err("broken")
+            .to_string();
         let expected =
             format!("the vectors of an index: expected finite numbers, found {value} at position 25, 1 of 1600");
         assert!(said.starts_with(&expected), "{precision:?}: {said}");
@@ -120,7 +121,7 @@ fn rows_that_are_no_numbers_are_refused_and_such_queries_find_some() {
     let concepts: Vec<u32> = (0..200).collect();
     for precision in [Precision::F32, Precision::Int8, Precision::Int4] {
         refuses_broken_rows(precision, None);
-        let index = index(&random(200 * 8, 4), &concepts, &info(200, 8, precision, Score::Dot, None));
+        let index = index(&random(200 * 8, 4), &concepts, &info(200, 8, precision, Similarity::Dot, None));
         assert_eq!(index.search(&[f32::NAN; 8], 5)[0].len(), 5, "{precision:?}");
     }
 }
@@ -131,7 +132,7 @@ fn scores_that_are_no_numbers_come_last() {
     // Finite values whose products with the query are infinite, one above and one below: their sum is no number.
     vectors[3 * 8..3 * 8 + 2].copy_from_slice(&[f32::MAX, f32::MAX]);
     let concepts: Vec<u32> = (0..200).collect();
-    let index = index(&vectors, &concepts, &info(200, 8, Precision::F32, Score::Dot, None));
+    let index = index(&vectors, &concepts, &info(200, 8, Precision::F32, Similarity::Dot, None));
     let query = [4.0, -4.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
     assert!(!names(&index.search(&query, 100)[0]).contains(&3));
 }
@@ -140,7 +141,7 @@ fn scores_that_are_no_numbers_come_last() {
 fn numbers_in_a_file_that_are_not_finite_are_refused_by_section() {
     let ids: Vec<ConceptId> = (0..20).map(ConceptId).collect();
     for (precision, name) in [(Precision::F32, "values"), (Precision::Int8, "scales"), (Precision::Int4, "scales")] {
-        let info = info(20, 8, precision, Score::Dot, None);
+        let info = info(20, 8, precision, Similarity::Dot, None);
         let whole = Bytes::from(Index::build(&random(20 * 8, 4), &ids, &info).expect("in order"));
         let container = Container::<IndexInfo>::read(FORMAT, &whole, Check::Checksums).expect("whole");
         let bodies: Vec<(&str, Vec<u8>)> = container
@@ -166,7 +167,7 @@ fn the_nodes_kept_while_searching_can_be_changed() {
     let vectors = random(4000 * 16, 3);
     let concepts: Vec<u32> = (0..4000).collect();
     let options = HnswOptions { ef_search: 10, ..HnswOptions::default() };
-    let mut index = index(&vectors, &concepts, &info(4000, 16, Precision::F32, Score::Dot, Some(options)));
+    let mut index = index(&vectors, &concepts, &info(4000, 16, Precision::F32, Similarity::Dot, Some(options)));
     let queries = random(40 * 16, 1);
     let exact = index.search_exact(&queries, 10);
     let hits = |index: &Index| -> usize {
@@ -184,7 +185,7 @@ fn a_graph_gives_as_many_concepts_as_are_asked_for() {
     // Four rows a concept: ten nodes may hold three concepts.
     let concepts: Vec<u32> = (0..400).map(|row| row / 4).collect();
     let options = HnswOptions { ef_search: 10, ..HnswOptions::default() };
-    let index = index(&vectors, &concepts, &info(400, 8, Precision::Int8, Score::Dot, Some(options)));
+    let index = index(&vectors, &concepts, &info(400, 8, Precision::Int8, Similarity::Dot, Some(options)));
     for (k, expected) in [(50, 50), (100, 100), (500, 100)] {
         assert_eq!(index.search(&random(8, 1), k)[0].len(), expected);
     }
@@ -197,7 +198,7 @@ fn a_graph_answers_alike_in_every_batch_and_again() {
     let concepts: Vec<u32> = (0..rows as u32).map(|row| row / 3).collect();
     for precision in [Precision::F32, Precision::Int8, Precision::Int4] {
         let hnsw = Some(HnswOptions { ef_search: 40, ..HnswOptions::default() });
-        let index = index(&vectors, &concepts, &info(rows, dim, precision, Score::Dot, hnsw));
+        let index = index(&vectors, &concepts, &info(rows, dim, precision, Similarity::Dot, hnsw));
         // More searches than there are numbers for the marks.
         let queries = random(600 * dim, 12);
         let together = index.search(&queries, 7);
@@ -217,7 +218,7 @@ fn every_row_of_a_graph_finds_itself() {
     }
     let concepts: Vec<u32> = (0..rows as u32).collect();
     let hnsw = Some(HnswOptions::default());
-    let index = index(&vectors, &concepts, &info(rows, dim, Precision::Int8, Score::Cosine, hnsw));
+    let index = index(&vectors, &concepts, &info(rows, dim, Precision::Int8, Similarity::Cosine, hnsw));
     let found = index.search(&vectors, 1);
     let lost: Vec<usize> = (0..rows).filter(|row| found[*row][0].concept.0 != *row as u32).collect();
     assert!(lost.is_empty(), "{lost:?}");
@@ -231,7 +232,7 @@ fn many_rows_in_one_place_do_not_hold_up_a_search() {
     vectors[..50 * dim].chunks_exact_mut(dim).for_each(|vector| vector.copy_from_slice(&place));
     let concepts: Vec<u32> = (0..rows as u32).collect();
     let options = HnswOptions { ef_search: 150, ..HnswOptions::default() };
-    let index = index(&vectors, &concepts, &info(rows, dim, Precision::F32, Score::Dot, Some(options)));
+    let index = index(&vectors, &concepts, &info(rows, dim, Precision::F32, Similarity::Dot, Some(options)));
     let mut queries = random(20 * dim, 22);
     queries.extend(&place);
     for (found, exact) in index.search(&queries, 60).iter().zip(index.search_exact(&queries, 60)) {
@@ -245,8 +246,11 @@ fn graphs_of_no_row_and_of_few_are_searched() {
     for rows in [0u32, 1, 2, 40] {
         let concepts: Vec<u32> = (0..rows).collect();
         let hnsw = Some(HnswOptions::default());
-        let index =
-            index(&random(rows as usize * 4, 1), &concepts, &info(rows as usize, 4, Precision::Int8, Score::Dot, hnsw));
+        let index = index(
+            &random(rows as usize * 4, 1),
+            &concepts,
+            &info(rows as usize, 4, Precision::Int8, Similarity::Dot, hnsw),
+        );
         let query = random(4, 2);
         assert_eq!(index.search(&query, 50), index.search_exact(&query, 50), "{rows} rows");
     }
@@ -258,7 +262,7 @@ fn queries_that_are_no_numbers_go_through_a_graph() {
     for precision in [Precision::F32, Precision::Int8, Precision::Int4] {
         let hnsw = Some(HnswOptions::default());
         refuses_broken_rows(precision, hnsw);
-        let index = index(&random(200 * 8, 4), &concepts, &info(200, 8, precision, Score::Dot, hnsw));
+        let index = index(&random(200 * 8, 4), &concepts, &info(200, 8, precision, Similarity::Dot, hnsw));
         assert_eq!(index.search(&[f32::NAN; 8], 5)[0].len(), 5, "{precision:?}");
     }
 }
@@ -268,7 +272,7 @@ fn a_graph_whose_links_lead_nowhere_is_refused() {
     // So many rows have an upper layer.
     let vectors = random(1100 * 8, 3);
     let rows: Vec<_> = (0..1100).map(ConceptId).collect();
-    let info = info(1100, 8, Precision::Int8, Score::Dot, Some(HnswOptions::default()));
+    let info = info(1100, 8, Precision::Int8, Similarity::Dot, Some(HnswOptions::default()));
     let bytes = Index::build(&vectors, &rows, &info).expect("sizes agree");
     let whole = Container::<IndexInfo>::read(FORMAT, &Bytes::from(bytes), Check::Checksums).expect("whole");
     for name in hnsw::SECTIONS {
@@ -295,14 +299,14 @@ fn a_graph_whose_links_lead_nowhere_is_refused() {
 fn the_same_seed_gives_the_same_graph() {
     let vectors = random(300 * 8, 3);
     let rows: Vec<_> = (0..300).map(ConceptId).collect();
-    let info = info(300, 8, Precision::Int8, Score::Dot, Some(HnswOptions::default()));
+    let info = info(300, 8, Precision::Int8, Similarity::Dot, Some(HnswOptions::default()));
     let build = || Index::build(&vectors, &rows, &info).expect("sizes agree");
     assert_eq!(build(), build());
 }
 
 #[test]
 fn an_index_that_does_not_fit_together_is_refused() {
-    let info = info(2, 2, Precision::F32, Score::Dot, None);
+    let info = info(2, 2, Precision::F32, Similarity::Dot, None);
     assert!(Index::build(&[0.0; 4], &[ConceptId(1), ConceptId(0)], &info).is_err());
     assert!(Index::build(&[0.0; 3], &[ConceptId(0), ConceptId(1)], &info).is_err());
     let bytes = Index::build(&[0.0; 4], &[ConceptId(0), ConceptId(1)], &info).expect("sizes agree");
@@ -319,7 +323,7 @@ proptest! {
     fn blocks_and_threads_change_nothing(rows in 1usize..6000, seed in any::<u64>(), k in 1usize..20) {
         let vectors = random(rows * 4, seed);
         let concepts: Vec<u32> = (0..rows as u32).map(|row| row / 3).collect();
-        let index = index(&vectors, &concepts, &info(rows, 4, Precision::F32, Score::Dot, None));
+        let index = index(&vectors, &concepts, &info(rows, 4, Precision::F32, Similarity::Dot, None));
         let query = random(4, seed ^ 1);
         let mut all = Vec::new();
         for (row, vector) in vectors.chunks_exact(4).enumerate() {
@@ -335,7 +339,7 @@ proptest! {
 fn a_template_counts_by_its_share() {
     // Concepts 0 and 2 have a template and the same name; concept 3 has a template alone.
     let vectors = [[0.0, 1.0], [1.0, 0.0], [0.6, 0.8], [1.0, 0.0], [0.96, 0.28]].concat();
-    let mut index = index(&vectors, &[0, 0, 2, 2, 3], &info(5, 2, Precision::F32, Score::Cosine, None));
+    let mut index = index(&vectors, &[0, 0, 2, 2, 3], &info(5, 2, Precision::F32, Similarity::Cosine, None));
     let check = |index: &Index, expected: [(u32, f32); 3]| {
         let found = &index.search(&[1.0, 0.0], 3)[0];
         assert_eq!(names(found), expected.map(|(concept, _)| concept));
@@ -388,7 +392,7 @@ fn a_graph_finds_what_stands_beside_a_thousand_equal_rows() {
     let concepts: Vec<u32> = (0..(equal + others) as u32).collect();
     for precision in [Precision::F32, Precision::Int8, Precision::Int4] {
         let hnsw = Some(HnswOptions::default());
-        let index = index(&vectors, &concepts, &info(equal + others, dim, precision, Score::Cosine, hnsw));
+        let index = index(&vectors, &concepts, &info(equal + others, dim, precision, Similarity::Cosine, hnsw));
         let found = index.search(&singles, 1);
         let lost = found.iter().enumerate().filter(|(at, found)| found[0].concept.0 as usize != 2 * at + 1).count();
         assert_eq!(lost, 0, "{precision:?}");
@@ -409,7 +413,7 @@ fn a_graph_finds_what_stands_beside_a_crowd_of_nearly_equal_rows() {
         let concepts: Vec<u32> = (0..(count + others) as u32).collect();
         for precision in [Precision::F32, Precision::Int8] {
             let hnsw = Some(HnswOptions { ef_search: 50, ef_construction: 50, seed: 0 });
-            let index = index(&vectors, &concepts, &info(count + others, dim, precision, Score::Cosine, hnsw));
+            let index = index(&vectors, &concepts, &info(count + others, dim, precision, Similarity::Cosine, hnsw));
             let found = index.search(&singles, 1);
             let lost = found.iter().enumerate().filter(|(at, found)| found[0].concept.0 as usize != count + at).count();
             assert_eq!(lost, 0, "{spread} {precision:?}");
@@ -432,7 +436,7 @@ fn equal_rows_of_several_concepts_come_as_the_exact_search_has_them() {
     let queries = [all.clone(), random(30 * dim, 10)].concat();
     for precision in [Precision::F32, Precision::Int8, Precision::Int4] {
         let hnsw = Some(HnswOptions::default());
-        let index = index(&vectors, &concepts, &info(concepts.len(), dim, precision, Score::Dot, hnsw));
+        let index = index(&vectors, &concepts, &info(concepts.len(), dim, precision, Similarity::Dot, hnsw));
         for k in [1, 3, 20, 200, 600] {
             assert_eq!(index.search(&queries, k), index.search_exact(&queries, k), "{precision:?} {k}");
         }
@@ -443,7 +447,7 @@ fn equal_rows_of_several_concepts_come_as_the_exact_search_has_them() {
 fn a_graph_without_equal_rows_is_written_as_before_them() {
     let version = |vectors: &[f32]| {
         let rows: Vec<_> = (0..vectors.len() as u32 / 4).map(ConceptId).collect();
-        let info = info(rows.len(), 4, Precision::F32, Score::Dot, Some(HnswOptions::default()));
+        let info = info(rows.len(), 4, Precision::F32, Similarity::Dot, Some(HnswOptions::default()));
         Index::build(vectors, &rows, &info).expect("sizes agree")[8]
     };
     let vectors = random(20 * 4, 1);
@@ -452,7 +456,7 @@ fn a_graph_without_equal_rows_is_written_as_before_them() {
 
 #[test]
 fn an_index_of_an_unknown_version_is_refused() {
-    let info = info(1, 2, Precision::F32, Score::Dot, None);
+    let info = info(1, 2, Precision::F32, Similarity::Dot, None);
     let mut bytes = Index::build(&[1.0, 0.0], &[ConceptId(0)], &info).expect("sizes agree");
     bytes[8] = 5;
     let said = Index::from_bytes(&Bytes::from(bytes), Check::Trusted).err().map(|error| error.to_string());

@@ -29,7 +29,7 @@ use crate::index::best_per_concept;
 use crate::kb::{Concept, ConceptId};
 use crate::model::encode::{Encoder, SequenceInterner};
 use crate::nil::{Decision, NilPolicy, NilReason, Signs};
-use crate::score::{Candidate, Score, Scorer};
+use crate::score::{Candidate, Scorer, Similarity};
 use crate::text::abbreviations::Reader;
 use crate::text::detect::{DetectOptions, Detected, Origin};
 use crate::text::{self, Span};
@@ -256,7 +256,7 @@ impl Linker {
         let manifest = &self.bundle.manifest;
         manifest.view.concepts != View::Template
             && manifest.view.mention_template == MentionTemplate::Bare
-            && manifest.encoder.reduction.score == Score::Cosine
+            && manifest.encoder.reduction.score == Similarity::Cosine
     }
 
     /// Searches and decides (steps 5 to 7).
@@ -310,8 +310,8 @@ impl Linker {
             return;
         }
         let scale = match self.bundle.manifest.encoder.reduction.score {
-            Score::Cosine => self.highest(prepared, mention),
-            Score::Dot => best.score.abs(),
+            Similarity::Cosine => self.highest(prepared, mention),
+            Similarity::Dot => best.score.abs(),
         };
         if best.score - found[at].score > NAMED_BEHIND * scale {
             let lift = self.lift(mention, queries, found, false);

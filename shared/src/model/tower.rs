@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::model::config::BertConfig;
-use crate::score::Score;
+use crate::score::Similarity;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -44,7 +44,7 @@ pub struct Reduction {
     /// How token vectors become one.
     pub pooling: Pooling,
     /// Cosine vectors are brought to unit length.
-    pub score: Score,
+    pub score: Similarity,
 }
 
 /// Checks that two towers' vectors can be compared.

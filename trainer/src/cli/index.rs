@@ -18,7 +18,7 @@ use pel_shared::error::{Context, Result};
 use pel_shared::index::{HnswOptions, Precision};
 use pel_shared::model::tower::{Pooling, Reduction};
 use pel_shared::nil::NilPolicy;
-use pel_shared::score::{Score, Scorer};
+use pel_shared::score::{Scorer, Similarity};
 use pel_shared::tokens::{MentionTemplate, View, ViewOptions};
 use std::path::{Path, PathBuf};
 
@@ -180,7 +180,7 @@ pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let Source { files, tied, settings, bundle } = Source::read(&args.encoder, args.entity_encoder.as_deref())?;
     let kb_file = concept_table::read_in(&args.kb, &args.encoding.get())?;
     let (licences, licence_text) = concept_table::licences(&args.kb)?.unzip();
-    let untrained = Reduction { pooling: Pooling::Mean, score: Score::Cosine };
+    let untrained = Reduction { pooling: Pooling::Mean, score: Similarity::Cosine };
     let reduction = settings.map_or(untrained, |settings| settings.reduction);
     let before = bundle.as_ref().map(|manifest| &manifest.encoder);
     let reduction = Reduction {

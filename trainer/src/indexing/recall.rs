@@ -139,7 +139,7 @@ impl Against {
 mod tests {
     use super::*;
     use pel_shared::index::HnswOptions;
-    use pel_shared::score::Score;
+    use pel_shared::score::Similarity;
 
     fn list(concepts: &[u32]) -> Vec<Candidate> {
         concepts.iter().map(|concept| Candidate { concept: ConceptId(*concept), score: 1.0 }).collect()
@@ -172,7 +172,7 @@ mod tests {
         };
         let vectors: Vec<f32> = (0..rows * 24).map(|_| next()).collect();
         let hnsw = Some(HnswOptions { ef_search, ef_construction: 20, seed: 0 });
-        let info = IndexInfo { rows: rows as usize, dim: 24, precision: Precision::F32, score: Score::Dot, hnsw };
+        let info = IndexInfo { rows: rows as usize, dim: 24, precision: Precision::F32, score: Similarity::Dot, hnsw };
         let concepts: Vec<ConceptId> = (0..rows).map(ConceptId).collect();
         let bytes = Index::build(&vectors, &concepts, &info).expect("it fits");
         Index::from_bytes(&bytes.into(), Check::Trusted).expect("whole")
