@@ -79,7 +79,7 @@ fn a_quarter_of_the_places_is_for_what_the_other_mentions_found() {
                 "{mention}"
             );
             assert!(link.candidates.is_sorted_by(|a, b| a.rank(b).is_lt()), "{link:?}");
-            assert_eq!((link.decision, link.lift), (alone.decision, alone.lift));
+            assert_eq!((link.decision, link.nil_offset), (alone.decision, alone.nil_offset));
             // The two best concepts of other mentions that are not among the six, with the mention's own scores.
             let mut best: Vec<Candidate> = together.iter().map(|link| link.candidates[0]).collect();
             best.sort_by(Candidate::rank);

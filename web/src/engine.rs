@@ -231,7 +231,8 @@ impl Engine {
             tokens: ids.iter().map(|id| bundle.tokens.token(*id)).collect(),
             decision: if matches!(link.decision, Decision::Linked { .. }) { "linked" } else { "nil" },
             threshold: threshold.or(bundle.manifest.nil.threshold),
-            lift: link.lift,
+            nil_offset: link.nil_offset,
+            lift: link.nil_offset,
             margin: link.margin(),
             candidates: met.zip(&link.candidates).map(named).collect::<Result<_, _>>()?,
         };

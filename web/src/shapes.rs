@@ -89,6 +89,9 @@ pub struct JsLink {
     read_as: Option<String>,
     concept: Option<Named>,
     candidates: Vec<Named>,
+    /// `None` in links that version 0.1 wrote: it names the field `lift`.
+    #[serde(default)]
+    nil_offset: Option<f32>,
     #[serde(default)]
     lift: f32,
     #[serde(default)]
@@ -106,14 +109,28 @@ impl JsLink {
     /// A record of a text.
     pub fn of(record: Record, text: &str, offsets: &Offsets<'_>) -> Self {
         let text = text_of(text, record.pieces()).unwrap_or_default().into_owned();
-        let Record { span, fragments, origin, read_as, decision, candidates, lift, cut } = record;
+        let Record { span, fragments, origin, read_as, decision, candidates, nil_offset, cut } = record;
         let place = |span: Span| Place { start: offsets.utf16(span.start), end: offsets.utf16(span.end) };
         let (Place { start, end }, fragments) = (place(span), fragments.into_iter().map(place).collect());
         let (decision, nil_reason, concept) = match decision {
             Ok(concept) => (JsDecision::Linked, None, Some(concept)),
             Err(reason) => (JsDecision::Nil, Some(reason), None),
         };
-        Self { start, end, fragments, text, origin, decision, nil_reason, read_as, concept, candidates, lift, cut }
+        Self {
+            start,
+            end,
+            fragments,
+            text,
+            origin,
+            decision,
+            nil_reason,
+            read_as,
+            concept,
+            candidates,
+            nil_offset: Some(nil_offset),
+            lift: nil_offset,
+            cut,
+        }
     }
 
     /// The record, as a page gives it back.
@@ -127,8 +144,9 @@ impl JsLink {
             (JsDecision::Nil, _) => Err(self.nil_reason.unwrap_or(NilReason::Reader)),
         };
         let fragments = spans(&self.fragments, text, offsets)?;
-        let Self { origin, read_as, candidates, lift, cut, .. } = self;
-        Ok(Record { span, fragments, origin, read_as, decision, candidates, lift, cut })
+        let Self { origin, read_as, candidates, nil_offset, lift, cut, .. } = self;
+        let nil_offset = nil_offset.unwrap_or(lift);
+        Ok(Record { span, fragments, origin, read_as, decision, candidates, nil_offset, cut })
     }
 }
 
@@ -147,6 +165,8 @@ pub struct JsExplanation<'a> {
     pub tokens: Vec<String>,
     pub decision: &'static str,
     pub threshold: Option<f32>,
+    pub nil_offset: f32,
+    /// The former name of `nil_offset`.
     pub lift: f32,
     pub margin: Option<f32>,
     pub candidates: Vec<JsMet>,

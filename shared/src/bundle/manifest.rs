@@ -20,8 +20,12 @@ pub const FORMAT_WITH_TOKENS: u32 = 2;
 /// policy adds to them.
 pub const FORMAT_BEYOND_VECTORS: u32 = 3;
 
-/// The format of a bundle whose manifest carries its own digest, as all have that this build writes.
+/// The format of a bundle whose manifest carries its own digest.
 pub const FORMAT_WITH_DIGEST: u32 = 4;
+
+/// The format of a bundle with a NIL model in `nil.model`. Formats 3 and 4 name the field `nil.lift`, and builds that know no
+/// other name would ignore the model.
+pub const FORMAT_WITH_NIL_MODEL: u32 = 5;
 
 /// The manifest. Unknown fields are refused: a newer writer raises the format version.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -131,17 +135,20 @@ impl Manifest {
         }
         let refuse = |cause: serde_json::Error| Error::artifact("manifest.json").caused_by(cause);
         let Version { format } = serde_json::from_slice(json).map_err(refuse)?;
-        if !(FORMAT_VERSION..=FORMAT_WITH_DIGEST).contains(&format) {
+        if !(FORMAT_VERSION..=FORMAT_WITH_NIL_MODEL).contains(&format) {
             return Err(Error::artifact(format!(
-                "manifest.json: the bundle has format version {format}, this build reads {FORMAT_VERSION} to {FORMAT_WITH_DIGEST}"
+                "manifest.json: the bundle has format version {format}, this build reads {FORMAT_VERSION} to {FORMAT_WITH_NIL_MODEL}"
             )));
         }
         let manifest: Self = serde_json::from_slice(json).map_err(refuse)?;
         let expected = manifest.least_format();
-        if expected != format {
+        // Format 4 holds a NIL model under its former name.
+        let former = (expected, format) == (FORMAT_WITH_NIL_MODEL, FORMAT_WITH_DIGEST);
+        if expected != format && !former {
             return Err(Error::artifact(format!(
                 "manifest.json: expected format version {expected} for what it holds (`token_vectors` {FORMAT_WITH_TOKENS}, \
-                 `view.spelling` and `nil.lift` {FORMAT_BEYOND_VECTORS}, `digest` {FORMAT_WITH_DIGEST}), found version {format}"
+                 `view.spelling` and `nil.lift` {FORMAT_BEYOND_VECTORS}, `digest` {FORMAT_WITH_DIGEST}, `nil.model` \
+                 {FORMAT_WITH_NIL_MODEL}), found version {format}"
             )));
         }
         manifest.check().map_err(|error| error.context("manifest.json"))?;
@@ -193,10 +200,11 @@ impl Manifest {
 
     /// The oldest format that has room for what the manifest holds.
     pub fn least_format(&self) -> u32 {
+        let has_model = self.nil.model.is_some();
         if self.digest.is_some() {
-            return FORMAT_WITH_DIGEST;
+            return if has_model { FORMAT_WITH_NIL_MODEL } else { FORMAT_WITH_DIGEST };
         }
-        match (self.nil.lift.is_some() || self.view.spelling > 0.0, &self.token_vectors) {
+        match (has_model || self.view.spelling > 0.0, &self.token_vectors) {
             (true, _) => FORMAT_BEYOND_VECTORS,
             (false, Some(_)) => FORMAT_WITH_TOKENS,
             (false, None) => FORMAT_VERSION,

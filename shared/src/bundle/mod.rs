@@ -5,8 +5,8 @@
 mod manifest;
 
 pub use manifest::{
-    EncoderInfo, FORMAT_BEYOND_VECTORS, FORMAT_VERSION, FORMAT_WITH_DIGEST, FORMAT_WITH_TOKENS, FileInfo, KbInfo,
-    Manifest,
+    EncoderInfo, FORMAT_BEYOND_VECTORS, FORMAT_VERSION, FORMAT_WITH_DIGEST, FORMAT_WITH_NIL_MODEL, FORMAT_WITH_TOKENS,
+    FileInfo, KbInfo, Manifest,
 };
 
 use crate::container::{self, Check, Container, Format};
@@ -227,12 +227,10 @@ impl Bundle {
         }
         view_fits(&manifest, &parts)?;
         let Manifest { view, encoder, nil, .. } = &manifest;
-        let values = nil.lift.as_ref().map_or(0, |lift| lift.direction.len());
+        let values = nil.model.as_ref().map_or(0, |model| model.vector.len());
         if values > 0 && values != manifest.index.dim {
             let (name, dim) = (names::MANIFEST, manifest.index.dim);
-            return Err(Error::artifact(format!(
-                "{name}: `nil.lift.direction`: expected {dim} values, found {values}"
-            )));
+            return Err(Error::artifact(format!("{name}: `nil.model.vector`: expected {dim} values, found {values}")));
         }
         view.check_mix()
             .and_then(|()| view.check_spelling(encoder.reduction.score))

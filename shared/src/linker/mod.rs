@@ -28,7 +28,7 @@ use crate::error::Result;
 use crate::index::best_per_concept;
 use crate::kb::{Concept, ConceptId};
 use crate::model::encode::{Encoder, SequenceInterner};
-use crate::nil::{Decision, NilPolicy, NilReason, Signs};
+use crate::nil::{Decision, NilFeatures, NilPolicy, NilReason};
 use crate::score::{Candidate, Scorer, Similarity};
 use crate::text::abbreviations::Reader;
 use crate::text::detect::{DetectOptions, Detected, Origin};
@@ -83,8 +83,8 @@ pub struct Link {
     pub decision: Decision,
     /// The best candidates, best first.
     pub candidates: Vec<Candidate>,
-    /// What the bundle's policy adds to the best score before it compares it with the threshold; 0 where scores stand alone.
-    pub lift: f32,
+    /// What the NIL model adds to the best score before the comparison with the threshold; 0 without a NIL model.
+    pub nil_offset: f32,
     /// The ranker's scores of the first of them, if it has put them into order.
     pub ranker_scores: Vec<f32>,
     /// Whether the mention is a name of the best one, up to spelling.
@@ -276,15 +276,15 @@ impl Linker {
             self.put_named_first(prepared, mention, queries, &mut candidates);
             let named =
                 candidates.first().is_some_and(|best| self.is_named(&mention.text, &mention.named, best.concept));
-            let lift = self.lift(mention, queries, &candidates, named);
+            let nil_offset = self.nil_offset(mention, queries, &candidates, named);
             candidates.truncate(k);
             let decision = match mention.sequence {
-                Some(_) => self.decide(&candidates, lift, named, options.threshold),
+                Some(_) => self.decide(&candidates, nil_offset, named, options.threshold),
                 None => Decision::Nil { reason: NilReason::EmptyMention, best: None },
             };
             let read_as = mention.rewritten.then(|| mention.text.clone());
             let ranker_scores = Vec::new();
-            Link { span, fragments, origin, decision, candidates, lift, ranker_scores, named, read_as, cut }
+            Link { span, fragments, origin, decision, candidates, nil_offset, ranker_scores, named, read_as, cut }
         };
         let mut links: Vec<Link> = prepared.mentions.iter().zip(candidates).map(link).collect();
         let mut first = 0;
@@ -314,8 +314,8 @@ impl Linker {
             Similarity::Dot => best.score.abs(),
         };
         if best.score - found[at].score > NAMED_BEHIND * scale {
-            let lift = self.lift(mention, queries, found, false);
-            if let Decision::Linked { .. } = self.bundle.manifest.nil.decide(found, lift) {
+            let offset = self.nil_offset(mention, queries, found, false);
+            if let Decision::Linked { .. } = self.bundle.manifest.nil.decide(found, offset) {
                 return;
             }
         }
@@ -323,34 +323,40 @@ impl Linker {
         found.insert(0, Candidate { score: best.score.next_up(), ..named });
     }
 
-    /// What tells whether there is a concept for each mention, beside the score; nothing for one without a candidate.
+    /// The features of each mention for a NIL model; `None` for a mention without a candidate.
     ///
     /// # Shapes
     /// links, one for each mention; queries `[sequences]`
     ///
     /// # Errors
     /// If a concept's record is damaged.
-    pub fn signs(&self, prepared: &Prepared, queries: &Queries, links: &[Link]) -> Result<Vec<Option<Signs>>> {
+    pub fn nil_features(
+        &self,
+        prepared: &Prepared,
+        queries: &Queries,
+        links: &[Link],
+    ) -> Result<Vec<Option<NilFeatures>>> {
         let each = prepared.mentions.iter().zip(links);
-        each.map(|(mention, link)| self.signs_of(mention, queries, &link.candidates, link.named)).collect()
+        each.map(|(mention, link)| self.nil_features_of(mention, queries, &link.candidates, link.named)).collect()
     }
 
-    fn signs_of(
+    fn nil_features_of(
         &self,
         mention: &PreparedMention,
         queries: &Queries,
         candidates: &[Candidate],
         named: bool,
-    ) -> Result<Option<Signs>> {
+    ) -> Result<Option<NilFeatures>> {
         let (Some(best), Some(at)) = (candidates.first(), mention.sequence) else { return Ok(None) };
         let (concept, vector) = (self.concept(best.concept)?, queries.vector(at, self.encoder.dim()));
-        Ok(Signs::new(&mention.text, vector, candidates, concept.names(), named))
+        Ok(NilFeatures::new(&mention.text, vector, candidates, concept.names(), named))
     }
 
-    fn lift(&self, mention: &PreparedMention, queries: &Queries, candidates: &[Candidate], named: bool) -> f32 {
-        let Some(lift) = &self.bundle.manifest.nil.lift else { return 0.0 };
-        // A damaged record is said where the concept's name is shown.
-        self.signs_of(mention, queries, candidates, named).ok().flatten().map_or(0.0, |signs| lift.of(&signs))
+    fn nil_offset(&self, mention: &PreparedMention, queries: &Queries, candidates: &[Candidate], named: bool) -> f32 {
+        let Some(model) = &self.bundle.manifest.nil.model else { return 0.0 };
+        // The output reports a damaged record when it names the concept.
+        let features = self.nil_features_of(mention, queries, candidates, named).ok().flatten();
+        features.map_or(0.0, |features| model.offset(&features))
     }
 
     /// Decides a link anew, by the bundle's policy or another threshold; one whose candidates a ranker has put into order, by the
@@ -360,7 +366,7 @@ impl Linker {
             return;
         }
         let by_score = best_per_concept(link.candidates.clone(), link.candidates.len());
-        link.decision = self.decide(&by_score, link.lift, link.named, threshold);
+        link.decision = self.decide(&by_score, link.nil_offset, link.named, threshold);
         if let (Decision::Linked { best } | Decision::Nil { best: Some(best), .. }, Some(first)) =
             (&mut link.decision, link.candidates.first())
         {
@@ -368,12 +374,12 @@ impl Linker {
         }
     }
 
-    fn decide(&self, candidates: &[Candidate], lift: f32, named: bool, threshold: Option<f32>) -> Decision {
+    fn decide(&self, candidates: &[Candidate], nil_offset: f32, named: bool, threshold: Option<f32>) -> Decision {
         let policy = &self.bundle.manifest.nil;
         match threshold {
             // Who sets a threshold means it.
-            Some(_) => NilPolicy { threshold, ..NilPolicy::default() }.decide(candidates, lift),
-            None => policy.decide_named(candidates, lift, named),
+            Some(_) => NilPolicy { threshold, ..NilPolicy::default() }.decide(candidates, nil_offset),
+            None => policy.decide_named(candidates, nil_offset, named),
         }
     }
 }

@@ -33,8 +33,8 @@ pub struct Line<'a> {
     nil_reason: Option<NilReason>,
     concept: Option<&'a Named>,
     candidates: &'a [Named],
-    #[serde(skip_serializing_if = "none")]
-    lift: f32,
+    #[serde(skip_serializing_if = "is_zero")]
+    nil_offset: f32,
     cut: Cut,
 }
 
@@ -62,9 +62,9 @@ impl Place {
     }
 }
 
-/// Whether scores stand alone.
-fn none(lift: &f32) -> bool {
-    *lift == 0.0
+/// Whether there is no NIL model, or it adds nothing.
+fn is_zero(offset: &f32) -> bool {
+    *offset == 0.0
 }
 
 fn line<'a>(note: &'a Note<'_>, offsets: &Offsets<'_>, record: &'a Record, doc: Option<&'a str>) -> Line<'a> {
@@ -86,7 +86,7 @@ fn line<'a>(note: &'a Note<'_>, offsets: &Offsets<'_>, record: &'a Record, doc: 
         nil_reason: record.decision.as_ref().err().copied(),
         concept: record.decision.as_ref().ok(),
         candidates: &record.candidates,
-        lift: record.lift,
+        nil_offset: record.nil_offset,
         cut: record.cut,
     }
 }

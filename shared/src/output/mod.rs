@@ -57,8 +57,8 @@ pub struct Record {
     pub decision: std::result::Result<Named, NilReason>,
     /// The best candidates, best first.
     pub candidates: Vec<Named>,
-    /// What was added to the best score before it was compared with the threshold; 0 where scores stand alone.
-    pub lift: f32,
+    /// What the NIL model added to the best score before the comparison with the threshold; 0 without a NIL model.
+    pub nil_offset: f32,
     /// What did not fit into the encoder's window.
     pub cut: Cut,
 }
@@ -164,7 +164,7 @@ impl Linker {
             read_as: link.read_as.clone(),
             decision,
             candidates,
-            lift: link.lift,
+            nil_offset: link.nil_offset,
             cut: link.cut,
         })
     }

@@ -163,8 +163,8 @@ impl Base {
         });
         if let Some(info) = token_vectors {
             manifest["token_vectors"] = info;
-            manifest["nil"]["lift"] = json!({"margin": 0.1, "brief": 0.1, "overlap": 0.1, "base": -0.1,
-                "direction": vec![0.01; encoder.dim()]});
+            manifest["nil"]["model"] = json!({"margin": 0.1, "short_mention": 0.1, "ngram_overlap": 0.1, "intercept": -0.1,
+                "vector": vec![0.01; encoder.dim()]});
         }
         // The format tells what a bundle holds.
         for format in 1..4 {

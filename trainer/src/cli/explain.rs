@@ -95,7 +95,7 @@ struct Explained<'a> {
     cut: Cut,
     decision: Decision,
     threshold: Option<f32>,
-    lift: f32,
+    nil_offset: f32,
     candidates: Vec<Shown>,
 }
 
@@ -150,7 +150,7 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
             cut: link.cut,
             decision: link.decision,
             threshold,
-            lift: link.lift,
+            nil_offset: link.nil_offset,
             candidates: shown.collect(),
         };
         let line = serde_json::to_string(&explained);
@@ -240,11 +240,11 @@ fn print_tokens(met: &[Met]) {
 }
 
 fn decision(link: &Link, met: &[Met], first_stage: Option<&FirstStage>, threshold: Option<f32>) -> String {
-    let limit = match (threshold, link.lift) {
+    let limit = match (threshold, link.nil_offset) {
         (None, _) => "there is no threshold".to_owned(),
         (Some(threshold), 0.0) => format!("the threshold is {threshold}"),
-        (Some(threshold), lift) => {
-            format!("to which margin, length, spelling and meaning add {lift:.4}; the threshold is {threshold}")
+        (Some(threshold), offset) => {
+            format!("to which margin, length, spelling and meaning add {offset:.4}; the threshold is {threshold}")
         }
     };
     if let (Some(FirstStage { nearest, seen, .. }), Some(first)) = (first_stage, met.first()) {

@@ -141,7 +141,7 @@ pub(crate) fn protocol(linker: &Linker, device: &OpenDevice, lifted: bool) -> St
 
 /// The candidates of a link by the scores that NIL is judged by; all of a mention move together, so that their order stays.
 pub(super) fn ranked(link: &Link) -> Ranked {
-    link.candidates.iter().map(|candidate| (candidate.concept, candidate.score + link.lift)).collect()
+    link.candidates.iter().map(|candidate| (candidate.concept, candidate.score + link.nil_offset)).collect()
 }
 
 /// As [`ranked`], with an infinite score for the first where the decision is to link it at any.
@@ -172,7 +172,7 @@ impl Retriever for Search {
 
     fn threshold(&self) -> Option<f32> {
         // One that was chosen for more than similarities says nothing about these.
-        let alone = self.0.policy().lift.is_none() && self.0.linker.bundle().manifest.view.spelling == 0.0;
+        let alone = self.0.policy().model.is_none() && self.0.linker.bundle().manifest.view.spelling == 0.0;
         self.0.policy().threshold.filter(|_| alone)
     }
 
@@ -220,7 +220,7 @@ impl Retriever for Road {
     }
 
     fn protocol(&self) -> String {
-        protocol(&self.0.linker, &self.0.device, self.0.policy().lift.is_some())
+        protocol(&self.0.linker, &self.0.device, self.0.policy().model.is_some())
     }
 
     fn compared(&self) -> Compared {
