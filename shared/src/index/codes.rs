@@ -1,4 +1,4 @@
-//! Codes: vectors as bytes or half bytes with one scale each.
+//! Quantisation: vectors as int8 or int4 codes with one scale each.
 
 /// The largest code of a byte, and of half a byte.
 const BYTE: f32 = 127.0;
