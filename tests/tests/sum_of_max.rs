@@ -215,7 +215,7 @@ fn a_damaged_file_of_tokens_is_refused_by_name() {
     let said = with(other(rows + 1, 32), true);
     assert!(said.contains(&format!("token_vectors.bin: expected the index's {rows} rows of 32 values")), "{said}");
     let said = with(other(rows, 32), true);
-    assert!(said.contains("token_vectors.bin: its rows stand for other concepts"), "{said}");
+    assert!(said.contains("token_vectors.bin: expected rows of the same concepts"), "{said}");
     let said = with(Bytes::from_static(b"PK\x03\x04 something else"), false);
     assert!(said.contains("token_vectors.bin: this is no token store"), "{said}");
 
