@@ -4,8 +4,10 @@ use super::names;
 use crate::digest;
 use crate::error::{Error, Result};
 use crate::index::{IndexInfo, Precision, TokenStoreInfo};
-use crate::model::tower::Reduction;
+use crate::kb::KnowledgeBase;
+use crate::model::tower::{Pooling, Reduction};
 use crate::nil::NilPolicy;
+use crate::score::Similarity;
 use crate::tokens::ViewOptions;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -101,6 +103,37 @@ pub struct FileInfo {
     pub bytes: u64,
     /// Its checksum, in hexadecimal.
     pub blake3: String,
+}
+
+impl EncoderInfo {
+    /// A model with mean pooling, cosine similarity and f32 weights, whose licence is not stated.
+    pub fn new(name: impl Into<String>, tied: bool) -> Self {
+        Self {
+            name: name.into(),
+            licence: "not stated".to_owned(),
+            tied,
+            reduction: Reduction { pooling: Pooling::Mean, score: Similarity::Cosine },
+            precision: Precision::F32,
+        }
+    }
+}
+
+impl KbInfo {
+    /// A knowledge base without licences. Its hash is that of its concepts as JSON lines.
+    pub fn new(name: impl Into<String>, kb: &KnowledgeBase) -> Self {
+        let mut hash = blake3::Hasher::new();
+        for (_, concept) in kb.iter() {
+            // A concept has only strings, so it can always be encoded.
+            hash.update(&serde_json::to_vec(concept).unwrap_or_default()).update(b"\n");
+        }
+        Self {
+            name: name.into(),
+            concepts: kb.len(),
+            names: kb.iter().map(|(_, concept)| concept.names().count()).sum(),
+            blake3: hash.finalize().to_hex().to_string(),
+            licences: Vec::new(),
+        }
+    }
 }
 
 impl Manifest {

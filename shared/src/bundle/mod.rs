@@ -2,8 +2,10 @@
 //!
 //! A folder with one file each, or all of them in one file; the bytes are the same.
 
+mod builder;
 mod manifest;
 
+pub use builder::{BuiltBundle, BundleBuilder, ConceptRows, TokenizedBundle, TruncatedTexts};
 pub use manifest::{
     EncoderInfo, FORMAT_BEYOND_VECTORS, FORMAT_VERSION, FORMAT_WITH_DIGEST, FORMAT_WITH_NIL_MODEL, FORMAT_WITH_TOKENS,
     FileInfo, KbInfo, Manifest,
