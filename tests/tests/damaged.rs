@@ -116,14 +116,14 @@ fn use_bundle(parts: Parts) -> Result<usize> {
     for text in TEXTS {
         for overlapping in [false, true] {
             let detect = DetectOptions { overlapping, ..DetectOptions::default() };
-            let options = LinkOptions { detect, ..LinkOptions::default() };
+            let options = LinkOptions::default().detect(detect);
             let given = vec![Detected::new(Span::new(0, 2), Origin::Given)];
             let mentions =
                 if overlapping { linker.detect(text, &options) } else { join(given, linker.detect(text, &options)) };
             for link in link(&linker, text, mentions, &options)? {
                 links += 1;
                 link.candidates.iter().try_for_each(|candidate| linker.concept(candidate.concept).map(drop))?;
-                linker.texts(&link)?;
+                linker.candidate_texts(&link)?;
             }
         }
     }

@@ -3,7 +3,7 @@
 use crate::browser::{Timer, post_lost};
 use crate::failure::{Failure, Outcome};
 use crate::files::Files;
-use crate::shapes::{GivenMention, JsExplanation, JsLink, JsMet, JsNote, LinkRequest};
+use crate::shapes::{GivenMention, JsExplanation, JsLink, JsMatchedText, JsNote, LinkRequest};
 use burn::tensor::Device;
 use pel_shared::bundle::{Bundle, names};
 use pel_shared::error::Error;
@@ -19,7 +19,7 @@ use pel_shared::linker::{Link, LinkOptions, Linker, Part, Prepared, Queries};
 use pel_shared::model::encode::{BatchSize, Encodings, Vectors, floats};
 use pel_shared::model::tower::Side;
 use pel_shared::nil::Decision;
-use pel_shared::output::{Form, Note, Record};
+use pel_shared::output::{Form, Named, Note, Record};
 use pel_shared::text::detect::{Detected, Origin, join};
 use pel_shared::text::{Offsets, Span, text_of};
 use pel_shared::tokens::Encoded;
@@ -120,7 +120,7 @@ impl Engine {
         let LinkRequest { spans, spans_only, overlapping, k, threshold } = serde_json::from_str(request)?;
         let timer = Timer::start("pel: detect");
         let offsets = Offsets::new(&text);
-        let mut options = LinkOptions { threshold, ..LinkOptions::default() };
+        let mut options = LinkOptions::default().threshold(threshold);
         options.k = k.unwrap_or(options.k);
         options.detect.overlapping = overlapping;
         let given = spans.iter().map(|given| given.detected(&text, &offsets));
@@ -153,7 +153,7 @@ impl Engine {
         let timer = Timer::start("pel: encode");
         let rows: Vec<&Encoded> = part.prepared.sequences().iter().collect();
         let vectors = self.vectors(Side::Mention, &rows).await?;
-        let queries = self.linker.queries(vectors);
+        let queries = Queries::new(self.linker.encoder().dim(), vectors);
         if let Some(work) = &mut self.work {
             work.ms.encode += timer.stop();
             work.encoded = Some((part, queries));
@@ -178,7 +178,7 @@ impl Engine {
         if work.waiting.is_empty() {
             // Only now it is known what all mentions have found.
             let whole = Prepared::join(std::mem::take(&mut work.done));
-            self.linker.accompany(&whole, &work.queries, &mut work.links, work.options.k);
+            self.linker.share_candidates(&whole, &work.queries, &mut work.links, work.options.k);
         }
         work.ms.search += timer.stop();
         Ok(found)
@@ -216,14 +216,14 @@ impl Engine {
         let prepared = self.linker.prepare(&work.text, vec![given.clone()])?;
         let rows: Vec<&Encoded> = prepared.sequences().iter().collect();
         let own = self.vectors(Side::Mention, &rows).await?;
-        let options = LinkOptions { k, threshold, ..LinkOptions::default() };
-        let links = self.linker.finish(&prepared, &self.linker.queries(own.clone()), &options);
+        let options = LinkOptions::default().k(k).threshold(threshold);
+        let links = self.linker.finish(&prepared, &Queries::new(self.linker.encoder().dim(), own.clone()), &options);
         let link = links.first().ok_or_else(|| Error::input("no mention"))?;
-        let texts = self.linker.texts(link)?;
+        let texts = self.linker.candidate_texts(link)?;
         let vectors = self.vectors(Side::Entity, &texts.rows()).await?;
-        let met = rows.first().map(|row| self.linker.met(&texts, row, &own, &vectors));
+        let met = rows.first().map(|row| self.linker.matched_texts(&texts, row, &own, &vectors));
         let met = met.into_iter().flatten();
-        let named = |(met, candidate)| Ok::<_, Error>(JsMet::new(self.linker.named(candidate)?, met));
+        let named = |(met, candidate)| Ok::<_, Error>(JsMatchedText::new(Named::new(&self.linker, candidate)?, met));
         let bundle = self.linker.bundle();
         let ids = rows.first().map_or(&[][..], |encoded| &encoded.ids);
         let explanation = JsExplanation {
@@ -246,10 +246,10 @@ impl Engine {
     pub async fn find(&self, words: &str, k: usize) -> Outcome<String> {
         let prepared = self.words(words)?;
         let vectors = self.vectors(Side::Mention, &prepared.sequences().iter().collect::<Vec<_>>()).await?;
-        let queries = self.linker.queries(vectors);
-        let links = self.linker.finish(&prepared, &queries, &LinkOptions { k, ..LinkOptions::default() });
+        let queries = Queries::new(self.linker.encoder().dim(), vectors);
+        let links = self.linker.finish(&prepared, &queries, &LinkOptions::default().k(k));
         let candidates = links.iter().flat_map(|link| &link.candidates);
-        let named = candidates.map(|candidate| self.linker.named(candidate)).collect::<Result<Vec<_>, _>>()?;
+        let named = candidates.map(|candidate| Named::new(&self.linker, candidate)).collect::<Result<Vec<_>, _>>()?;
         Ok(serde_json::to_string(&named)?)
     }
 
@@ -303,10 +303,10 @@ impl Engine {
     }
 
     async fn add(&mut self, concepts: Vec<Concept>, mut report: Report) -> Outcome<String> {
-        let (concepts, rows, counts) = self.linker.rows_of(concepts, &mut report)?;
-        let vectors = self.vectors(Side::Entity, &rows.iter().collect::<Vec<_>>()).await?;
-        let added = concepts.len();
-        self.linker.add(concepts, &counts, &vectors)?;
+        let tokenized = self.linker.tokenize_concepts(concepts, &mut report)?;
+        let vectors = self.vectors(Side::Entity, &tokenized.rows.iter().collect::<Vec<_>>()).await?;
+        let added = tokenized.concepts.len();
+        self.linker.add_concepts(tokenized, &vectors)?;
         Ok(serde_json::to_string(&AddedReport { added, report })?)
     }
 
@@ -317,7 +317,7 @@ impl Engine {
     #[wasm_bindgen(js_name = removeConcepts)]
     pub fn remove_concepts(&mut self, ids: Option<String>) -> Outcome<usize> {
         let ids: Option<Vec<String>> = ids.map(|ids| serde_json::from_str(&ids)).transpose()?;
-        Ok(self.linker.remove(|concept| ids.as_ref().is_none_or(|ids| ids.contains(&concept.id)))?)
+        Ok(self.linker.remove_concepts(|concept| ids.as_ref().is_none_or(|ids| ids.contains(&concept.id)))?)
     }
 
     /// The added concepts, as a JSON list.
@@ -326,7 +326,7 @@ impl Engine {
     /// If they cannot be written.
     #[wasm_bindgen(js_name = addedConcepts)]
     pub fn added_concepts(&self) -> Outcome<String> {
-        Ok(serde_json::to_string(&self.linker.added().concepts().collect::<Vec<_>>())?)
+        Ok(serde_json::to_string(&self.linker.added_concepts().concepts().collect::<Vec<_>>())?)
     }
 
     /// Writes a note in a form: `json`, `csv`, `brat`, `pubtator` or `html`.
@@ -375,7 +375,7 @@ impl Engine {
 
 fn shown<'a>(linker: &Linker, text: &str, links: impl IntoIterator<Item = &'a Link>) -> Outcome<Vec<JsLink>> {
     let offsets = Offsets::new(text);
-    links.into_iter().map(|link| Ok(JsLink::of(linker.record(link)?, text, &offsets))).collect()
+    links.into_iter().map(|link| Ok(JsLink::of(Record::new(linker, link)?, text, &offsets))).collect()
 }
 
 fn to_json(value: &impl Serialize) -> Outcome<String> {

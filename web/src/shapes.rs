@@ -1,7 +1,7 @@
 //! What crosses between Rust and JavaScript, as JSON; offsets are UTF-16 units there.
 
 use pel_shared::error::{Error, Result};
-use pel_shared::linker::Met;
+use pel_shared::linker::MatchedText;
 use pel_shared::nil::NilReason;
 use pel_shared::output::{Named, Record};
 use pel_shared::text::detect::{Detected, Origin};
@@ -169,20 +169,20 @@ pub struct JsExplanation<'a> {
     /// The former name of `nil_offset`.
     pub lift: f32,
     pub margin: Option<f32>,
-    pub candidates: Vec<JsMet>,
+    pub candidates: Vec<JsMatchedText>,
 }
 
 /// A candidate of it.
 #[derive(Serialize)]
-pub struct JsMet {
+pub struct JsMatchedText {
     #[serde(flatten)]
     named: Named,
     through: String,
     through_score: f32,
 }
 
-impl JsMet {
-    pub fn new(named: Named, met: Met) -> Self {
-        Self { named, through: met.best_text, through_score: met.best_text_score }
+impl JsMatchedText {
+    pub fn new(named: Named, matched: MatchedText) -> Self {
+        Self { named, through: matched.best_text, through_score: matched.best_text_score }
     }
 }

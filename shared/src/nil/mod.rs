@@ -51,6 +51,7 @@ pub enum Decision {
 /// Why a mention is NIL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum NilReason {
     /// The best score is below the policy's threshold.
     BelowThreshold,

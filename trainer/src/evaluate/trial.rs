@@ -62,7 +62,7 @@ impl Trial {
         for queries in batches(&queries) {
             interrupt::check()?;
             let prepared = prepare(&self.linker, queries)?;
-            let vectors = self.linker.encode(&prepared)?;
+            let vectors = self.linker.encode(&prepared, |_| Ok(()))?;
             self.encoded.push((prepared, vectors));
             progress.advance(queries.len() as u64);
         }
@@ -113,7 +113,7 @@ impl Trial {
     }
 
     fn search(&self, k: usize, with_signs: bool) -> Result<(Vec<Ranked>, Vec<Option<NilFeatures>>)> {
-        let options = LinkOptions { k, ..LinkOptions::default() };
+        let options = LinkOptions::default().k(k);
         let (mut all, mut signs) = (Vec::new(), Vec::new());
         for (prepared, vectors) in &self.encoded {
             interrupt::check()?;
