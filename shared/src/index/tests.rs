@@ -1,4 +1,4 @@
-//! The index by hand, against itself and with broken numbers.
+//! Tests of the index: small cases by hand, graph against exact search, and values that are not finite.
 
 use super::*;
 use crate::kernels;
@@ -28,7 +28,7 @@ fn names(found: &[Candidate]) -> Vec<u32> {
 }
 
 #[test]
-fn a_search_by_hand() {
+fn search_scores_a_concept_by_its_best_row() {
     // Concept 0 has two rows; its second one is the best for the query (0, 1).
     let vectors = [1.0, 0.0, 0.0, 1.0, 0.6, 0.8];
     for precision in [Precision::F32, Precision::Int8, Precision::Int4] {
@@ -41,7 +41,7 @@ fn a_search_by_hand() {
 }
 
 #[test]
-fn equal_scores_come_in_concept_order() {
+fn equal_scores_are_in_concept_order() {
     let vectors = [1.0, 0.0].repeat(5000);
     let rows: Vec<u32> = (0..5000).collect();
     let index = index(&vectors, &rows, &info(5000, 2, Precision::F32, Similarity::Dot, None));
@@ -49,7 +49,7 @@ fn equal_scores_come_in_concept_order() {
 }
 
 #[test]
-fn hnsw_finds_what_the_exact_search_finds() {
+fn hnsw_finds_95_percent_of_the_exact_search() {
     let (rows, dim) = (2000, 16);
     let concepts: Vec<u32> = (0..rows as u32).map(|row| row / 2).collect();
     for score in [Similarity::Dot, Similarity::Cosine] {
@@ -71,7 +71,7 @@ fn hnsw_finds_what_the_exact_search_finds() {
 }
 
 #[test]
-fn an_answer_does_not_depend_on_its_batch() {
+fn results_do_not_depend_on_the_batch() {
     let (rows, dim) = (700, 24);
     let vectors = random(rows * dim, 5);
     let concepts: Vec<u32> = (0..rows as u32).map(|row| row / 2).collect();
@@ -86,7 +86,7 @@ fn an_answer_does_not_depend_on_its_batch() {
 }
 
 #[test]
-fn a_row_finds_itself_with_a_score_of_one_and_none_is_higher() {
+fn row_has_cosine_one_with_itself() {
     let (rows, dim) = (500, 48);
     let mut vectors = random(rows * dim, 8);
     for vector in vectors.chunks_exact_mut(dim) {
@@ -101,8 +101,8 @@ fn a_row_finds_itself_with_a_score_of_one_and_none_is_higher() {
     }
 }
 
-/// Rows with one value that is no number are refused when an index is built.
-fn refuses_broken_rows(precision: Precision, hnsw: Option<HnswOptions>) {
+/// Checks that building refuses rows with a value that is not finite.
+fn refuses_rows_that_are_not_finite(precision: Precision, hnsw: Option<HnswOptions>) {
     let ids: Vec<ConceptId> = (0..200).map(ConceptId).collect();
     for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
         let mut vectors = random(200 * 8, 4);
@@ -117,17 +117,17 @@ fn refuses_broken_rows(precision: Precision, hnsw: Option<HnswOptions>) {
 }
 
 #[test]
-fn rows_that_are_no_numbers_are_refused_and_such_queries_find_some() {
+fn rows_that_are_not_finite_are_refused_and_such_queries_return_candidates() {
     let concepts: Vec<u32> = (0..200).collect();
     for precision in [Precision::F32, Precision::Int8, Precision::Int4] {
-        refuses_broken_rows(precision, None);
+        refuses_rows_that_are_not_finite(precision, None);
         let index = index(&random(200 * 8, 4), &concepts, &info(200, 8, precision, Similarity::Dot, None));
         assert_eq!(index.search(&[f32::NAN; 8], 5)[0].len(), 5, "{precision:?}");
     }
 }
 
 #[test]
-fn scores_that_are_no_numbers_come_last() {
+fn nan_scores_rank_last() {
     let mut vectors = random(200 * 8, 4);
     // Finite values whose products with the query are infinite, one above and one below: their sum is no number.
     vectors[3 * 8..3 * 8 + 2].copy_from_slice(&[f32::MAX, f32::MAX]);
@@ -138,7 +138,7 @@ fn scores_that_are_no_numbers_come_last() {
 }
 
 #[test]
-fn numbers_in_a_file_that_are_not_finite_are_refused_by_section() {
+fn file_with_a_value_that_is_not_finite_is_refused() {
     let ids: Vec<ConceptId> = (0..20).map(ConceptId).collect();
     for (precision, name) in [(Precision::F32, "values"), (Precision::Int8, "scales"), (Precision::Int4, "scales")] {
         let info = info(20, 8, precision, Similarity::Dot, None);
@@ -163,7 +163,7 @@ fn numbers_in_a_file_that_are_not_finite_are_refused_by_section() {
 }
 
 #[test]
-fn the_nodes_kept_while_searching_can_be_changed() {
+fn ef_search_can_be_changed() {
     let vectors = random(4000 * 16, 3);
     let concepts: Vec<u32> = (0..4000).collect();
     let options = HnswOptions { ef_search: 10, ..HnswOptions::default() };
@@ -180,7 +180,7 @@ fn the_nodes_kept_while_searching_can_be_changed() {
 }
 
 #[test]
-fn a_graph_gives_as_many_concepts_as_are_asked_for() {
+fn graph_search_returns_k_concepts() {
     let vectors = random(400 * 8, 3);
     // Four rows a concept: ten nodes may hold three concepts.
     let concepts: Vec<u32> = (0..400).map(|row| row / 4).collect();
@@ -192,7 +192,7 @@ fn a_graph_gives_as_many_concepts_as_are_asked_for() {
 }
 
 #[test]
-fn a_graph_answers_alike_in_every_batch_and_again() {
+fn graph_search_is_deterministic() {
     let (rows, dim) = (900, 12);
     let vectors = random(rows * dim, 11);
     let concepts: Vec<u32> = (0..rows as u32).map(|row| row / 3).collect();
@@ -209,7 +209,7 @@ fn a_graph_answers_alike_in_every_batch_and_again() {
 }
 
 #[test]
-fn every_row_of_a_graph_finds_itself() {
+fn graph_search_finds_every_row() {
     let (rows, dim) = (3000, 16);
     let mut vectors = random(rows * dim, 13);
     for vector in vectors.chunks_exact_mut(dim) {
@@ -225,7 +225,7 @@ fn every_row_of_a_graph_finds_itself() {
 }
 
 #[test]
-fn many_rows_in_one_place_do_not_hold_up_a_search() {
+fn graph_search_leaves_a_group_of_equal_rows() {
     let (rows, dim) = (600, 8);
     let mut vectors = random(rows * dim, 21);
     let place = vectors[..dim].to_vec();
@@ -242,7 +242,7 @@ fn many_rows_in_one_place_do_not_hold_up_a_search() {
 }
 
 #[test]
-fn graphs_of_no_row_and_of_few_are_searched() {
+fn graphs_without_rows_and_with_few_rows_are_searched() {
     for rows in [0u32, 1, 2, 40] {
         let concepts: Vec<u32> = (0..rows).collect();
         let hnsw = Some(HnswOptions::default());
@@ -257,18 +257,18 @@ fn graphs_of_no_row_and_of_few_are_searched() {
 }
 
 #[test]
-fn queries_that_are_no_numbers_go_through_a_graph() {
+fn nan_queries_are_searched_in_a_graph() {
     let concepts: Vec<u32> = (0..200).collect();
     for precision in [Precision::F32, Precision::Int8, Precision::Int4] {
         let hnsw = Some(HnswOptions::default());
-        refuses_broken_rows(precision, hnsw);
+        refuses_rows_that_are_not_finite(precision, hnsw);
         let index = index(&random(200 * 8, 4), &concepts, &info(200, 8, precision, Similarity::Dot, hnsw));
         assert_eq!(index.search(&[f32::NAN; 8], 5)[0].len(), 5, "{precision:?}");
     }
 }
 
 #[test]
-fn a_graph_whose_links_lead_nowhere_is_refused() {
+fn graph_with_links_to_missing_nodes_is_refused() {
     // So many rows have an upper layer.
     let vectors = random(1100 * 8, 3);
     let rows: Vec<_> = (0..1100).map(ConceptId).collect();
@@ -296,7 +296,7 @@ fn a_graph_whose_links_lead_nowhere_is_refused() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_graph() {
+fn equal_seeds_give_equal_graphs() {
     let vectors = random(300 * 8, 3);
     let rows: Vec<_> = (0..300).map(ConceptId).collect();
     let info = info(300, 8, Precision::Int8, Similarity::Dot, Some(HnswOptions::default()));
@@ -305,7 +305,7 @@ fn the_same_seed_gives_the_same_graph() {
 }
 
 #[test]
-fn an_index_that_does_not_fit_together_is_refused() {
+fn inconsistent_index_is_refused() {
     let info = info(2, 2, Precision::F32, Similarity::Dot, None);
     assert!(Index::build(&[0.0; 4], &[ConceptId(1), ConceptId(0)], &info).is_err());
     assert!(Index::build(&[0.0; 3], &[ConceptId(0), ConceptId(1)], &info).is_err());
@@ -320,7 +320,7 @@ fn an_index_that_does_not_fit_together_is_refused() {
 
 proptest! {
     #[test]
-    fn blocks_and_threads_change_nothing(rows in 1usize..6000, seed in any::<u64>(), k in 1usize..20) {
+    fn results_do_not_depend_on_blocks_and_threads(rows in 1usize..6000, seed in any::<u64>(), k in 1usize..20) {
         let vectors = random(rows * 4, seed);
         let concepts: Vec<u32> = (0..rows as u32).map(|row| row / 3).collect();
         let index = index(&vectors, &concepts, &info(rows, 4, Precision::F32, Similarity::Dot, None));
@@ -336,7 +336,7 @@ proptest! {
 }
 
 #[test]
-fn a_template_counts_by_its_share() {
+fn mix_weighs_the_template() {
     // Concepts 0 and 2 have a template and the same name; concept 3 has a template alone.
     let vectors = [[0.0, 1.0], [1.0, 0.0], [0.6, 0.8], [1.0, 0.0], [0.96, 0.28]].concat();
     let mut index = index(&vectors, &[0, 0, 2, 2, 3], &info(5, 2, Precision::F32, Similarity::Cosine, None));
@@ -359,7 +359,7 @@ fn a_template_counts_by_its_share() {
 }
 
 /// `count` unit vectors, each `spread` from the first axis at most.
-fn crowd(count: usize, dim: usize, spread: f32, seed: u64) -> Vec<f32> {
+fn cluster(count: usize, dim: usize, spread: f32, seed: u64) -> Vec<f32> {
     let mut vectors = random(count * dim, seed);
     for vector in vectors.chunks_exact_mut(dim) {
         vector.iter_mut().for_each(|value| *value *= spread);
@@ -380,7 +380,7 @@ fn unit(count: usize, dim: usize, seed: u64) -> Vec<f32> {
 }
 
 #[test]
-fn a_graph_finds_what_stands_beside_a_thousand_equal_rows() {
+fn graph_search_finds_rows_near_a_thousand_equal_ones() {
     let (equal, others, dim) = (1000, 1000, 24);
     let place = unit(1, dim, 3);
     // Equal rows among the others, at every second place.
@@ -404,10 +404,10 @@ fn a_graph_finds_what_stands_beside_a_thousand_equal_rows() {
 }
 
 #[test]
-fn a_graph_finds_what_stands_beside_a_crowd_of_nearly_equal_rows() {
+fn graph_search_finds_rows_near_nearly_equal_ones() {
     for spread in [1e-6, 1e-3, 0.02] {
         let (count, others, dim) = (600, 30, 16);
-        let mut vectors = crowd(count, dim, spread, 5);
+        let mut vectors = cluster(count, dim, spread, 5);
         let singles = unit(others, dim, 6);
         vectors.extend_from_slice(&singles);
         let concepts: Vec<u32> = (0..(count + others) as u32).collect();
@@ -422,7 +422,7 @@ fn a_graph_finds_what_stands_beside_a_crowd_of_nearly_equal_rows() {
 }
 
 #[test]
-fn equal_rows_of_several_concepts_come_as_the_exact_search_has_them() {
+fn equal_rows_of_several_concepts_are_ordered_as_in_the_exact_search() {
     // 40 places; concept c has the rows c % 40 and c % 7, so that nodes hold many concepts and concepts stand in two nodes.
     let (places, dim) = (40, 8);
     let all = unit(places, dim, 9);
@@ -444,7 +444,7 @@ fn equal_rows_of_several_concepts_come_as_the_exact_search_has_them() {
 }
 
 #[test]
-fn a_graph_without_equal_rows_is_written_as_before_them() {
+fn graph_without_equal_rows_has_format_3() {
     let version = |vectors: &[f32]| {
         let rows: Vec<_> = (0..vectors.len() as u32 / 4).map(ConceptId).collect();
         let info = info(rows.len(), 4, Precision::F32, Similarity::Dot, Some(HnswOptions::default()));
@@ -455,7 +455,7 @@ fn a_graph_without_equal_rows_is_written_as_before_them() {
 }
 
 #[test]
-fn an_index_of_an_unknown_version_is_refused() {
+fn index_of_an_unknown_version_is_refused() {
     let info = info(1, 2, Precision::F32, Similarity::Dot, None);
     let mut bytes = Index::build(&[1.0, 0.0], &[ConceptId(0)], &info).expect("sizes agree");
     bytes[8] = 5;

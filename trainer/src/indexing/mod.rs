@@ -151,7 +151,7 @@ fn measure(
             let (recall, ef) = own.reached(&mut index, options.ef_search, floor)?;
             if ef != options.ef_search {
                 eprintln!(
-                    "the graph keeps {ef} nodes while searching, not {}, for recall@{K} of at least {}",
+                    "ef_search is {ef} instead of {}, for recall@{K} of at least {}",
                     options.ef_search, floor.least
                 );
                 options.ef_search = ef;
