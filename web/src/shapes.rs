@@ -1,4 +1,4 @@
-//! What crosses between Rust and JavaScript, as JSON; offsets are UTF-16 units there.
+//! The JSON between Rust and JavaScript. Its offsets are UTF-16 units.
 
 use pel_shared::error::{Error, Result};
 use pel_shared::linker::MatchedText;
@@ -10,7 +10,7 @@ use pel_shared::tokens::Cut;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// A place in a text.
+/// A span in UTF-16 units.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub struct Place {
     start: usize,
@@ -18,7 +18,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// The same place in bytes.
+    /// The span in bytes.
     pub fn span(self, text: &str, offsets: &Offsets<'_>) -> Result<Span> {
         let Self { start, end } = self;
         let (Some(first), Some(last)) = (offsets.byte_of_utf16(start), offsets.byte_of_utf16(end)) else {
@@ -32,7 +32,7 @@ impl Place {
     }
 }
 
-/// A mention that is known already: its place, and its fragments if something stands between them that is not part of it.
+/// A given mention: its extent, and its fragments if it is discontinuous.
 #[derive(Clone, Deserialize)]
 pub struct GivenMention {
     #[serde(flatten)]
@@ -61,7 +61,7 @@ fn spans(places: &[Place], text: &str, offsets: &Offsets<'_>) -> Result<Vec<Span
     places.iter().map(|place| place.span(text, offsets)).collect()
 }
 
-/// What may be chosen for one text.
+/// The options for linking a text.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct LinkRequest {
@@ -72,7 +72,7 @@ pub struct LinkRequest {
     pub threshold: Option<f32>,
 }
 
-/// A record.
+/// A link.
 #[derive(Serialize, Deserialize)]
 pub struct JsLink {
     start: usize,
@@ -106,7 +106,7 @@ enum JsDecision {
 }
 
 impl JsLink {
-    /// A record of a text.
+    /// Converts a record of a text.
     pub fn of(record: Record, text: &str, offsets: &Offsets<'_>) -> Self {
         let text = text_of(text, record.pieces()).unwrap_or_default().into_owned();
         let Record { span, fragments, origin, read_as, decision, candidates, nil_offset, cut } = record;
@@ -133,7 +133,7 @@ impl JsLink {
         }
     }
 
-    /// The record, as a page gives it back.
+    /// Converts a link of the page to a record.
     pub fn record(self, text: &str, offsets: &Offsets<'_>) -> Result<Record> {
         let span = Place { start: self.start, end: self.end }.span(text, offsets)?;
         let decision = match (self.decision, self.concept) {
@@ -150,7 +150,7 @@ impl JsLink {
     }
 }
 
-/// A note that is to be written.
+/// A note to be written.
 #[derive(Deserialize)]
 pub struct JsNote {
     pub name: String,
@@ -158,7 +158,7 @@ pub struct JsNote {
     pub links: Vec<JsLink>,
 }
 
-/// One mention on its way to a decision.
+/// The steps to the decision on a mention.
 #[derive(Serialize)]
 pub struct JsExplanation<'a> {
     pub text: Cow<'a, str>,
@@ -172,7 +172,7 @@ pub struct JsExplanation<'a> {
     pub candidates: Vec<JsMatchedText>,
 }
 
-/// A candidate of it.
+/// A candidate with the text of its concept that is most similar to the mention.
 #[derive(Serialize)]
 pub struct JsMatchedText {
     #[serde(flatten)]
