@@ -115,8 +115,8 @@
 //!
 //! # Train a step
 //!
-//! Gradients need the feature `autodiff` of this crate, and Burn's optimisers the feature `optim` of [`burn`]. The step uses
-//! in-batch negatives: the entities of the other mentions.
+//! Gradients and Burn's optimisers need the feature `autodiff`. The step uses in-batch negatives: the entities of the other
+//! mentions.
 #![cfg_attr(feature = "autodiff", doc = "```")]
 #![cfg_attr(not(feature = "autodiff"), doc = "```ignore")]
 //! # use pel_shared::Bytes;
@@ -140,7 +140,7 @@
 //!     let rows = texts.iter().filter_map(|text| tokens.name(text, 32).transpose()).collect::<Result<Vec<Encoded>>>()?;
 //!     Ok(model.tower(side).forward(&tokens.batch(&rows.iter().collect::<Vec<_>>()), reduction, &device))
 //! };
-//! let positive = Tensor::from_floats([[1.0, 0.0], [0.0, 1.0]], &device);
+//! let positive = Tensor::<2>::from_floats([[1.0, 0.0], [0.0, 1.0]], &device);
 //! let targets = Targets { negative: 1.0 - positive.clone(), positive };
 //! let loss = |model: &BiEncoder| -> Result<Tensor<1>> {
 //!     let mentions = encode(model, Side::Mention, ["high temperature", "coughing"])?; // [2, dim]
