@@ -396,7 +396,7 @@ fn graph_search_finds_rows_near_a_thousand_equal_ones() {
         let found = index.search(&singles, 1);
         let lost = found.iter().enumerate().filter(|(at, found)| found[0].concept.0 as usize != 2 * at + 1).count();
         assert_eq!(lost, 0, "{precision:?}");
-        // All of the equal ones, in concept order, more than the nodes that are kept while searching.
+        // All equal rows, in concept order, more than ef_search.
         let found = &index.search(&place, 300)[0];
         assert_eq!(found, &index.search_exact(&place, 300)[0], "{precision:?}");
         assert!(names(found).iter().zip(0u32..).all(|(found, at)| *found == 2 * at), "{precision:?}");
@@ -423,7 +423,7 @@ fn graph_search_finds_rows_near_nearly_equal_ones() {
 
 #[test]
 fn equal_rows_of_several_concepts_are_ordered_as_in_the_exact_search() {
-    // 40 places; concept c has the rows c % 40 and c % 7, so that nodes hold many concepts and concepts stand in two nodes.
+    // 40 places. Concept c has the rows c % 40 and c % 7: nodes have many concepts, and concepts have two nodes.
     let (places, dim) = (40, 8);
     let all = unit(places, dim, 9);
     let (mut vectors, mut concepts) = (Vec::new(), Vec::new());

@@ -188,7 +188,7 @@ pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let trained = settings.map_or(Scorer::Dual, |settings| settings.scorer);
     let scorer = args.scorer.map_or(trained, Into::into);
     let nil = match (args.nil_threshold, &bundle) {
-        // A threshold says nothing about other views and scores than those that it was chosen for.
+        // A threshold holds only for the views and scores that it was chosen for.
         (None, Some(manifest))
             if view == manifest.view && reduction == manifest.encoder.reduction && scorer == trained =>
         {

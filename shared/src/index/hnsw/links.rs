@@ -50,11 +50,14 @@ impl Links {
         if nodes > MOST_NODES || Some(lowest.get().len()) != nodes.checked_mul(WIDTH) {
             let (links, most) = (lowest.get().len(), MOST_NODES);
             return Err(wrong(&format!(
-                "{nodes} nodes (of {most} at most) need {WIDTH} links each, found {links} in all"
+                "expected {WIDTH} links for each of {nodes} nodes (at most {most}), found {links} in all"
             )));
         }
         if entries.get().is_empty() != (nodes == 0) {
-            return Err(wrong(&format!("{} of {nodes} nodes stand in upper layers", entries.get().len())));
+            return Err(wrong(&format!(
+                "expected entries of upper layers if and only if there are nodes, found {} for {nodes} nodes",
+                entries.get().len()
+            )));
         }
         check(lowest.get(), nodes)?;
         check(entries.get(), nodes)?;
@@ -62,10 +65,16 @@ impl Links {
         while let Some(count) = upper.get().get(at) {
             let count = *count as usize;
             if count == 0 || count > most {
-                return Err(wrong(&format!("an upper layer has {count} nodes, expected 1 to {most}")));
+                return Err(wrong(&format!("expected 1 to {most} nodes in an upper layer, found {count}")));
             }
             let range = at + 1..(at + 1).saturating_add(count.saturating_mul(UPPER_WIDTH));
-            check(upper.get().get(range.clone()).ok_or_else(|| wrong("an upper layer is cut short"))?, count)?;
+            check(
+                upper
+                    .get()
+                    .get(range.clone())
+                    .ok_or_else(|| wrong("expected the links of all nodes of an upper layer, found fewer"))?,
+                count,
+            )?;
             (most, at) = (count, range.end);
             layers.push(range);
         }
@@ -129,7 +138,11 @@ fn until(own: u32, links: &[u32]) -> &[u32] {
 }
 
 fn numbers(bytes: Bytes) -> Result<Numbers<u32>> {
-    if bytes.len().is_multiple_of(4) { Ok(Numbers::new(bytes)) } else { Err(wrong("a section ends within a number")) }
+    if bytes.len().is_multiple_of(4) {
+        Ok(Numbers::new(bytes))
+    } else {
+        Err(wrong("expected sections of whole 4-byte numbers, found a part of one"))
+    }
 }
 
 /// Checks that every link leads to one of the first `count`.
