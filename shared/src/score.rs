@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The similarity function s(m, e) between a mention's vector and an entity's vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Score {
+pub enum Similarity {
     /// Cosine similarity, for the proxy-based loss (PEL, eq. 3).
     Cosine,
     /// Dot product of unnormalised vectors, for cross-entropy (BLINK; PEL, eq. 1).

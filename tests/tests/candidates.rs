@@ -52,13 +52,13 @@ fn prepared(linker: &Linker, mentions: &[&str]) -> (Prepared, Queries) {
         Detected::new(Span::new(start, start + mention.len()), Origin::Given)
     });
     let prepared = linker.prepare(TEXT, given.collect()).expect("they fit");
-    let queries = linker.encode(&prepared).expect("encoded");
+    let queries = linker.encode(&prepared, |_| Ok(())).expect("encoded");
     (prepared, queries)
 }
 
 fn links(linker: &Linker, mentions: &[&str], k: usize) -> Vec<Link> {
     let (prepared, queries) = prepared(linker, mentions);
-    linker.finish(&prepared, &queries, &LinkOptions { k, ..LinkOptions::default() })
+    linker.finish(&prepared, &queries, &LinkOptions::default().k(k))
 }
 
 fn ids(candidates: &[Candidate]) -> Vec<ConceptId> {
@@ -79,7 +79,7 @@ fn a_quarter_of_the_places_is_for_what_the_other_mentions_found() {
                 "{mention}"
             );
             assert!(link.candidates.is_sorted_by(|a, b| a.rank(b).is_lt()), "{link:?}");
-            assert_eq!((link.decision, link.lift), (alone.decision, alone.lift));
+            assert_eq!((link.decision, link.nil_offset), (alone.decision, alone.nil_offset));
             // The two best concepts of other mentions that are not among the six, with the mention's own scores.
             let mut best: Vec<Candidate> = together.iter().map(|link| link.candidates[0]).collect();
             best.sort_by(Candidate::rank);
@@ -106,10 +106,10 @@ fn a_quarter_of_the_places_is_for_what_the_other_mentions_found() {
 #[test]
 fn texts_have_companions_of_their_own_and_parts_get_theirs_at_the_end() {
     let linker = bundle(Scorer::Dual, 0.25);
-    let options = LinkOptions { k: 8, ..LinkOptions::default() };
+    let options = LinkOptions::default().k(8);
     let whole = links(&linker, &MENTIONS, 8);
     let joined = Prepared::join([&MENTIONS[..], &MENTIONS[..1]].map(|mentions| prepared(&linker, mentions).0));
-    let found = linker.finish(&joined, &linker.encode(&joined).expect("encoded"), &options);
+    let found = linker.finish(&joined, &linker.encode(&joined, |_| Ok(())).expect("encoded"), &options);
     assert_eq!(found[..5], whole[..]);
     assert_eq!(found[5..], links(&linker, &MENTIONS[..1], 8)[..]);
 
@@ -117,13 +117,13 @@ fn texts_have_companions_of_their_own_and_parts_get_theirs_at_the_end() {
     let parts = all.split(&[vec![3, 1], vec![0], vec![4, 2]]);
     let (mut done, mut queries, mut links, mut places) = (Vec::new(), Queries::default(), Vec::new(), Vec::new());
     for part in parts {
-        let vectors = linker.encode(&part.prepared).expect("encoded");
+        let vectors = linker.encode(&part.prepared, |_| Ok(())).expect("encoded");
         links.extend(linker.finish(&part.prepared, &vectors, &options));
         queries.extend(vectors);
         places.extend(part.places);
         done.push(part.prepared);
     }
-    linker.accompany(&Prepared::join(done), &queries, &mut links, 8);
+    linker.share_candidates(&Prepared::join(done), &queries, &mut links, 8);
     for (place, link) in places.into_iter().zip(&links) {
         assert_eq!(*link, whole[place]);
     }

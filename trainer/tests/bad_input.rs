@@ -46,7 +46,7 @@ fn a_manifest_of_another_version_or_form_is_refused() {
         move |bytes: Vec<u8>| Some(String::from_utf8(bytes).expect("JSON").replacen(from, to, 1).into_bytes())
     };
     for (from, to, said) in [
-        ("\"format\": 4", "\"format\": 99", "format version 99, this build reads 1 to 4"),
+        ("\"format\": 4", "\"format\": 99", "format version 99, this build reads 1 to 5"),
         ("\"format\"", "\"colour\"", "format"),
         ("\"kb\"", "\"kbs\"", "kbs"),
         ("{", "", "manifest.json"),

@@ -203,19 +203,20 @@ fn a_threshold_is_taken_over_with_its_curve_by_a_bundle_of_the_same_views() {
     // Weights for vectors of another length.
     let path = bench.path("cased/manifest.json");
     let mut cased = manifest(&bench.path("cased"));
-    cased["nil"]["lift"] = serde_json::json!({"margin": 0.1, "brief": 0.0, "overlap": 0.0, "named": 0.0, "direction": [1.0, 2.0, 3.0], "base": 0.0});
+    cased["nil"]["model"] = serde_json::json!({"margin": 0.1, "short_mention": 0.0, "ngram_overlap": 0.0, "vector": [1.0, 2.0, 3.0], "intercept": 0.0});
+    cased["format"] = 5.into();
     std::fs::write(&path, sealed(&cased)).expect("written");
-    bench.refuses(&[("inspect @cased", 4, "`nil.lift.direction`: expected 32 values, found 3")]);
+    bench.refuses(&[("inspect @cased", 4, "`nil.model.vector`: expected 32 values, found 3")]);
 }
 
 #[test]
-fn signs_beside_the_score_are_weighed_and_decide() {
+fn nil_model_weighs_features_and_decides() {
     let bench = Bench::new();
     let nil = |bundle: &str| manifest(&bench.path(bundle))["nil"].clone();
     let done = bench.pel("calibrate @bundle --corpus @ --by lifted-score --device cpu");
     assert!(done.code == Some(0) && done.out.contains("to which are added"), "{}{}", done.out, done.err);
     let lifted = manifest(&bench.path("bundle"));
-    assert_eq!((&lifted["format"], lifted["nil"]["lift"].as_object().map(|of| of.len())), (&4.into(), Some(5)));
+    assert_eq!((&lifted["format"], lifted["nil"]["model"].as_object().map(|of| of.len())), (&5.into(), Some(5)));
     assert!(lifted["nil"]["calibrated_on"].as_str().is_some_and(|on| on.contains("by lifted scores")), "{lifted}");
     let evaluated =
         "evaluate --bundle @bundle --corpus @ --split dev --train-split none --systems link,dense --device cpu";
@@ -226,7 +227,8 @@ fn signs_beside_the_score_are_weighed_and_decide() {
     let folder = bench.path("bundle").join("manifest.json");
     let decided = |overlap: f64| -> serde_json::Value {
         let mut manifest = lifted.clone();
-        manifest["nil"]["lift"] = serde_json::json!({"margin": 0.0, "brief": 0.0, "overlap": overlap, "base": 0.0});
+        manifest["nil"]["model"] =
+            serde_json::json!({"margin": 0.0, "short_mention": 0.0, "ngram_overlap": overlap, "intercept": 0.0});
         manifest["nil"]["threshold"] = 0.5.into();
         std::fs::write(&folder, sealed(&manifest)).expect("written");
         std::fs::write(bench.path("note.txt"), "feverish").expect("written");
@@ -238,7 +240,7 @@ fn signs_beside_the_score_are_weighed_and_decide() {
     };
     let (linked, rejected) = (decided(100.0), decided(-100.0));
     assert_eq!((&linked["decision"], &rejected["decision"]), (&"linked".into(), &"nil".into()), "{linked} {rejected}");
-    assert!(linked["lift"].as_f64() > Some(1.0) && linked["candidates"] == rejected["candidates"], "{linked}");
+    assert!(linked["nil_offset"].as_f64() > Some(1.0) && linked["candidates"] == rejected["candidates"], "{linked}");
     let why = bench.pel("explain --bundle @bundle --text feverish --mention feverish --device cpu");
     assert!(
         why.code == Some(0) && why.out.contains("margin, length, spelling and meaning add -"),
@@ -247,7 +249,31 @@ fn signs_beside_the_score_are_weighed_and_decide() {
         why.err
     );
 
-    // A format that has no room for the signs is refused.
+    // Earlier builds wrote the model under other names.
+    let mut former = lifted.clone();
+    let mut nil_model = former["nil"]["model"].take();
+    for (name, before) in [
+        ("short_mention", "brief"),
+        ("ngram_overlap", "overlap"),
+        ("exact_match", "named"),
+        ("vector", "direction"),
+        ("intercept", "base"),
+    ] {
+        let fields = nil_model.as_object_mut().expect("an object");
+        if let Some(value) = fields.remove(name) {
+            fields.insert(before.to_owned(), value);
+        }
+    }
+    let nil_fields = former["nil"].as_object_mut().expect("an object");
+    nil_fields.remove("model");
+    nil_fields.insert("lift".to_owned(), nil_model);
+    former["format"] = 4.into();
+    std::fs::write(&folder, sealed(&former)).expect("written");
+    assert_eq!(bench.pel("pack @bundle @copy").code, Some(0));
+    assert_eq!(bench.pel("calibrate @copy --from @bundle").code, Some(0));
+    assert_eq!(nil("copy"), lifted["nil"]);
+
+    // A format that has no NIL model is refused.
     let mut older = lifted.clone();
     older["format"] = 1.into();
     older.as_object_mut().expect("an object").remove("digest");
@@ -256,7 +282,7 @@ fn signs_beside_the_score_are_weighed_and_decide() {
     std::fs::write(&folder, common::sealed(&lifted)).expect("written");
 
     assert_eq!(bench.pel("calibrate @bundle --corpus @ --by score --device cpu").code, Some(0));
-    assert_eq!((&manifest(&bench.path("bundle"))["format"], nil("bundle").get("lift")), (&4.into(), None));
+    assert_eq!((&manifest(&bench.path("bundle"))["format"], nil("bundle").get("model")), (&4.into(), None));
     bench.refuses(&[("calibrate @bundle --corpus @ --by length", 2, "lifted-score")]);
 }
 

@@ -73,7 +73,11 @@ fn a_compact_model_is_indexed_and_links() {
         assert_eq!(json["split"]["in_kb"], 2, "{json}");
     }
     // Bytes do not become floats again.
-    bench.refuses(&[(&format!("index {made} {floats}"), 3, "int8 already: choose --encoder-precision int8")]);
+    bench.refuses(&[(
+        &format!("index {made} {floats}"),
+        3,
+        "found int8 weights; choose int8 for the encoder (`pel index --encoder-precision int8`)",
+    )]);
     assert_eq!(bench.pel(&format!("index {made}")).code, Some(0));
 }
 

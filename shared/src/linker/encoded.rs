@@ -7,25 +7,26 @@ use crate::model::tower::Side;
 use crate::score::Scorer;
 use crate::tokens::Encoded;
 
-/// The vectors of sequences: whole vectors as they are, those of tokens as bytes.
+/// The vectors of sequences: pooled vectors as floats, token vectors as int8 codes.
 #[derive(Clone, Debug, Default)]
 pub struct Queries {
     /// `[sequences, dim]`
     pub pooled: Vec<f32>,
-    /// For each sequence; empty where whole vectors are compared.
+    /// The token vectors of each sequence. Empty unless Sum-of-Max compares them.
     pub tokens: Vec<TokenCodes>,
 }
 
 impl Queries {
-    /// Rounds the vectors of tokens to bytes.
+    /// Quantises the token vectors. `dim` is the dimension of a vector.
     pub fn new(dim: usize, encodings: Encodings) -> Self {
         let Encodings { pooled, tokens } = encodings;
         let tokens = tokens.unwrap_or_default().iter().map(|tokens| TokenCodes::new(dim, tokens)).collect();
         Self { pooled, tokens }
     }
 
-    /// Encodes sequences batch by batch. Tokens are rounded at once: as floats, those of all sequences would take much memory. After
-    /// each step `tick` is called with the number of sequences that are done; its error ends the work.
+    /// Encodes sequences batch by batch. Token vectors are quantised after each batch, because those of all sequences would need
+    /// 4 times the memory as floats. After each step `tick` gets the number of sequences that the step encoded. Its error stops
+    /// the work.
     ///
     /// # Errors
     /// As [`Encoder::encode_batches`].
@@ -51,7 +52,7 @@ impl Queries {
         Ok(all)
     }
 
-    /// The whole vector of a sequence.
+    /// The pooled vector of a sequence, `[dim]`.
     ///
     /// # Panics
     /// If there is no such sequence.
@@ -59,7 +60,7 @@ impl Queries {
         &self.pooled[sequence * dim..(sequence + 1) * dim]
     }
 
-    /// Adds those of further sequences.
+    /// Appends the vectors of further sequences.
     pub fn extend(&mut self, further: Self) {
         self.pooled.extend(further.pooled);
         self.tokens.extend(further.tokens);

@@ -1,5 +1,5 @@
-//! The second stage: a ranker puts the first candidates of each mention into order. What is NIL was decided before, by the score
-//! of the first stage.
+//! The second stage: a cross-encoder orders the first candidates of each mention. NIL was decided before, by the scores of the
+//! first stage.
 
 use super::{Link, Linker};
 use crate::error::Result;
@@ -9,23 +9,23 @@ use crate::text::text_of;
 use crate::tokens::Encoded;
 use std::borrow::Cow;
 
-/// The pairs of a text's mentions with their candidates, to be scored.
+/// The pairs of a text's mentions with their candidates, for a cross-encoder.
 pub struct Pairs {
     rows: Vec<Encoded>,
-    /// Of each link, where the pairs of its first candidates stand; one without a readable name has none.
+    /// For each link the pairs of its first candidates. A candidate without a readable name has none.
     places: Vec<Vec<Option<usize>>>,
 }
 
 impl Pairs {
-    /// The pairs, mention by mention.
+    /// The token sequences of the pairs, mention by mention.
     pub fn rows(&self) -> &[Encoded] {
         &self.rows
     }
 }
 
 impl Linker {
-    /// Pairs the mentions of a text with their first `k` candidates each; a mention with a single one needs no ranker. A candidate
-    /// without a readable name comes after the others.
+    /// Pairs each mention of a text with its first `k` candidates. A mention with one candidate has no pair. A candidate without
+    /// a readable name is ordered last.
     ///
     /// # Errors
     /// If a concept is damaged, or a text cannot be tokenized.
@@ -50,7 +50,7 @@ impl Linker {
         Ok(Pairs { rows, places })
     }
 
-    /// Puts the candidates of links into the order of the pairs' scores; a linked mention is then linked to the first of them.
+    /// Orders the candidates of links by the pairs' scores. A linked mention is then linked to the first of them.
     ///
     /// # Panics
     /// If the links or the scores are not those of the pairs.
@@ -58,7 +58,7 @@ impl Linker {
         assert_eq!(
             (links.len(), scores.len()),
             (pairs.places.len(), pairs.rows.len()),
-            "links and scores of these pairs"
+            "expected the links and scores of these pairs"
         );
         for (link, places) in links.iter_mut().zip(&pairs.places) {
             if places.is_empty() {

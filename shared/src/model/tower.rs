@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::model::config::BertConfig;
-use crate::score::Score;
+use crate::score::Similarity;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -44,7 +44,7 @@ pub struct Reduction {
     /// The pooling of token vectors.
     pub pooling: Pooling,
     /// The similarity function. For cosine similarity, vectors are divided by their length.
-    pub score: Score,
+    pub score: Similarity,
 }
 
 /// Checks that two towers' vectors have the same dimension.

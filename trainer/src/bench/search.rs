@@ -10,7 +10,7 @@ use pel_shared::container::Check;
 use pel_shared::error::{Error, Result};
 use pel_shared::index::{HnswOptions, Index, IndexInfo, Precision};
 use pel_shared::kb::ConceptId;
-use pel_shared::score::{Candidate, Score};
+use pel_shared::score::{Candidate, Similarity};
 use serde::Serialize;
 use std::path::Path;
 use std::time::Instant;
@@ -123,7 +123,7 @@ impl Subject {
         vectors: &[f32],
         dim: usize,
         precision: Precision,
-        score: Score,
+        score: Similarity,
         k: usize,
     ) -> Result<Self> {
         interrupt::check()?;

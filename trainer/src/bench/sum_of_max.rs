@@ -98,7 +98,7 @@ fn queries(options: &Options, linker: &Linker) -> Result<(Vec<Queries>, usize)> 
         let prepared = linker.prepare(&text, vec![given])?;
         if let [sequence] = prepared.sequences() {
             tokens += sequence.ids.len();
-            queries.push(linker.encode(&prepared)?);
+            queries.push(linker.encode(&prepared, |_| Ok(()))?);
         }
     }
     Ok((queries, tokens))

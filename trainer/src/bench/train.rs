@@ -16,7 +16,7 @@ use pel_shared::model::config::BertConfig;
 use pel_shared::model::cpu::train::allocated;
 use pel_shared::model::layer::Precision;
 use pel_shared::model::tower::{Pooling, Reduction, Side, TowerBytes};
-use pel_shared::score::Score;
+use pel_shared::score::Similarity;
 use pel_shared::tokens::TokenBatch;
 use serde::Serialize;
 
@@ -138,7 +138,7 @@ impl TrainBench<'_> {
         let options = config::Optimiser { schedule: config::Schedule::Constant, warmup: 0.0, ..Default::default() };
         let mut optimiser = Optimiser::new(&options, &towers, &device);
         let pass = Pass { precision, ..Pass::default() };
-        let reduction = Reduction { pooling: Pooling::Mean, score: Score::Cosine };
+        let reduction = Reduction { pooling: Pooling::Mean, score: Similarity::Cosine };
         let mut steps = 0;
         self.measure(TrainKind::Step, precision, || {
             let encode = |side: Side, tokens: &TokenBatch| {

@@ -7,7 +7,7 @@ use comfy_table::{Cell, CellAlignment};
 use pel_shared::container::Check;
 use pel_shared::error::Result;
 use pel_shared::index::{Index, IndexInfo, Precision};
-use pel_shared::score::Score;
+use pel_shared::score::Similarity;
 use serde::Serialize;
 
 /// The precisions that are tried.
@@ -55,7 +55,7 @@ fn measure(
 ) -> Result<Vec<Point>> {
     let (vectors, concepts) = snapshot.rows(vectors);
     let point = |precision: Precision| {
-        let info = IndexInfo { rows: concepts.len(), dim, precision, score: Score::Cosine, hnsw: None };
+        let info = IndexInfo { rows: concepts.len(), dim, precision, score: Similarity::Cosine, hnsw: None };
         let built = Index::build(&vectors, concepts, &info)?;
         let bytes = built.len();
         let index = Index::from_bytes(&built.into(), Check::Trusted)?;

@@ -7,7 +7,7 @@ use crate::io::files::io_error;
 use pel_shared::error::{Error, Result};
 use pel_shared::lexical::Ranked;
 use pel_shared::metrics::{CurvePoint, best_f1, nil_curve, thinned, widest_at_precision};
-use pel_shared::nil::{Lift, NilPolicy};
+use pel_shared::nil::{NilModel, NilPolicy};
 use serde::Serialize;
 use std::path::Path;
 
@@ -36,7 +36,7 @@ pub struct Calibration {
     pub protocol: String,
     /// What is added to scores before they are compared with the threshold.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub lift: Option<Lift>,
+    pub lift: Option<NilModel>,
     /// The threshold and its figures on that split, where they are better than they will be elsewhere.
     pub figures: NilFigures,
     /// The whole precision-recall curve of NIL.
@@ -117,7 +117,7 @@ impl Calibration {
              precision {precision}, recall {recall}, F1 {f1}, auPR {au_pr} %, and {right} % of the links are right"
         );
         let curve = thinned(&self.curve, CURVE);
-        NilPolicy { threshold: Some(*threshold), lift: lift.clone(), calibrated_on: Some(words), curve }
+        NilPolicy { threshold: Some(*threshold), model: lift.clone(), calibrated_on: Some(words), curve }
     }
 }
 

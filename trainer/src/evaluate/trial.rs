@@ -11,7 +11,7 @@ use crate::retrieve::bundle::{batches, judged, prepare, protocol};
 use pel_shared::error::{Context, Result};
 use pel_shared::lexical::Ranked;
 use pel_shared::linker::{LinkOptions, Linker, Prepared, Queries};
-use pel_shared::nil::{Lift, NilPolicy, Signs};
+use pel_shared::nil::{NilFeatures, NilModel, NilPolicy};
 use std::path::Path;
 
 /// A bundle on a device, whose threshold and lift are set aside.
@@ -62,7 +62,7 @@ impl Trial {
         for queries in batches(&queries) {
             interrupt::check()?;
             let prepared = prepare(&self.linker, queries)?;
-            let vectors = self.linker.encode(&prepared)?;
+            let vectors = self.linker.encode(&prepared, |_| Ok(()))?;
             self.encoded.push((prepared, vectors));
             progress.advance(queries.len() as u64);
         }
@@ -108,18 +108,18 @@ impl Trial {
     ///
     /// # Errors
     /// If a concept is damaged, or the run is interrupted.
-    pub fn found(&self, k: usize) -> Result<(Vec<Ranked>, Vec<Option<Signs>>)> {
+    pub fn found(&self, k: usize) -> Result<(Vec<Ranked>, Vec<Option<NilFeatures>>)> {
         self.search(k, true)
     }
 
-    fn search(&self, k: usize, with_signs: bool) -> Result<(Vec<Ranked>, Vec<Option<Signs>>)> {
-        let options = LinkOptions { k, ..LinkOptions::default() };
+    fn search(&self, k: usize, with_signs: bool) -> Result<(Vec<Ranked>, Vec<Option<NilFeatures>>)> {
+        let options = LinkOptions::default().k(k);
         let (mut all, mut signs) = (Vec::new(), Vec::new());
         for (prepared, vectors) in &self.encoded {
             interrupt::check()?;
             let links = self.linker.finish(prepared, vectors, &options);
             if with_signs {
-                signs.extend(self.linker.signs(prepared, vectors, &links)?);
+                signs.extend(self.linker.nil_features(prepared, vectors, &links)?);
             }
             all.extend(links.iter().map(judged));
         }
@@ -127,7 +127,7 @@ impl Trial {
     }
 
     /// What is compared with what, as `pel evaluate` says it.
-    pub fn protocol(&self, lift: Option<&Lift>) -> String {
+    pub fn protocol(&self, lift: Option<&NilModel>) -> String {
         protocol(&self.linker, &self.device, lift.is_some())
     }
 }

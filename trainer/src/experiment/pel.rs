@@ -107,7 +107,7 @@ impl Row for PelRow {
 mod tests {
     use super::*;
     use crate::train::config::{Config, LossKind, NegativeKind};
-    use pel_shared::score::Score;
+    use pel_shared::score::Similarity;
 
     /// What a row is to train: its name in files and in tables, loss, negatives, λ and δ.
     type Expected = (&'static str, &'static str, LossKind, NegativeKind, usize, f64, f64);
@@ -201,7 +201,7 @@ mod tests {
         // PEL, sections 5.4 and 4.2.
         for row in rows(TableId::Pel3, [32, 64]) {
             let config = contrary(&row);
-            let score = if row.loss == LossName::Ce { Score::Dot } else { Score::Cosine };
+            let score = if row.loss == LossName::Ce { Similarity::Dot } else { Similarity::Cosine };
             let hard = if row.sampling == Sampling::Mixed { 16 } else { 0 };
             assert_eq!((config.reduction().score, config.negatives.hard_count()), (score, hard), "{}", row.slug());
         }

@@ -11,7 +11,7 @@ use pel_shared::container::Check;
 use pel_shared::error::{Error, Result};
 use pel_shared::index::{HnswOptions, Index, IndexInfo, Precision};
 use pel_shared::kb::ConceptId;
-use pel_shared::score::Score;
+use pel_shared::score::Similarity;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -111,7 +111,7 @@ struct Search<'a> {
     vectors: &'a [f32],
     concepts: &'a [ConceptId],
     dim: usize,
-    score: Score,
+    score: Similarity,
     held_out: &'a HeldOut,
     queries: &'a [f32],
 }

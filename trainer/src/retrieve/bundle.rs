@@ -8,7 +8,7 @@ use crate::io::interrupt;
 use crate::retrieve::{Compared, Dense, Retriever};
 use pel_shared::bundle::Bundle;
 use pel_shared::error::{Context, Result};
-use pel_shared::index::FIRST_PASS;
+use pel_shared::index::{FIRST_PASS, Queries};
 use pel_shared::lexical::Ranked;
 use pel_shared::linker::{Link, LinkOptions, Linker, Prepared};
 use pel_shared::model::encode::{BatchSize, SequenceInterner};
@@ -141,7 +141,7 @@ pub(crate) fn protocol(linker: &Linker, device: &OpenDevice, lifted: bool) -> St
 
 /// The candidates of a link by the scores that NIL is judged by; all of a mention move together, so that their order stays.
 pub(super) fn ranked(link: &Link) -> Ranked {
-    link.candidates.iter().map(|candidate| (candidate.concept, candidate.score + link.lift)).collect()
+    link.candidates.iter().map(|candidate| (candidate.concept, candidate.score + link.nil_offset)).collect()
 }
 
 /// As [`ranked`], with an infinite score for the first where the decision is to link it at any.
@@ -172,7 +172,7 @@ impl Retriever for Search {
 
     fn threshold(&self) -> Option<f32> {
         // One that was chosen for more than similarities says nothing about these.
-        let alone = self.0.policy().lift.is_none() && self.0.linker.bundle().manifest.view.spelling == 0.0;
+        let alone = self.0.policy().model.is_none() && self.0.linker.bundle().manifest.view.spelling == 0.0;
         self.0.policy().threshold.filter(|_| alone)
     }
 
@@ -203,7 +203,7 @@ impl Retriever for Search {
         linker.encoder().encode_batches(linker.scorer(), Side::Mention, &rows, &batches, |part, vectors| {
             interrupt::check()?;
             let places = part.places();
-            let candidates = linker.search(places.len(), &linker.queries(vectors), k);
+            let candidates = linker.search(places.len(), &Queries::new(linker.encoder().dim(), vectors), k);
             for (at, candidates) in places.into_iter().zip(candidates) {
                 found[at] = scored(&candidates);
                 done(mentions[at])?;
@@ -220,7 +220,7 @@ impl Retriever for Road {
     }
 
     fn protocol(&self) -> String {
-        protocol(&self.0.linker, &self.0.device, self.0.policy().lift.is_some())
+        protocol(&self.0.linker, &self.0.device, self.0.policy().model.is_some())
     }
 
     fn compared(&self) -> Compared {
@@ -263,12 +263,12 @@ impl Road {
         of: fn(&Link) -> Ranked,
     ) -> Result<Vec<Ranked>> {
         let linker = &self.0.linker;
-        let options = LinkOptions { k, ..LinkOptions::default() };
+        let options = LinkOptions::default().k(k);
         let mut found = Vec::with_capacity(queries.len());
         for some in batches(queries) {
             interrupt::check()?;
             let prepared = prepare(linker, some)?;
-            let vectors = linker.encode_with(&prepared, |_| interrupt::check())?;
+            let vectors = linker.encode(&prepared, |_| interrupt::check())?;
             found.extend(linker.finish(&prepared, &vectors, &options).iter().map(of));
             done(some.len())?;
         }

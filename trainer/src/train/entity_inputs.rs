@@ -4,7 +4,8 @@ use super::config::Domain;
 use crate::data::concept_table;
 use crate::data::domain::DomainOf;
 use crate::data::domain::domain_of;
-use crate::indexing::{Rows, rows};
+use crate::indexing::tokenize;
+use pel_shared::bundle::ConceptRows;
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::{ConceptId, KnowledgeBase};
 use pel_shared::tokens::{Encoded, Tokens};
@@ -29,7 +30,7 @@ impl SequenceId {
 pub struct Catalogue {
     /// The concepts.
     pub kb: KnowledgeBase,
-    rows: Rows,
+    rows: ConceptRows,
     /// For each concept its rows.
     places: Vec<Range<usize>>,
     /// Whether the first row of a concept is its template.
@@ -95,7 +96,7 @@ impl Catalogue {
     /// # Errors
     /// If a concept cannot be written by the template.
     pub fn new(kb: KnowledgeBase, tokens: &Tokens, view: &ViewOptions, domains: DomainOf) -> Result<Self> {
-        let rows = rows(&kb, tokens, view)?;
+        let rows = tokenize(&kb, tokens, view)?;
         let mut places = vec![0..0; kb.len()];
         for (row, concept) in rows.concepts.iter().enumerate() {
             let place = &mut places[concept.index()];
@@ -122,7 +123,7 @@ impl Catalogue {
     }
 
     /// All sequences.
-    pub fn rows(&self) -> &Rows {
+    pub fn rows(&self) -> &ConceptRows {
         &self.rows
     }
 

@@ -6,7 +6,7 @@ use crate::model::burn::export::Exported;
 use crate::model::burn::sum_of_max::TokenVectors;
 use crate::model::config::BertConfig;
 use crate::model::tower::{Pooling, Reduction, Side, TowerBytes, check_vocabulary, same_dim};
-use crate::score::Score;
+use crate::score::Similarity;
 use crate::tokens::{TokenBatch, Tokens};
 use burn::module::{Module, Param};
 use burn::nn::Linear;
@@ -94,8 +94,8 @@ impl Tower {
             None => pooled,
         };
         match reduction.score {
-            Score::Dot => projected,
-            Score::Cosine => unit_length(projected),
+            Similarity::Dot => projected,
+            Similarity::Cosine => unit_length(projected),
         }
     }
 }
@@ -114,8 +114,8 @@ impl Tower {
             None => rows,
         };
         let rows = match reduction.score {
-            Score::Dot => rows,
-            Score::Cosine => unit_length(rows),
+            Similarity::Dot => rows,
+            Similarity::Cosine => unit_length(rows),
         };
         let dim = rows.dims()[1];
         let mask = match reduction.pooling {
@@ -222,7 +222,7 @@ mod tests {
         use bytes::Bytes;
         use safetensors::tensor::{Dtype, TensorView};
         let device = Device::flex();
-        let (tokens, reduction) = (tiny(), Reduction { pooling: Pooling::Mean, score: Score::Dot });
+        let (tokens, reduction) = (tiny(), Reduction { pooling: Pooling::Mean, score: Similarity::Dot });
         let config = include_bytes!("../../../tests/fixtures/tiny/config.json");
         let weights = Bytes::from_static(include_bytes!("../../../tests/fixtures/tiny/model.safetensors"));
         let encoded = tokens.name("fever", 32).expect("long enough").expect("letters are left");

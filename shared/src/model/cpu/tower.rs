@@ -5,7 +5,7 @@ use crate::error::{Context, Error, Result};
 use crate::model::config::BertConfig;
 use crate::model::tower::{Pooling, Reduction, TowerBytes, check_vocabulary};
 use crate::model::weights::Weights;
-use crate::score::Score;
+use crate::score::Similarity;
 use crate::tokens::Tokens;
 
 /// An encoder with its optional projection to a smaller dimension, over packed weights.
@@ -107,12 +107,12 @@ impl Tower {
 
     /// # Shapes
     /// `[hidden]` -> `[dim]`
-    fn finish(&self, hidden: Vec<f32>, score: Score) -> Vec<f32> {
+    fn finish(&self, hidden: Vec<f32>, score: Similarity) -> Vec<f32> {
         let mut vector = match &self.projection {
             Some(projection) => projection.forward(&hidden),
             None => hidden,
         };
-        if score == Score::Cosine {
+        if score == Similarity::Cosine {
             unit_length(&mut vector);
         }
         vector

@@ -16,7 +16,7 @@ use crate::train::entity_inputs::Catalogue;
 use burn::tensor::Device;
 use pel_shared::kb::ConceptId;
 use pel_shared::model::tower::Side;
-use pel_shared::score::Score;
+use pel_shared::score::Similarity;
 use pel_shared::tokens::View;
 use std::collections::BTreeSet;
 
@@ -229,7 +229,7 @@ fn the_papers_settings_are_where_training_begins() {
         (15, 64, 5.0, Domain::Inside)
     );
     assert_eq!((t.transformation.weight, t.transformation.layer, t.transformation.epsilon), (1.0, 1, 32.0));
-    assert_eq!((t.model.freeze_embeddings, t.reduction().score), (true, Score::Dot));
+    assert_eq!((t.model.freeze_embeddings, t.reduction().score), (true, Similarity::Dot));
     let align = Config::alignment();
     assert_eq!((of(&align), align.data.task, align.model.tied), ((2e-5, 0.1, 256, 1.0), Task::Align, true));
 }
