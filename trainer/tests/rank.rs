@@ -7,11 +7,9 @@ use serde_json::Value;
 
 const WINDOWS: &str = "--set view.mention_tokens=24 --set view.entity_tokens=24";
 
-/// Runs a command line that has to succeed; gives what it printed.
+/// The output of a command line that has to succeed.
 fn done(bench: &Bench, line: &str) -> String {
-    let said = bench.pel(line);
-    assert_eq!(said.code, Some(0), "{line}: {}", said.err);
-    said.out
+    bench.done(line).out
 }
 
 fn json(text: &str) -> Value {

@@ -18,10 +18,10 @@ mod queries;
 mod rerank;
 
 pub use crate::index::Queries;
+pub use crate::model::cross_encoder::Pairs;
 pub use added::Added;
 pub use explain::{Met, Texts, TokenMet};
 pub use prepared::{Part, Prepared};
-pub use rerank::Pairs;
 
 use crate::bundle::Bundle;
 use crate::error::Result;

@@ -1,4 +1,4 @@
-//! The results as a whole: JSON for machines, tables with the protocol for readers.
+//! The results of an evaluation: as JSON, and as tables with the protocol.
 
 use super::outcomes::{RESAMPLES, SEED};
 use super::{At, Decisions, DomainFigures, Figures, Ranking, Recall};
@@ -6,6 +6,7 @@ use crate::data::mention_domains::By;
 use crate::data::split::{NilOf, SeenBy, SplitCounts, TrainingCounts};
 use crate::io::files::{io_error, write_whole};
 use crate::io::provenance::Run;
+use crate::io::text_tables::percent;
 use crate::retrieve::lexical::short_forms;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use pel_shared::error::Result;
@@ -13,51 +14,51 @@ use pel_shared::metrics::Interval;
 use serde::Serialize;
 use std::path::Path;
 
-/// What was measured on what, and with what result.
+/// The results of an evaluation.
 #[derive(Clone, Debug, Serialize)]
 pub struct Evaluation {
-    /// Where it ran.
+    /// The program, machine and time of the run.
     pub run: Run,
     /// The folder of the corpus.
     pub corpus: String,
     /// The concepts to link to.
     pub kb: KbCounts,
-    /// Candidates that were asked for.
+    /// Candidates of a mention.
     pub top: usize,
-    /// Whether the systems read mentions with the short forms that their text defines written out.
+    /// Whether the systems expand the short forms that a text defines.
     pub abbreviations: bool,
-    /// The split measured on.
+    /// The split that is measured.
     pub split: SplitCounts,
     /// The training split, if there is one.
     pub training: Option<TrainingCounts>,
-    /// The split on which NIL thresholds were chosen, unless it is the split measured on.
+    /// The split on which NIL thresholds were chosen; `None` if it is the split that is measured.
     pub calibration: Option<SplitCounts>,
-    /// How the intervals were made.
+    /// The method of the intervals.
     pub intervals: Intervals,
-    /// The domains that tables are to be printed for.
+    /// The domains to print tables for.
     #[serde(skip)]
     pub by: Vec<By>,
-    /// One entry a system.
+    /// An entry for each system.
     pub systems: Vec<Figures>,
 }
 
-/// What identifies a knowledge base.
+/// A knowledge base's size and hash.
 #[derive(Clone, Debug, Serialize)]
 pub struct KbCounts {
-    /// Its concepts.
+    /// The number of concepts.
     pub concepts: usize,
     /// The hash of its lines.
     pub blake3: String,
 }
 
-/// How the intervals were made.
+/// The method of the intervals.
 #[derive(Clone, Debug, Serialize)]
 pub struct Intervals {
-    /// In words.
+    /// A description.
     pub method: &'static str,
-    /// Draws.
+    /// Bootstrap samples.
     pub resamples: usize,
-    /// The seed of the draws.
+    /// The seed of the samples.
     pub seed: u64,
 }
 
@@ -68,7 +69,7 @@ impl Default for Intervals {
     }
 }
 
-/// Columns that a table is given at least.
+/// The minimum width of a table in columns.
 const NARROWEST: u16 = 60;
 
 impl Evaluation {
@@ -83,7 +84,7 @@ impl Evaluation {
         })
     }
 
-    /// Everything for the terminal: the protocol, recall, NIL, and what each system does.
+    /// The tables for the terminal: the protocol, recall, NIL, and each system's protocol.
     pub fn tables(&self) -> String {
         let mut said = self.protocol();
         said.push_str("\nRecall in %, of the mentions whose concept the knowledge base has:\n");
@@ -143,7 +144,7 @@ impl Evaluation {
         said
     }
 
-    /// What was measured on what, line by line.
+    /// The protocol, line by line.
     fn protocol(&self) -> String {
         let split = &self.split;
         let mut lines = vec![
@@ -185,13 +186,13 @@ impl Evaluation {
         lines.join("\n") + "\n"
     }
 
-    /// The columns of every k; those of the first are two.
+    /// The columns of every k.
     fn ks(&self) -> Vec<String> {
         let ks = self.systems.first().and_then(|system| system.recall.first()).map_or(&[][..], |recall| &recall.at);
         ks.iter().map(|at| format!("@{}", at.k)).collect()
     }
 
-    /// The second stage; nothing without a ranker.
+    /// The table of the second stage; `None` without a ranker.
     fn ranking_table(&self) -> Option<String> {
         let head = ["System", "Candidates", "Among them", "Normalised accuracy", "Unnormalised accuracy"];
         let mut head = head.map(str::to_owned).to_vec();
@@ -263,7 +264,7 @@ impl Evaluation {
         aligned(table, 2)
     }
 
-    /// What is linked rightly, linked wrongly and called NIL; nothing where no system decides.
+    /// The table of decisions; `None` if no system decides.
     fn decision_table(&self) -> Option<String> {
         let head =
             ["System", "Threshold", "Linked rightly", "Linked wrongly", "Called NIL", "Others: NIL", "Others: linked"];
@@ -305,7 +306,7 @@ impl Evaluation {
     }
 }
 
-/// A threshold; one below every score tells nothing apart.
+/// A threshold; "none" if it is below every score.
 fn written(threshold: Option<f32>) -> String {
     match threshold {
         Some(threshold) if threshold > f32::MIN => format!("{threshold:.4}"),
@@ -313,7 +314,7 @@ fn written(threshold: Option<f32>) -> String {
     }
 }
 
-/// A line of a table of recall.
+/// A row of a recall table.
 fn recall_row(system: &str, recall: &Recall) -> Vec<String> {
     let mentions = recall.at.first().map_or(0, |at| at.share.of);
     let mut row = vec![system.to_owned(), recall.mentions.clone(), mentions.to_string()];
@@ -357,10 +358,6 @@ fn skipped(reasons: &str) -> String {
     if reasons.is_empty() { "none skipped".to_owned() } else { format!("skipped: {reasons}") }
 }
 
-fn percent(value: Option<f64>) -> String {
-    value.map_or("-".to_owned(), |value| format!("{:.1}", 100.0 * value))
-}
-
 fn with_interval(value: Option<f64>, interval: Option<Interval>) -> String {
     match interval {
         Some(interval) => format!("{} [{:.1}..{:.1}]", percent(value), 100.0 * interval.low, 100.0 * interval.high),
@@ -371,7 +368,7 @@ fn with_interval(value: Option<f64>, interval: Option<Interval>) -> String {
 fn table(head: Vec<String>) -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
-    // Some terminals say that they are no columns wide.
+    // Some terminals report a width of 0.
     if table.width().is_some_and(|width| width < NARROWEST) {
         table.set_width(NARROWEST);
     }
@@ -379,7 +376,7 @@ fn table(head: Vec<String>) -> Table {
     table
 }
 
-/// The table as text, its columns from `first` on flushed right.
+/// The table as text, with the columns from `first` on aligned right.
 fn aligned(mut table: Table, first: usize) -> String {
     table.column_iter_mut().skip(first).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
     table.to_string()

@@ -1,31 +1,31 @@
-//! The shares of templates and of spelling in a score: which are tried on a split, and which is taken.
+//! The choice of the weights of templates and of spelling in a score.
 
 use crate::io::text_tables::table;
 
-/// The shares of templates that are tried.
+/// The weights of templates to try.
 pub const MIXES: [f32; 8] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7];
 
-/// The shares of spelling that are tried.
+/// The weights of spelling to try.
 pub const SPELLINGS: [f32; 7] = [0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3];
 
-/// What spelling may cost of recall@1.
+/// The largest loss of recall@1 for spelling.
 const COST: f64 = 0.005;
 
-/// The share with the highest recall@1, the lower of equals.
+/// The weight with the highest recall@1; the lower of equals.
 pub fn best_mix(recalls: &[f64]) -> usize {
     (1..recalls.len()).fold(0, |best, at| if recalls[at] > recalls[best] { at } else { best })
 }
 
-/// What a difference of two recalls may be off by, so that a cost of exactly [`COST`] is not more.
+/// The tolerance of floating-point differences: a loss of exactly [`COST`] is allowed.
 const ROUNDING: f64 = 1e-9;
 
-/// The largest share whose recall@1 is at most `COST` below the best.
+/// The largest weight whose recall@1 is at most [`COST`] below the best.
 pub fn widest_spelling(recalls: &[f64]) -> usize {
     let best = recalls.iter().copied().fold(0.0, f64::max);
     recalls.iter().rposition(|recall| best - recall <= COST + ROUNDING).unwrap_or(0)
 }
 
-/// The table of what was tried, with what was taken.
+/// The table of the tried weights, and the choice.
 pub fn tried(of: &str, shares: &[f32], recalls: &[f64], taken: usize) -> String {
     let share = format!("Share of {of}");
     let mut shown = table([share.as_str(), "Recall@1, %"]);

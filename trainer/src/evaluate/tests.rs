@@ -6,13 +6,13 @@ mod apart;
 use super::*;
 use crate::data::split::Query;
 use crate::data::split::SeenBy;
-use crate::retrieve::Dense;
-use crate::retrieve::Retriever;
+use crate::retrieve::BundleRetrievers;
+use crate::retrieve::{CandidateLists, Retriever, Tick};
 use clap::Parser;
 use pel_shared::error::Kind;
 use pel_shared::kb::{Concept, ConceptId, KnowledgeBase};
-use pel_shared::lexical::Ranked;
 use pel_shared::metrics::{NilCounts, Share};
+use pel_shared::score::Candidate;
 use pel_shared::text::Span;
 
 #[derive(Parser)]
@@ -74,7 +74,7 @@ fn args(folder: &Path, more: &[&str]) -> Options {
     Line::try_parse_from(line).expect("a good command line").args
 }
 
-fn no_bundle(_: &Path) -> Result<Dense> {
+fn no_bundle(_: &Path) -> Result<BundleRetrievers> {
     Err(Error::artifact("there is no bundle"))
 }
 
@@ -177,7 +177,7 @@ fn what_cannot_be_measured_says_why() {
 }
 
 /// Finds the concepts that it was made with, whatever the mention.
-struct Fixed(Ranked);
+struct Fixed(Vec<Candidate>);
 
 impl Retriever for Fixed {
     fn name(&self) -> &str {
@@ -192,12 +192,7 @@ impl Retriever for Fixed {
         Some(0.75)
     }
 
-    fn search(
-        &self,
-        queries: &[Query<'_>],
-        k: usize,
-        done: &mut dyn FnMut(usize) -> Result<()>,
-    ) -> Result<Vec<Ranked>> {
+    fn search(&self, queries: &[Query<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists> {
         done(queries.len())?;
         // One that has nothing to say forgets the last answer too.
         let answers = queries.len() - usize::from(self.0.is_empty());
@@ -205,20 +200,25 @@ impl Retriever for Fixed {
     }
 }
 
-fn fixed(names: &[&str], ranked: Ranked) -> Result<Dense> {
+fn fixed(names: &[&str], ranked: Vec<Candidate>) -> Result<BundleRetrievers> {
     let mut kb = KnowledgeBase::new();
     for id in names {
         kb.push(Concept { id: (*id).into(), name: (*id).into(), ..Concept::default() })?;
     }
     let concepts = KbFile { kb, blake3: "of the bundle".into() };
-    Ok(Dense { concepts, search: Box::new(Fixed(ranked.clone())), road: Box::new(Fixed(ranked)), abbreviations: true })
+    Ok(BundleRetrievers {
+        concepts,
+        dense: Box::new(Fixed(ranked.clone())),
+        link: Box::new(Fixed(ranked)),
+        abbreviations: true,
+    })
 }
 
 #[test]
 fn a_bundle_brings_its_concepts_and_must_fit_a_table() {
     let folder = corpus(&[]);
     let with_bundle = args(folder.path(), &["--bundle", "b", "--systems", "dense"]);
-    let ranked = vec![(ConceptId(1), 0.5), (ConceptId(0), 0.5)];
+    let ranked = [1, 0].map(|at| Candidate::new(ConceptId(at), 0.5)).to_vec();
     let found = evaluate(&with_bundle, |_| fixed(&["D1", "D0"], ranked.clone()), None).expect("measured");
     // D2 is not in this bundle: "headache" is NIL. D0 comes first, as often as D1 by chance.
     assert_eq!((found.split.in_kb, found.split.nil, found.kb.blake3.as_str()), (3, 3, "of the bundle"));
@@ -305,8 +305,9 @@ fn the_first_right_concept_counts_once_at_its_place() {
     std::fs::write(folder.path().join("mentions.test.jsonl"), mentions).expect("written");
     let kb = crate::data::concept_table::read(&folder.path().join("kb.jsonl")).expect("read").kb;
     let split = Split::read(folder.path(), "test", 1, &kb, None).expect("read");
-    let all = vec![(ConceptId(0), 0.9), (ConceptId(2), 0.8), (ConceptId(1), 0.7)];
+    let candidate = |(at, score)| Candidate::new(ConceptId(at), score);
+    let all = [(0, 0.9), (2, 0.8), (1, 0.7)].map(candidate).to_vec();
     let mut ranked = vec![all.clone(), all.clone()];
     split.settle(&mut ranked);
-    assert_eq!(ranked, [vec![(ConceptId(0), 0.9), (ConceptId(1), 0.8)], all]);
+    assert_eq!(ranked, [[(0, 0.9), (1, 0.8)].map(candidate).to_vec(), all]);
 }

@@ -1,24 +1,25 @@
 //! BLINK's tables and figures in the paper's layout, as Markdown.
 
-use super::blink::{Blink, by_domain, mean, normalised, normalised_by_domain, recall};
+use super::blink::{Blink, by_domain, mean_value, normalised, normalised_by_domain, recall};
 use super::cells::{Markdown, VALUES, seeds};
-use super::models::{Cross, Encoder, Finder};
+use super::models::{Cross, Finder, TrainedEncoder};
 use super::pel::PelRow;
 use super::{Row, TableId, accuracy, search};
 use crate::evaluate::ranks::Ranks;
+use crate::io::text_tables::percent;
 use crate::plots::{Chart, Series};
 use crate::retrieve::lexical::System;
 use pel_shared::error::{Error, Result};
 
-const BI: Finder = Finder::Trained(Encoder::Retriever);
+const BI: Finder = Finder::Trained(TrainedEncoder::Retriever);
 const BM25: Finder = Finder::Lexical(System::Bm25);
-/// As the papers have it where entities are pages: of their whole text.
+/// The papers index the whole text of an entity's page.
 const DEFINED: (&str, Finder) = ("BM25, definitions too", Finder::Lexical(System::Bm25Definitions));
 
 /// The ks of figure 2.
 const FIGURE_2: [usize; 9] = [1, 2, 5, 10, 20, 50, 100, 150, 200];
 
-/// Candidates by which PEL chooses its retriever: as many as a ranker sees.
+/// The k by which PEL chooses its retriever: as many candidates as a ranker reorders.
 const LISTED: usize = 16;
 
 /// Examples of table 8.
@@ -27,7 +28,7 @@ const EXAMPLES: usize = 8;
 /// Code points of context on either side of an example's mention.
 const CONTEXT: usize = 60;
 
-/// A table; what is not there yet is trained and searched.
+/// A table. Missing models and lists are trained and searched first.
 ///
 /// # Errors
 /// As training and searching.
@@ -97,7 +98,7 @@ pub fn table(blink: &Blink<'_>, table: TableId) -> Result<String> {
             let head = ["Bi-encoder", &format!("Teacher, K = {k}"), "Distilled bi-encoder"];
             let mut text = Markdown::new(table.title(), &head);
             let of = |encoder| blink.recall(Finder::Trained(encoder), test, 1);
-            text.line(&[of(Encoder::Own)?, recall(&teacher, 1), of(Encoder::Student)?]);
+            text.line(&[of(TrainedEncoder::Own)?, recall(&teacher, 1), of(TrainedEncoder::Student)?]);
             text
         }
         TableId::BlinkFigure2 => {
@@ -108,7 +109,7 @@ pub fn table(blink: &Blink<'_>, table: TableId) -> Result<String> {
             for (name, finder) in [("BM25", BM25), DEFINED, ("Bi-encoder", BI)] {
                 let ranks = blink.over(|stages| stages.ranks(finder, dev))?;
                 text.line(&[vec![name.to_owned()], FIGURE_2.map(|k| recall(&ranks, k)).into()].concat());
-                series.push(points(name, &FIGURE_2, |k| mean(&ranks, |ranks| ranks.recall(k))));
+                series.push(points(name, &FIGURE_2, |k| mean_value(&ranks, |ranks| ranks.recall(k))));
             }
             draw(blink, table, "k: candidates", "recall", series)?;
             text
@@ -121,20 +122,20 @@ pub fn table(blink: &Blink<'_>, table: TableId) -> Result<String> {
     Ok(text.text)
 }
 
-/// Table 5 of PEL: rankers over the candidates of the best of some retrievers at recall@16 (its appendix B).
+/// Table 5 of PEL: rankers over the candidates of the retriever with the best recall@16 (its appendix B).
 ///
 /// # Errors
 /// As training and searching.
 pub fn of_pel(blink: &Blink<'_>, retrievers: &[PelRow]) -> Result<String> {
     let mut found = Vec::new();
     for row in retrievers {
-        let ranks = blink.over(|stages| stages.ranks(Finder::Trained(Encoder::Pel(*row)), &blink.validation))?;
-        found.push((row, mean(&ranks, |ranks| ranks.recall(LISTED))));
+        let ranks = blink.over(|stages| stages.ranks(Finder::Trained(TrainedEncoder::Pel(*row)), &blink.validation))?;
+        found.push((row, mean_value(&ranks, |ranks| ranks.recall(LISTED))));
     }
     // The first of equals.
     let best = found.iter().rev().max_by(|a, b| a.1.unwrap_or(0.0).total_cmp(&b.1.unwrap_or(0.0)));
     let Some((row, _)) = best else { return Err(Error::input("--retrievers: expected one")) };
-    let (of, test) = (Encoder::Pel(**row), blink.bench.options.split.as_str());
+    let (of, test) = (TrainedEncoder::Pel(**row), blink.bench.options.split.as_str());
     let (finder, title) = (Finder::Trained(of), TableId::Pel5.title());
     let mut text = Markdown::new(title, &["Ranker", "Candidates", "Accuracy", "Macro over domains"]);
     let alone = blink.over(|stages| stages.ranks(finder, test))?;
@@ -143,7 +144,6 @@ pub fn of_pel(blink: &Blink<'_>, retrievers: &[PelRow]) -> Result<String> {
         let (k, both) = blink.best(finder, Cross { of, fgsm }, test)?;
         text.line(&[name.to_owned(), k.to_string(), recall(&both, 1), by_domain(&both, 1)]);
     }
-    let percent = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{:.1}", 100.0 * value));
     let compared = found.iter().map(|(row, value)| format!("{} {}", row.slug(), percent(*value)));
     text.note(&format!(
         "The candidates are those of {}, by recall@{LISTED} on {}: {}.",
@@ -168,15 +168,15 @@ fn by_k(blink: &Blink<'_>, table: TableId, split: &str) -> Result<Markdown> {
     }
     let place = |k: usize| blink.ks.iter().position(|other| *other == k).unwrap_or(0);
     let series = vec![
-        points("recall@K of the bi-encoder", &blink.ks, |k| mean(&bi, |ranks| ranks.recall(k))),
-        points("normalised accuracy", &blink.ks, |k| mean(&at(place(k)), |ranks| ranks.normalised(k))),
-        points("overall accuracy", &blink.ks, |k| mean(&at(place(k)), |ranks| ranks.recall(1))),
+        points("recall@K of the bi-encoder", &blink.ks, |k| mean_value(&bi, |ranks| ranks.recall(k))),
+        points("normalised accuracy", &blink.ks, |k| mean_value(&at(place(k)), |ranks| ranks.normalised(k))),
+        points("overall accuracy", &blink.ks, |k| mean_value(&at(place(k)), |ranks| ranks.recall(1))),
     ];
     draw(blink, table, "K: candidates", "share of mentions", series)?;
     Ok(text)
 }
 
-/// Table 8: mentions of which one stage alone found the concept, those that the cross-encoder mended first.
+/// Table 8: mentions that only one stage links rightly; first those that the cross-encoder corrects.
 fn examples(blink: &Blink<'_>, table: TableId, split: &str) -> Result<Markdown> {
     let (k, _) = blink.best(BI, Cross::BLINK, split)?;
     let title = format!("{}, K = {k}", table.title());
@@ -193,13 +193,13 @@ fn examples(blink: &Blink<'_>, table: TableId, split: &str) -> Result<Markdown> 
             let name = stages.kb().get(concept).map_or("", |concept| concept.name.as_str());
             if Some(concept) == gold.concept { format!("**{name}**") } else { name.to_owned() }
         };
-        let to = match (Some(bi.0) == gold.concept, Some(cross.0) == gold.concept) {
+        let to = match (Some(bi.concept) == gold.concept, Some(cross.concept) == gold.concept) {
             (false, true) => &mut mended,
             (true, false) => &mut spoilt,
             _ => continue,
         };
         let around = around(&found.split.documents[gold.document].text, gold.span.start, gold.span.end);
-        to.push([around, name(bi.0), name(cross.0)]);
+        to.push([around, name(bi.concept), name(cross.concept)]);
     }
     let (up, down) = (mended.len(), spoilt.len());
     let half = EXAMPLES / 2;

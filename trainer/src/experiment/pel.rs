@@ -3,7 +3,7 @@
 use super::{Row, TableId};
 use serde::{Deserialize, Serialize};
 
-/// The trainings of a table; `counts` are the numbers of negatives, the paper's 32 and 64.
+/// The rows of a table. `counts` are the numbers of negatives; the paper has 32 and 64.
 pub fn rows(table: TableId, counts: [usize; 2]) -> Vec<PelRow> {
     let [few, many] = counts;
     match table {
@@ -54,7 +54,7 @@ pub enum Sampling {
     Mixed,
 }
 
-/// One training of a table.
+/// A row of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PelRow {
     /// The loss.
@@ -109,13 +109,13 @@ mod tests {
     use crate::train::config::{Config, LossKind, NegativeKind};
     use pel_shared::score::Score;
 
-    /// What a row is to train: its name in files and in tables, loss, negatives, λ and δ.
+    /// An expected row: its name in files and in tables, loss, negatives, λ and δ.
     type Expected = (&'static str, &'static str, LossKind, NegativeKind, usize, f64, f64);
 
-    /// The δ of [`contrary`], which stays where a table does not vary it.
+    /// The δ of [`contrary`], unless the row sets it.
     const OTHER: f64 = 0.4;
 
-    /// A configuration that says otherwise of everything that rows set, so that a row that is silent is found out.
+    /// The row's settings over a configuration that differs in every setting of a row.
     fn contrary(row: &PelRow) -> Config {
         let mut base = Config::default();
         base.loss.kind = if row.loss == LossName::Ce { LossKind::Proxy } else { LossKind::CrossEntropy };

@@ -13,8 +13,7 @@ use std::path::Path;
 
 type Rows = [(PelRow, Vec<Measured>)];
 
-/// A table with its baselines; values in percent, mean ± standard deviation over seeds, and for the first seed the 95 %
-/// interval over documents.
+/// A table with its baselines.
 pub fn markdown(table: TableId, baselines: &[Measured], rows: &Rows) -> String {
     let head: &[&str] = match table {
         TableId::Pel2 => &["", "# Neg.", "recall@1", "recall@64", "zero-shot @1", "zero-shot @64"],

@@ -2,7 +2,7 @@
 
 use super::super::*;
 use super::{args, fixed, measure};
-use crate::retrieve::Dense;
+use crate::retrieve::BundleRetrievers;
 use crate::retrieve::lexical::lexical;
 use crate::retrieve::lexical::short_forms;
 use std::fs;
@@ -56,7 +56,7 @@ fn the_training_split_is_read_as_the_mentions_are() {
     let candidates = |written_out: bool| -> Vec<Vec<u32>> {
         let majority = lexical(System::Majority, &kb, Some(&split), written_out).expect("built");
         let found = majority.search(&test.queries().collect::<Vec<_>>(), 3, &mut |_| Ok(())).expect("found");
-        found.iter().map(|ranked| ranked.iter().map(|(concept, _)| concept.0).collect()).collect()
+        found.iter().map(|ranked| ranked.iter().map(|found| found.concept.0).collect()).collect()
     };
     assert_eq!([candidates(true), candidates(false)], [[vec![0], vec![]], [vec![1], vec![2]]]);
 }
@@ -65,7 +65,9 @@ fn the_training_split_is_read_as_the_mentions_are() {
 fn a_bundle_says_how_every_system_reads() {
     let folder = corpus();
     let open = |abbreviations: bool| {
-        move |_: &Path| fixed(&["D0", "D1", "D2"], Vec::new()).map(|dense| Dense { abbreviations, ..dense })
+        move |_: &Path| {
+            fixed(&["D0", "D1", "D2"], Vec::new()).map(|opened| BundleRetrievers { abbreviations, ..opened })
+        }
     };
     let of = |abbreviations: bool, more: &[&str]| {
         let line = args(folder.path(), &[&["--bundle", "b", "--systems", "exact"], more].concat());

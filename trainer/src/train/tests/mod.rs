@@ -18,7 +18,7 @@ use super::step::Step;
 use super::{Trained, train};
 use crate::io::device::{DeviceArgs, DeviceChoice, OpenDevice, Work};
 use crate::io::interrupt;
-use crate::train::entity_inputs::Catalogue;
+use crate::train::entity_inputs::EntityInputs;
 use burn::tensor::Device;
 use pel_shared::error::Result;
 use pel_shared::kb::{Concept, KnowledgeBase};
@@ -80,8 +80,8 @@ fn steps_are_those_of_pytorch() {
         for name in &golden.names {
             kb.push(Concept { id: name.clone(), name: name.clone(), ..Concept::default() }).expect("new");
         }
-        let catalogue =
-            Catalogue::new(kb, &model.tokens, &config.view_options(), config.data.domains).expect("names are left");
+        let entity_inputs =
+            EntityInputs::new(kb, &model.tokens, &config.view_options(), config.data.domains).expect("names are left");
         let encode = |text: &str| model.tokens.name(text, 32).expect("long enough").expect("letters are left");
         let example = |(text, place): &(String, usize)| Example {
             mention: encode(text),
@@ -99,10 +99,10 @@ fn steps_are_those_of_pytorch() {
             for part in 0..2 {
                 let places = 4 * step + 2 * part..4 * step + 2 * part + 2;
                 let batch: Vec<_> = places.map(|at| (at, at, &examples[at])).collect();
-                let batch = link_batch(&config, &catalogue, &batch, &HardNegatives::new());
+                let batch = link_batch(&config, &entity_inputs, &batch, &HardNegatives::new());
                 let number = (2 * step + part) as u64;
-                let (config, catalogue, model, device) = (&config, &catalogue, &model, &device);
-                let outcome = Step { config, catalogue, model, device, number, scale: 1.0 }.link(&batch, None);
+                let (config, entity_inputs, model, device) = (&config, &entity_inputs, &model, &device);
+                let outcome = Step { config, entity_inputs, model, device, number, scale: 1.0 }.link(&batch, None);
                 let mut outcome = outcome.expect("the device works");
                 optimiser.add(&model.towers, &mut outcome.gradients).expect("the device works");
                 loss += outcome.loss / 4.0;
