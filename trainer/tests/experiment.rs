@@ -66,8 +66,8 @@ fn a_table_has_every_row_that_was_measured_with_all_its_seeds() {
         let done = bench.pel(&line(more));
         assert!(done.code == Some(3) && done.err.contains(said), "{more}: {}", done.err);
     };
-    refused("--set loss.alpha=8", "were begun with \"alpha\": 32.0, this call has \"alpha\": 8.0");
-    refused("--every 2", "were begun with \"every\": 1, this call has \"every\": 2");
+    refused("--set loss.alpha=8", "expected the settings of its rows, \"alpha\": 32.0, found \"alpha\": 8.0");
+    refused("--every 2", "expected the settings of its rows, \"every\": 1, found \"every\": 2");
     refused("--set seed=5", "--set seed: give it as --seeds");
     refused("--set data.kb=other.jsonl", "--set data.kb: give it as --kb");
     let other = line("--set negatives.kind=hard").replace("--out @tables", "--out @others");
@@ -98,7 +98,7 @@ fn a_cross_encoder_that_cannot_be_trained_is_refused_before_anything_is() {
     bench.refuses(&[
         (&line(&format!("--table blink-9 {wide}")), 3, "--ranker-set view: "),
         (&line(&format!("--table blink-9 {RANKER} --own-share 2")), 2, "expected a share from 0 to less than 1"),
-        (&line(&format!("--table blink-9 {RANKER} --only typo")), 3, "blink-9 has no rows that are trained apart"),
+        (&line(&format!("--table blink-9 {RANKER} --only typo")), 3, "blink-9 has no independent rows"),
         (&line("--table blink-1 --set negatives.kind=random"), 3, "the stages of blink-1 set this themselves"),
         (&line(&format!("--table blink-9 {RANKER} --ranker-set fgsm.lambda=1")), 3, "set this themselves"),
         (&line("--table blink-9 --set distillation.own_share=1"), 3, "give it as --own-share"),

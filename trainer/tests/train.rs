@@ -146,12 +146,12 @@ fn the_best_weights_are_kept_unless_the_last_are_asked_for() {
     let (best, said) = kept("best", "");
     assert!(best["step"] == 2 && best["recall_1"].is_number(), "{best}");
     assert!(
-        said.contains("after step 6: the model is made of the weights after step 2, the best on the validation split"),
+        said.contains("after step 6: the model has the weights after step 2, the best on the validation split"),
         "{said}"
     );
     let (last, said) = kept("last", " --keep last");
     assert!(last["step"] == 6 && last["recall_1"].is_null(), "{last}");
-    assert!(said.contains("the model is made of the weights after the last step (6)"), "{said}");
+    assert!(said.contains("the model has the weights after the last step (6)"), "{said}");
     // Nothing to choose by.
     let (none, said) = kept("none", " --keep best --set validation.mentions=0");
     assert!(none["step"] == 6 && said.contains("warning: --keep changes nothing: nothing is validated"), "{said}");

@@ -153,7 +153,7 @@ impl TrainBench<'_> {
             if stepped.gradient_norm.is_finite() {
                 Ok(())
             } else {
-                Err(Error::device("the gradients of a training step are no numbers"))
+                Err(Error::device("the gradients of a training step are NaN or infinite"))
             }
         })
     }

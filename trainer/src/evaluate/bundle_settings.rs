@@ -58,13 +58,13 @@ pub fn copy_settings(from: &Path, into: &Path) -> Result<Option<f32>> {
         let (from, into) = (from.display(), into.display());
         let [of, other] = [&source, &target].map(|manifest| &manifest.encoder.name);
         return Err(Error::input(format!(
-            "--from {from}: its encoder ({of}) is not that of {into} ({other}), so that its threshold says nothing about its scores"
+            "--from {from}: its encoder ({of}) is not that of {into} ({other}), so the threshold does not apply to its scores"
         )));
     }
     if scored(&source) != scored(&target) {
         let (from, into) = (from.display(), into.display());
         return Err(Error::input(format!(
-            "--from {from}: its views or scores are not those of {into}, so that its threshold says nothing about them"
+            "--from {from}: its views or scores are not those of {into}, so the threshold does not apply to them"
         )));
     }
     let nil = source.nil;

@@ -133,7 +133,7 @@ pub const TOP: usize = 64;
 
 fn unreachable(wished: f64, best: Option<(f32, pel_shared::metrics::LinkCounts)>) -> Error {
     let best = match best {
-        None => "nothing can be linked at all".to_owned(),
+        None => "no mention has a candidate".to_owned(),
         Some((threshold, links)) => {
             let (right, count) = (percent(links.precision()), links.right + links.wrong);
             format!("the most is {right} % of {count} links, at {threshold}")

@@ -205,7 +205,7 @@ fn domains(args: &Options, measured: &Split, concepts: &KbFile) -> Result<Vec<Do
     match domains.iter().find(|domains| domains.names.is_empty()) {
         Some(none) if measured.counts.in_kb > 0 => {
             let (by, split) = (none.by.plural(), &args.split);
-            Err(Error::input(format!("--by: no mention of the split {split} has {by} to tell figures apart by")))
+            Err(Error::input(format!("--by: no mention of the split {split} has {by} to group figures by")))
         }
         _ => Ok(domains),
     }

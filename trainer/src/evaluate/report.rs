@@ -131,7 +131,7 @@ impl Evaluation {
                 }
                 said.push_str("All classes: recall with NIL as a class; a rejected mention counts as NIL and has no candidates.\n");
             }
-            None => said.push_str("\nNo mention of the split is NIL: nothing to measure there.\n"),
+            None => said.push_str("\nNo mention of the split is NIL, so NIL is not measured.\n"),
         }
         said.push('\n');
         for system in &self.systems {
@@ -164,8 +164,8 @@ impl Evaluation {
                     training.concepts, training.mentions, training.split
                 )
             }
-            (SeenBy::Nobody, _) => "Seen and zero-shot cannot be told apart: there is no training split".to_owned(),
-            _ => "Seen: as the corpus says (seen_in_train), for want of a training split".to_owned(),
+            (SeenBy::Nobody, _) => "Seen and zero-shot concepts are unknown without a training split".to_owned(),
+            _ => "Seen: as the corpus says (seen_in_train), without a training split".to_owned(),
         });
         lines.push(match &self.calibration {
             Some(calibration) => format!("NIL threshold: best F1 of NIL on {}", counted(calibration)),

@@ -65,24 +65,19 @@ impl<'a> Blink<'a> {
     }
 }
 
-/// Recall at k, as a cell.
+/// A figure of every seed's ranks, as a cell.
+pub fn cell_of(ranks: &[Ranks], figure: impl Fn(&Ranks) -> Value) -> String {
+    cell(&ranks.iter().map(figure).collect::<Vec<_>>())
+}
+
+/// Recall@k, as a cell.
 pub fn recall(ranks: &[Ranks], k: usize) -> String {
-    cell(&ranks.iter().map(|ranks| ranks.recall(k)).collect::<Vec<_>>())
+    cell_of(ranks, |ranks| ranks.recall(k))
 }
 
-/// Normalised accuracy among k candidates, as a cell.
-pub fn normalised(ranks: &[Ranks], k: usize) -> String {
-    cell(&ranks.iter().map(|ranks| ranks.normalised(k)).collect::<Vec<_>>())
-}
-
-/// Normalised accuracy among k candidates, averaged over domains, as a cell.
-pub fn normalised_by_domain(ranks: &[Ranks], k: usize) -> String {
-    cell(&ranks.iter().map(|ranks| ranks.normalised_by_domain(k)).collect::<Vec<_>>())
-}
-
-/// Recall at k, averaged over domains, as a cell.
-pub fn by_domain(ranks: &[Ranks], k: usize) -> String {
-    cell(&ranks.iter().map(|ranks| ranks.by_domain(k)).collect::<Vec<_>>())
+/// The macro-average of the accuracy over domains, as a cell.
+pub fn macro_accuracy(ranks: &[Ranks]) -> String {
+    cell_of(ranks, |ranks| ranks.by_domain(1))
 }
 
 /// The mean over seeds; `None` if no seed has a value.

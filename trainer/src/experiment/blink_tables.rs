@@ -1,6 +1,6 @@
 //! BLINK's tables and figures in the paper's layout, as Markdown.
 
-use super::blink::{Blink, by_domain, mean_value, normalised, normalised_by_domain, recall};
+use super::blink::{Blink, cell_of, macro_accuracy, mean_value, recall};
 use super::cells::{Markdown, VALUES, seeds};
 use super::models::{Cross, Finder, TrainedEncoder};
 use super::pel::PelRow;
@@ -51,9 +51,9 @@ pub fn table(blink: &Blink<'_>, table: TableId) -> Result<String> {
         TableId::Blink2 => {
             let mut text = Markdown::new(table.title(), &["Method", "U.Acc.", "U.Acc., macro over domains"]);
             let bi = blink.over(|stages| stages.ranks(BI, test))?;
-            text.line(&["Bi-encoder only".to_owned(), recall(&bi, 1), by_domain(&bi, 1)]);
+            text.line(&["Bi-encoder only".to_owned(), recall(&bi, 1), macro_accuracy(&bi)]);
             let (k, both) = blink.best(BI, Cross::BLINK, test)?;
-            text.line(&[format!("Bi-encoder and cross-encoder, K = {k}"), recall(&both, 1), by_domain(&both, 1)]);
+            text.line(&[format!("Bi-encoder and cross-encoder, K = {k}"), recall(&both, 1), macro_accuracy(&both)]);
             text
         }
         TableId::Blink3 => {
@@ -64,7 +64,9 @@ pub fn table(blink: &Blink<'_>, table: TableId) -> Result<String> {
             let second =
                 |split: &str| blink.over(|stages| Ok(stages.reranked(BM25, Cross::BLINK, split, &[k])?.remove(0)));
             let mut row = |name: &str, [dev, test]: [Vec<Ranks>; 2]| {
-                let cells = [&dev, &test].map(|ranks| [normalised(ranks, k), normalised_by_domain(ranks, k)]);
+                let cells = [&dev, &test].map(|ranks| {
+                    [cell_of(ranks, |one| one.normalised(k)), cell_of(ranks, |one| one.normalised_by_domain(k))]
+                });
                 text.line(&[vec![name.to_owned()], cells.concat()].concat());
             };
             row("BM25", [first(dev)?, first(test)?]);
@@ -139,10 +141,10 @@ pub fn of_pel(blink: &Blink<'_>, retrievers: &[PelRow]) -> Result<String> {
     let (finder, title) = (Finder::Trained(of), TableId::Pel5.title());
     let mut text = Markdown::new(title, &["Ranker", "Candidates", "Accuracy", "Macro over domains"]);
     let alone = blink.over(|stages| stages.ranks(finder, test))?;
-    text.line(&[format!("{} without a ranker", row.name()), "-".into(), recall(&alone, 1), by_domain(&alone, 1)]);
+    text.line(&[format!("{} without a ranker", row.name()), "-".into(), recall(&alone, 1), macro_accuracy(&alone)]);
     for (name, fgsm) in [("PEL-Pb", false), ("PEL-Pb + FGSM", true)] {
         let (k, both) = blink.best(finder, Cross { of, fgsm }, test)?;
-        text.line(&[name.to_owned(), k.to_string(), recall(&both, 1), by_domain(&both, 1)]);
+        text.line(&[name.to_owned(), k.to_string(), recall(&both, 1), macro_accuracy(&both)]);
     }
     let compared = found.iter().map(|(row, value)| format!("{} {}", row.slug(), percent(*value)));
     text.note(&format!(
@@ -164,7 +166,7 @@ fn by_k(blink: &Blink<'_>, table: TableId, split: &str) -> Result<Markdown> {
     let at = |at: usize| -> Vec<Ranks> { all.iter().map(|ks| ks[at].clone()).collect() };
     for (place, k) in blink.ks.iter().enumerate() {
         let both = at(place);
-        text.line(&[k.to_string(), recall(&bi, *k), normalised(&both, *k), recall(&both, 1)]);
+        text.line(&[k.to_string(), recall(&bi, *k), cell_of(&both, |one| one.normalised(*k)), recall(&both, 1)]);
     }
     let place = |k: usize| blink.ks.iter().position(|other| *other == k).unwrap_or(0);
     let series = vec![

@@ -210,6 +210,8 @@ pub(super) fn of_every_seed(options: &Options, row: &impl Row) -> Result<Vec<Mea
     let seed = |name: &str| name.strip_prefix(&prefix)?.strip_suffix(".json")?.parse::<u64>().ok();
     let mut seeds: Vec<u64> = files.filter_map(|file| seed(&file.ok()?.file_name().to_string_lossy())).collect();
     seeds.sort_unstable();
-    let read = |seed| kept(&folder.join(format!("{prefix}{seed}.json")), || Err(Error::input("it has gone")));
+    let read = |seed| {
+        kept(&folder.join(format!("{prefix}{seed}.json")), || Err(Error::input("the file was removed meanwhile")))
+    };
     seeds.into_iter().map(read).collect()
 }

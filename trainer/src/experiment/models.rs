@@ -1,9 +1,9 @@
 //! The models of BLINK's two stages, and their names in files.
 
-use super::pel::{self, PelRow, Sampling};
+use super::pel::{self, PelRow};
 use super::{Options, Row, TableId};
 use crate::retrieve::lexical::System;
-use crate::train::config::Config;
+use crate::train::config::{Config, NegativeKind};
 use pel_shared::error::{Error, Result};
 use pel_shared::score::Score;
 
@@ -89,7 +89,7 @@ pub fn by_cosine(mut config: Config) -> Config {
 pub fn retrievers(options: &Options, counts: [usize; 2]) -> Result<Vec<PelRow>> {
     let compared = pel::rows(TableId::Pel3, counts);
     if options.retrievers.is_empty() {
-        return Ok(compared.into_iter().filter(|row| row.sampling == Sampling::Mixed).collect());
+        return Ok(compared.into_iter().filter(|row| row.sampling == NegativeKind::Mixed).collect());
     }
     let all = [pel::rows(TableId::Pel2, counts), compared].concat();
     let row = |word: &String| {

@@ -203,7 +203,7 @@ pub fn check(bench: &Bench<'_>, data: &str) -> Result<()> {
 /// If a word names no row, or a table has no independent rows.
 pub fn check_only(options: &Options, slugs: &[String]) -> Result<()> {
     if let (Some(table), Some(_)) = (options.table.iter().find(|table| table.has_stages()), options.only.first()) {
-        return Err(Error::input(format!("--only: {} has no rows that are trained apart", table.slug())));
+        return Err(Error::input(format!("--only: {} has no independent rows", table.slug())));
     }
     match options.only.iter().find(|word| !slugs.iter().any(|slug| slug.contains(word.as_str()))) {
         Some(word) => {
@@ -263,7 +263,7 @@ fn same<T: Serialize + for<'de> Deserialize<'de> + PartialEq>(
     if !path.is_file() {
         return keep(path, &settings);
     }
-    let mut before = kept::<T>(path, || Err(Error::input("it has gone")))?;
+    let mut before = kept::<T>(path, || Err(Error::input("the file was removed meanwhile")))?;
     complete(&mut before, &settings);
     if before == settings {
         return Ok(());
@@ -284,7 +284,7 @@ fn same<T: Serialize + for<'de> Deserialize<'de> + PartialEq>(
         _ => "",
     };
     Err(Error::input(format!(
-        "{}: the rows there were begun with {was}, this call has {is}{what}; take another --out, or the same settings",
+        "{}: expected the settings of its rows, {was}, found {is}{what}; use another --out, or the same settings",
         path.display()
     )))
 }
