@@ -186,10 +186,13 @@ impl Evaluation {
         lines.join("\n") + "\n"
     }
 
-    /// The columns of every k.
-    fn ks(&self) -> Vec<String> {
+    /// The columns of a recall table.
+    fn recall_head(&self, group: &str) -> Vec<String> {
         let ks = self.systems.first().and_then(|system| system.recall.first()).map_or(&[][..], |recall| &recall.at);
-        ks.iter().map(|at| format!("@{}", at.k)).collect()
+        let mut head = ["System", group, "Mentions"].map(str::to_owned).to_vec();
+        head.extend(ks.iter().map(|at| format!("@{}", at.k)));
+        head.insert(head.len().min(4), "@1 by chance".to_owned());
+        head
     }
 
     /// The table of the second stage; `None` without a ranker.
@@ -204,13 +207,8 @@ impl Evaluation {
         for system in &self.systems {
             let Some(Ranking { found, normalised }) = &system.ranking else { continue };
             let first = system.recall.first().and_then(|recall| recall.at.first());
-            let mut row = vec![
-                system.system.clone(),
-                found.k.to_string(),
-                with_interval(found.recall, found.interval),
-                with_interval(normalised.recall, normalised.interval),
-                first.map_or(String::new(), |at| with_interval(at.recall, at.interval)),
-            ];
+            let mut row = vec![system.system.clone(), found.k.to_string(), shown(found), shown(normalised)];
+            row.push(first.map_or(String::new(), shown));
             if let Some(domains) = system.domains.first() {
                 let means = [domains.normalised.as_ref(), domains.macro_average.first()];
                 row.extend(means.map(|mean| mean.map_or(String::new(), |at| with_interval(at.recall, at.interval))));
@@ -221,10 +219,7 @@ impl Evaluation {
     }
 
     fn recall_table(&self) -> String {
-        let mut head = ["System", "Concepts", "Mentions"].map(str::to_owned).to_vec();
-        head.extend(self.ks());
-        head.insert((head.len()).min(4), "@1 by chance".to_owned());
-        let mut table = table(head);
+        let mut table = table(self.recall_head("Concepts"));
         for system in &self.systems {
             for recall in &system.recall {
                 table.add_row(recall_row(&system.system, recall));
@@ -233,11 +228,9 @@ impl Evaluation {
                 let DomainFigures { by, macro_average, each, .. } = domains;
                 let name = format!("mean over {} {}", each.len(), by.plural());
                 let mut row = vec![system.system.clone(), name, String::new()];
-                for (place, at) in macro_average.iter().enumerate() {
-                    row.push(if place == 0 { with_interval(at.recall, at.interval) } else { percent(at.recall) });
-                    if place == 0 {
-                        row.push(String::new());
-                    }
+                if let Some((first, others)) = macro_average.split_first() {
+                    row.extend([with_interval(first.recall, first.interval), String::new()]);
+                    row.extend(others.iter().map(|at| percent(at.recall)));
                 }
                 table.add_row(row);
             }
@@ -246,10 +239,7 @@ impl Evaluation {
     }
 
     fn domain_table(&self, by: By) -> String {
-        let mut head = ["System", "Domain", "Mentions"].map(str::to_owned).to_vec();
-        head.extend(self.ks());
-        head.insert((head.len()).min(4), "@1 by chance".to_owned());
-        let mut table = table(head);
+        let mut table = table(self.recall_head("Domain"));
         for system in &self.systems {
             let domains = system.domains.iter().filter(|domains| domains.by == by);
             for DomainFigures { each, without, .. } in domains {
@@ -271,7 +261,6 @@ impl Evaluation {
         let mut table = table(head.map(str::to_owned).to_vec());
         for system in &self.systems {
             for Decisions { threshold, chosen_on, with_concept, without_concept, .. } in &system.decisions {
-                let shown = |at: &At| with_interval(at.recall, at.interval);
                 let known = [&with_concept.right, &with_concept.wrong, &with_concept.nil].map(shown);
                 let others = [&without_concept.nil, &without_concept.linked].map(shown);
                 let mut row = vec![system.system.clone(), format!("{} ({chosen_on})", written(*threshold))];
@@ -314,15 +303,18 @@ fn written(threshold: Option<f32>) -> String {
     }
 }
 
+/// A recall with its interval.
+fn shown(at: &At) -> String {
+    with_interval(at.recall, at.interval)
+}
+
 /// A row of a recall table.
 fn recall_row(system: &str, recall: &Recall) -> Vec<String> {
     let mentions = recall.at.first().map_or(0, |at| at.share.of);
     let mut row = vec![system.to_owned(), recall.mentions.clone(), mentions.to_string()];
-    for (place, At { recall: value, interval, .. }) in recall.at.iter().enumerate() {
-        row.push(if place == 0 { with_interval(*value, *interval) } else { percent(*value) });
-        if place == 0 {
-            row.push(percent(recall.first_by_chance));
-        }
+    if let Some((first, others)) = recall.at.split_first() {
+        row.extend([shown(first), percent(recall.first_by_chance)]);
+        row.extend(others.iter().map(|at| percent(at.recall)));
     }
     row
 }
