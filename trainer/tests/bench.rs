@@ -26,7 +26,7 @@ fn scores(row: &Value) -> Vec<f64> {
 }
 
 #[test]
-fn a_ranker_is_timed_on_pairs_of_one_mention() {
+fn bench_times_a_ranker_on_pairs() {
     let bench = Bench::new();
     let train = format!(
         "train --encoder {} --corpus @ --kb @kb.jsonl --device cpu --set data.split=dev --set optimiser.batch=2 \

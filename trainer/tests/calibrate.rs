@@ -10,7 +10,7 @@ fn manifest(bundle: &Path) -> serde_json::Value {
 }
 
 #[test]
-fn the_threshold_goes_into_the_bundle_with_what_it_was_chosen_on() {
+fn bundle_stores_threshold_and_its_calibration() {
     let bench = Bench::new();
     let line = "calibrate @bundle --corpus @ --device cpu";
     let before = manifest(&bench.path("bundle"));
@@ -56,7 +56,7 @@ fn the_threshold_goes_into_the_bundle_with_what_it_was_chosen_on() {
 }
 
 #[test]
-fn the_mix_of_views_is_chosen_and_kept() {
+fn mix_is_chosen_and_stored() {
     let bench = Bench::new();
     let done = bench.pel("calibrate @bundle --corpus @ --mix --device cpu");
     assert!(done.code == Some(3) && done.err.contains("names and templates"), "{}", done.err);
@@ -87,7 +87,7 @@ fn the_mix_of_views_is_chosen_and_kept() {
 }
 
 #[test]
-fn the_share_of_spelling_is_chosen_kept_and_inherited() {
+fn spelling_weight_is_chosen_stored_and_copied() {
     let bench = Bench::new();
     let view = |bundle: &str| manifest(&bench.path(bundle))["view"].clone();
     assert_eq!(view("bundle").get("spelling"), None, "older builds read bundles without it");
@@ -137,7 +137,7 @@ fn the_share_of_spelling_is_chosen_kept_and_inherited() {
 }
 
 #[test]
-fn an_encoder_is_taken_out_of_a_bundle_with_its_threshold() {
+fn index_of_a_bundles_encoder_copies_its_threshold() {
     let bench = Bench::new();
     bench.done("calibrate @bundle --corpus @ --device cpu");
     bench.done("pack @bundle @one.pel");
@@ -158,7 +158,7 @@ fn an_encoder_is_taken_out_of_a_bundle_with_its_threshold() {
 }
 
 #[test]
-fn a_threshold_is_taken_over_with_its_curve_by_a_bundle_of_the_same_views() {
+fn threshold_and_curve_are_copied_to_a_bundle_of_equal_views() {
     let bench = Bench::new();
     let nil = |bundle: &str| manifest(&bench.path(bundle))["nil"].clone();
     bench.done("calibrate @bundle --corpus @ --device cpu");
@@ -252,7 +252,7 @@ fn signs_beside_the_score_are_weighed_and_decide() {
 }
 
 #[test]
-fn what_cannot_be_calibrated_on_leaves_the_bundle_alone() {
+fn failed_calibration_leaves_the_bundle_unchanged() {
     let bench = Bench::new();
     let before = manifest(&bench.path("bundle"));
     bench.refuses(&[
@@ -267,7 +267,7 @@ fn what_cannot_be_calibrated_on_leaves_the_bundle_alone() {
 }
 
 #[test]
-fn a_data_set_is_split_off_and_measured_on() {
+fn okb_split_is_written_and_evaluated() {
     let bench = Bench::new();
     bench.refuses(&[
         ("split okb --corpus @ --kb @kb.jsonl --train-split dev --types Sing --out @okb", 3, "did you mean Sign?"),

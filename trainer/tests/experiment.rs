@@ -92,7 +92,7 @@ fn a_table_has_every_row_that_was_measured_with_all_its_seeds() {
 }
 
 #[test]
-fn a_cross_encoder_that_cannot_be_trained_is_refused_before_anything_is() {
+fn untrainable_cross_encoder_is_refused_before_training() {
     let bench = bench();
     let wide = RANKER.replace("view.entity_tokens=24", "view.entity_tokens=200");
     bench.refuses(&[
@@ -241,7 +241,7 @@ fn the_bound_of_table_3_is_chosen_on_the_validation_split() {
 }
 
 #[test]
-fn documents_that_do_not_say_where_they_belong_cannot_be_searched_there() {
+fn search_within_domain_requires_domains_of_documents() {
     let bench = bench();
     let within = line(&format!("--table t-5 --only b-dual-random-id {T_SETTINGS} --within-domain"));
     bench.refuses(&[(&within, 3, "says its domain")]);

@@ -17,7 +17,7 @@ fn json(text: &str) -> Value {
 }
 
 #[test]
-fn candidates_are_found_ranked_taught_and_linked() {
+fn candidates_ranker_student_and_links_work_together() {
     let bench = Bench::new();
     let train =
         format!("--corpus @ --kb @kb.jsonl --device cpu --set data.split=dev --set optimiser.batch=2 {WINDOWS}");
@@ -258,7 +258,7 @@ fn candidates_are_found_ranked_taught_and_linked() {
 }
 
 #[test]
-fn candidates_of_the_own_domain_alone() {
+fn candidates_within_domain_have_that_domain() {
     let bench = Bench::new();
     let kb = std::fs::read_to_string(bench.path("kb.jsonl")).expect("read");
     let other = r#"{"id": "X1", "name": "fever", "sources": ["OTHER"]}"#;

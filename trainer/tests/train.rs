@@ -25,7 +25,7 @@ fn trained() -> Bench {
 }
 
 #[test]
-fn a_curve_shows_what_fewer_dimensions_cost() {
+fn curve_measures_recall_by_dimension() {
     let bench = trained();
     let line = "compact @run/model --kb @kb.jsonl --corpus @ --curve 8,2 --mentions 3 --device cpu";
     let done = bench.done(&format!("{line} --json"));
@@ -74,7 +74,7 @@ fn a_compact_model_is_indexed_and_links() {
 
 #[test]
 #[cfg(unix)]
-fn a_training_that_is_interrupted_keeps_its_steps() {
+fn interrupted_training_resumes_at_its_last_step() {
     let bench = Bench::new();
     let line = format!(
         "train --corpus @ --kb @kb.jsonl --encoder {} --device cpu --out @run {STEPS} --set data.mentions=2 \
@@ -108,7 +108,7 @@ fn a_training_that_is_interrupted_keeps_its_steps() {
 }
 
 #[test]
-fn a_batch_of_one_entity_is_spoken_of() {
+fn batch_without_negatives_is_reported_once() {
     let bench = Bench::new();
     let line = format!(
         "train --corpus @ --kb @kb.jsonl --encoder {} --device cpu --out @run --steps 3 --set data.split=dev --set data.mentions=2 \
@@ -121,7 +121,7 @@ fn a_batch_of_one_entity_is_spoken_of() {
 }
 
 #[test]
-fn the_best_weights_are_kept_unless_the_last_are_asked_for() {
+fn best_weights_are_kept_unless_keep_is_last() {
     let bench = Bench::new();
     for (command, more) in [("train", ""), ("train", " --stage rank"), ("pretrain", "")] {
         let keep = |flag: &str| bench.pel(&format!("{command}{more}{flag} --print")).out;

@@ -89,7 +89,7 @@ mod tests {
 
     /// The first numbers of SplitMix64 from seed 0, as its authors' C program prints them.
     #[test]
-    fn the_random_numbers_are_splitmix64() {
+    fn splitmix64_equals_the_reference_values() {
         let mut random = Random(0);
         assert_eq!(random.next(), 0xe220_a839_7b1d_cdaf);
         assert_eq!(random.next(), 0x6e78_9e6a_a1b9_65f4);

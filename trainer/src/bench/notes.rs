@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn notes_are_found_in_folders_too() {
+    fn notes_are_found_in_subfolders() {
         let folder = tempfile::tempdir().expect("a folder");
         assert!(texts(folder.path()).is_err());
         std::fs::create_dir(folder.path().join("b")).expect("a folder within");

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_longest_directions_stay() {
+    fn projection_preserves_the_longest_directions() {
         // Three directions in four dimensions; the second moments are 4, 1 and 0.25 (times two of six).
         let vectors = [
             [2.0f32, 0.0, 0.0, 0.0],

@@ -98,7 +98,7 @@ mod tests {
     const TINY: &[u8] = include_bytes!("../../../shared/tests/fixtures/tiny/tokenizer.json");
 
     #[test]
-    fn used_words_keep_their_pieces_and_others_fall_into_smaller_ones() {
+    fn unused_words_are_split_into_smaller_pieces() {
         let before = Tokens::from_bytes(TINY).expect("the fixture is whole");
         let kept = ["fever and chest pain", "coughing since monday"];
         let mut used = vec![false; before.size()];

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_are_those_counted_by_hand() {
+    fn proportions_equal_hand_counts() {
         // Two documents, two domains; the second domain has one mention, which is found.
         let of = vec![(0, 0, Some(0)), (0, 0, Some(3)), (1, 0, None), (1, 1, Some(0))];
         let ranks = Ranks { of, domains: 2 };

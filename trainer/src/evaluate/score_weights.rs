@@ -42,7 +42,7 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn the_default_bundle_has_the_shares_that_are_chosen_by_its_figures() {
+    fn default_bundle_has_the_weights_chosen_by_its_figures() {
         // RESULTS.md, "The default model": recall@1 on dev by the shares that are tried.
         let spelling = [83.02, 83.19, 83.13, 82.94, 82.67, 82.47, 82.22].map(|percent: f64| percent / 100.0);
         let mix = [81.70, 83.04, 83.05, 83.06, 83.09, 83.10, 83.04, 82.98].map(|percent: f64| percent / 100.0);
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn spelling_takes_the_largest_share_that_costs_at_most_half_a_point() {
+    fn spelling_weight_is_the_largest_that_costs_at_most_half_a_point() {
         // Exactly half a point below the best, which floats make a little more; then a little more in truth.
         assert_eq!(widest_spelling(&[0.500, 0.495]), 1);
         assert_eq!(widest_spelling(&[0.500, 0.4949]), 0);
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_template_takes_the_share_with_the_highest_recall_and_the_lower_of_equals() {
+    fn mix_has_the_highest_recall_and_is_the_lower_of_equals() {
         assert_eq!(best_mix(&[0.5, 0.7, 0.7]), 1);
         assert_eq!(best_mix(&[0.7, 0.5, 0.6]), 0);
         assert_eq!(best_mix(&[0.5, 0.6, 0.7]), 2);
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_has_each_share_with_its_recall_and_what_was_taken() {
+    fn table_has_each_weight_with_its_recall_and_the_choice() {
         let shown = tried("spelling", &[0.0, 0.05, 0.1], &[0.5, 0.61239, 0.6], 2);
         let lines: Vec<Vec<&str>> = shown.lines().map(|line| line.split_whitespace().collect()).collect();
         let has = |cells: [&str; 2]| lines.iter().any(|line| cells.iter().all(|cell| line.contains(cell)));

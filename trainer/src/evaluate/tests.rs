@@ -88,7 +88,7 @@ fn shares(figures: &Figures, at: usize) -> Vec<(usize, usize)> {
 }
 
 #[test]
-fn the_figures_are_those_counted_by_hand() {
+fn figures_equal_hand_counts() {
     let folder = corpus(&[]);
     let found = measure(folder.path(), &["--systems", "exact,majority,tfidf,exact"]).expect("measured");
     let split = &found.split;
@@ -118,14 +118,14 @@ fn the_figures_are_those_counted_by_hand() {
 }
 
 #[test]
-fn what_a_quick_look_leaves_out_is_counted() {
+fn mentions_left_out_by_every_are_counted() {
     let folder = corpus(&[]);
     let found = measure(folder.path(), &["--systems", "exact", "--every", "4"]).expect("measured");
     assert_eq!((found.split.mentions, found.split.skipped.skipped("left out by --every")), (2, 4));
 }
 
 #[test]
-fn the_tables_say_what_was_measured_on_what() {
+fn tables_state_the_protocol() {
     let folder = corpus(&[]);
     let said = measure(folder.path(), &["--systems", "exact"]).expect("measured").tables();
     for part in [
@@ -144,7 +144,7 @@ fn the_tables_say_what_was_measured_on_what() {
 }
 
 #[test]
-fn without_other_splits_the_corpus_speaks_and_the_threshold_is_an_oracle() {
+fn without_other_splits_the_threshold_is_an_oracle() {
     let folder = corpus(&["mentions.train.jsonl", "mentions.dev.jsonl"]);
     let found = measure(folder.path(), &[]).expect("measured");
     assert_eq!(
@@ -161,7 +161,7 @@ fn without_other_splits_the_corpus_speaks_and_the_threshold_is_an_oracle() {
 }
 
 #[test]
-fn what_cannot_be_measured_says_why() {
+fn unmeasurable_systems_are_refused() {
     let folder = corpus(&[]);
     let error = measure(folder.path(), &["--systems", "dense"]).expect_err("no bundle");
     assert!(error.kind() == Kind::Input && error.to_string().contains("give --bundle"), "{error}");
@@ -215,7 +215,7 @@ fn fixed(names: &[&str], ranked: Vec<Candidate>) -> Result<BundleRetrievers> {
 }
 
 #[test]
-fn a_bundle_brings_its_concepts_and_must_fit_a_table() {
+fn concepts_of_a_bundle_must_equal_those_of_a_table() {
     let folder = corpus(&[]);
     let with_bundle = args(folder.path(), &["--bundle", "b", "--systems", "dense"]);
     let ranked = [1, 0].map(|at| Candidate::new(ConceptId(at), 0.5)).to_vec();
@@ -239,7 +239,7 @@ fn a_bundle_brings_its_concepts_and_must_fit_a_table() {
 }
 
 #[test]
-fn equal_surfaces_are_answered_alike_and_a_stop_is_passed_on() {
+fn equal_texts_are_searched_once_and_interrupts_are_returned() {
     let found = corpus(&[]);
     let kb = crate::data::concept_table::read(&found.path().join("kb.jsonl")).expect("read").kb;
     let exact = crate::retrieve::lexical::lexical(System::Exact, &kb, None, true).expect("built");
@@ -264,7 +264,7 @@ fn equal_surfaces_are_answered_alike_and_a_stop_is_passed_on() {
 }
 
 #[test]
-fn the_file_holds_every_figure_as_json() {
+fn json_file_has_every_figure() {
     let folder = corpus(&[]);
     let out = folder.path().join("new/results.json");
     measure(folder.path(), &["--top", "8"]).expect("measured").save(&out).expect("saved");
@@ -298,7 +298,7 @@ fn any_of_the_concepts_of_a_mention_is_right() {
 }
 
 #[test]
-fn the_first_right_concept_counts_once_at_its_place() {
+fn first_of_several_right_concepts_counts_once() {
     let folder = corpus(&[]);
     let mentions = r#"{"doc_id":"c","start":0,"end":5,"text":"fever","id":"D1","other_ids":["D2"]}
 {"doc_id":"c","start":7,"end":12,"text":"cough","id":"D1"}"#;

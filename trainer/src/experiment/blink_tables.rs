@@ -242,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_example_is_cut_around_its_mention() {
+    fn example_shows_context_around_its_mention() {
         let text = format!("{} a|b fever\nand cough", "é".repeat(100));
         let start = text.find("fever").expect("there");
         let cell = around(&text, start, start + 5);

@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_says_which_weights_it_is_about() {
+    fn table_states_which_weights_it_measures() {
         let one = |step, recall_1| Measured { kept: Some(Kept { step, recall_1 }), ..Measured::default() };
         let chosen = [one(300, Some(0.5)), one(100, Some(0.6)), one(500, None), Measured::default()];
         assert_eq!(

@@ -51,7 +51,7 @@ mod tests {
     use std::collections::HashMap;
 
     #[test]
-    fn a_mention_whose_concept_the_other_lacks_is_missed() {
+    fn mention_without_concept_in_the_other_kb_is_missed() {
         let kb = |ids: [&str; 2]| {
             let mut kb = KnowledgeBase::new();
             for id in ids {

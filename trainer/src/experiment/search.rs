@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mixtures_are_concepts_of_their_own() {
+    fn synthetic_vectors_are_new_concepts() {
         let (mut vectors, mut concepts) = (vec![3.0, 0.0, 0.0, 4.0], vec![ConceptId(0), ConceptId(0)]);
         widen(&mut vectors, &mut concepts, 2, 5, 1);
         assert_eq!(concepts, [0, 0, 1, 2, 3].map(ConceptId));

@@ -301,7 +301,7 @@ mod tests {
     use super::asked_for;
 
     #[test]
-    fn a_word_that_is_a_whole_name_means_that_row_alone() {
+    fn whole_row_name_selects_that_row_only() {
         let slugs = ["t-e1", "t-e10", "b-hard"].map(str::to_owned);
         let rows = |words: &[&str]| -> Vec<&str> {
             let only: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();

@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn every_row_trains_what_it_is_called() {
+    fn rows_set_what_their_names_say() {
         use TableId::{T2, T3, T4, T5, T6, T7, TFigure3};
         for row in [T2, T3, T4, T5, T6, T7, TFigure3].into_iter().flat_map(|table| rows(table, 12)) {
             let (slug, config) = (row.slug(), contrary(&row));

@@ -31,7 +31,7 @@ fn first(found: &Evaluation) -> Vec<(&str, usize)> {
 }
 
 #[test]
-fn systems_without_a_model_read_short_forms_written_out() {
+fn lexical_systems_expand_short_forms() {
     let folder = corpus();
     let all = ["--systems", "exact,exact-words,tfidf,bm25,bm25-definitions,majority"];
     let found = measure(folder.path(), &all).expect("measured");
@@ -45,7 +45,7 @@ fn systems_without_a_model_read_short_forms_written_out() {
 }
 
 #[test]
-fn the_training_split_is_read_as_the_mentions_are() {
+fn training_mentions_expand_short_forms_as_test_mentions_do() {
     let folder = corpus();
     let split = TrainingSplit::read(folder.path(), "train").expect("read");
     let [mention] = &split.mentions[..] else { panic!("one mention") };
@@ -62,7 +62,7 @@ fn the_training_split_is_read_as_the_mentions_are() {
 }
 
 #[test]
-fn a_bundle_says_how_every_system_reads() {
+fn bundle_sets_expansion_for_every_system() {
     let folder = corpus();
     let open = |abbreviations: bool| {
         move |_: &Path| {

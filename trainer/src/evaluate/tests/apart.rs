@@ -9,7 +9,7 @@ use crate::retrieve::{CandidateLists, Retriever, Tick};
 use pel_shared::score::Candidate;
 
 #[test]
-fn held_out_and_natural_nil_are_told_apart() {
+fn held_out_and_natural_nil_are_measured_separately() {
     let folder = corpus(&[]);
     let write = |name: &str, text: String| std::fs::write(folder.path().join(name), text).expect("written");
     write("documents.jsonl", FILES[1].1.replace("fever, rash", "fever, rash, ache"));
@@ -40,7 +40,7 @@ fn held_out_and_natural_nil_are_told_apart() {
 }
 
 #[test]
-fn recall_is_told_apart_by_domain_and_averaged_over_them() {
+fn recall_is_grouped_by_domain_and_macro_averaged() {
     let folder = corpus(&[]);
     let kb = r#"{"id":"D0","name":"Fever","types":["Sign"],"sources":["A","B"]}
 {"id":"D1","name":"cough","types":["Sign"],"sources":["B"]}
@@ -175,7 +175,7 @@ fn by_word() -> Result<BundleRetrievers> {
 }
 
 #[test]
-fn decisions_are_those_that_ship() {
+fn decisions_equal_those_of_the_bundle() {
     let folder = corpus(&[]);
     let line = args(folder.path(), &["--bundle", "b", "--systems", "dense"]);
     let found = evaluate(&line, |_| by_word(), None).expect("measured");
@@ -203,7 +203,7 @@ fn decisions_are_those_that_ship() {
 }
 
 #[test]
-fn a_threshold_that_rejects_everything_is_said() {
+fn threshold_that_rejects_everything_is_reported() {
     let folder = corpus(&[]);
     // On dev "fever" is found with a lower score than "rash", which is NIL: the best F1 rejects both.
     let line = args(folder.path(), &["--bundle", "b", "--systems", "dense"]);

@@ -51,7 +51,7 @@ fn negatives(start: &Start, batch: &LinkBatch<'_>) -> usize {
 }
 
 #[test]
-fn a_twin_of_the_right_concept_is_no_negative() {
+fn concept_with_equal_texts_is_no_negative() {
     let root = tempfile::tempdir().expect("a folder");
     let mut config = with_twin(root.path());
     config.negatives.count = 8;
@@ -77,7 +77,7 @@ fn a_twin_of_the_right_concept_is_no_negative() {
 }
 
 #[test]
-fn a_listed_twin_is_no_negative() {
+fn listed_concept_with_equal_texts_is_no_negative() {
     let root = tempfile::tempdir().expect("a folder");
     let mut config = with_twin(root.path());
     config.view.concepts = View::Template;
@@ -102,7 +102,7 @@ fn a_listed_twin_is_no_negative() {
 }
 
 #[test]
-fn a_mention_may_meet_no_negative() {
+fn mention_may_have_no_negative() {
     let root = tempfile::tempdir().expect("a folder");
     let mut config = world(root.path());
     (config.negatives.kind, config.negatives.in_batch) = (NegativeKind::None, true);
@@ -211,7 +211,7 @@ fn the_nearest_wrong_ones_are_mined() {
 }
 
 #[test]
-fn negatives_across_domains_may_be_kept_to_those_that_training_has() {
+fn negatives_can_be_limited_to_training_domains() {
     let root = tempfile::tempdir().expect("a folder");
     let mut config = typed(root.path());
     config.data.only_domains = vec!["Sign".into()];
@@ -242,7 +242,7 @@ fn negatives_across_domains_may_be_kept_to_those_that_training_has() {
 }
 
 #[test]
-fn a_run_keeps_its_negatives_to_the_domains_that_it_trains_on() {
+fn run_draws_negatives_from_its_training_domains() {
     let root = tempfile::tempdir().expect("a folder");
     let mut config = typed(root.path());
     config.data.only_domains = vec!["Sign".into()];

@@ -44,7 +44,7 @@ fn dropout_differs_between_steps_and_not_between_calls() {
 }
 
 #[test]
-fn gradient_checkpointing_is_asked_of_the_encoders() {
+fn gradient_checkpointing_reaches_the_encoders() {
     let root = tempfile::tempdir().expect("a folder");
     for asked in [false, true] {
         let mut config = world(root.path());
@@ -94,7 +94,7 @@ fn weights_decay_and_biases_do_not() {
 }
 
 #[test]
-fn a_teacher_speaks_of_the_concepts_that_it_scored() {
+fn teacher_scores_belong_to_their_concepts() {
     let root = tempfile::tempdir().expect("a folder");
     let mut config = world(root.path());
     (config.model.dropout, config.view.concepts) = (0.0, View::Template);
@@ -153,7 +153,7 @@ fn apart(config: &Config, model: &std::path::Path) -> f32 {
 }
 
 #[test]
-fn alignment_brings_the_names_of_a_concept_together() {
+fn alignment_moves_names_of_a_concept_together() {
     let root = tempfile::tempdir().expect("a folder");
     let world = world(root.path());
     let mut config = Config::alignment();
@@ -167,7 +167,7 @@ fn alignment_brings_the_names_of_a_concept_together() {
 }
 
 #[test]
-fn a_run_is_one_process_s_alone() {
+fn run_is_locked_by_one_process() {
     let root = tempfile::tempdir().expect("a folder");
     let (config, out) = (world(root.path()), root.path().join("run"));
     let alone = config.lock_run(&out).expect("nobody is there");
@@ -178,7 +178,7 @@ fn a_run_is_one_process_s_alone() {
 }
 
 #[test]
-fn examples_are_taken_and_drawn_as_asked() {
+fn examples_follow_the_options() {
     let root = tempfile::tempdir().expect("a folder");
     let config = world(root.path());
     let Start { entity_inputs, examples, .. } = Start::new(config.clone());
@@ -211,7 +211,7 @@ fn examples_are_taken_and_drawn_as_asked() {
 }
 
 #[test]
-fn the_papers_settings_are_where_training_begins() {
+fn paper_settings_are_the_start_configuration() {
     let of = |config: &Config| {
         (config.optimiser.learning_rate, config.optimiser.warmup, config.optimiser.batch, config.optimiser.epochs)
     };
@@ -241,7 +241,7 @@ fn the_papers_settings_are_where_training_begins() {
 }
 
 #[test]
-fn ascents_within_a_step_go_further() {
+fn several_ascents_per_step_enlarge_the_matrices() {
     let root = tempfile::tempdir().expect("a folder");
     let mut config = world(root.path());
     config.model.dropout = 0.0;

@@ -48,7 +48,7 @@ pub(super) fn ranking(folder: &Path) -> Config {
 }
 
 #[test]
-fn a_ranker_learns_to_put_the_right_concept_first() {
+fn ranker_learns_to_rank_the_right_concept_first() {
     let root = tempfile::tempdir().expect("a folder");
     let mut config = ranking(root.path());
     (config.model.dropout, config.fgsm.lambda) = (0.0, 0.5);
@@ -132,7 +132,7 @@ fn stopped_and_begun_again(
 }
 
 #[test]
-fn runs_of_every_kind_go_on_after_being_killed() {
+fn killed_runs_of_every_task_resume() {
     let root = tempfile::tempdir().expect("a folder");
     let rank = ranking(root.path());
     let mut transformed = world(root.path());
@@ -187,7 +187,7 @@ fn runs_of_every_kind_go_on_after_being_killed() {
 }
 
 #[test]
-fn what_cannot_be_ranked_or_taught_is_said() {
+fn unusable_ranking_and_distillation_data_is_refused() {
     let root = tempfile::tempdir().expect("a folder");
     let config = ranking(root.path());
     let refused = |change: &dyn Fn(&mut Config), said: &[&str]| refused(&config, change, said);

@@ -60,7 +60,7 @@ struct GoldenStep {
 }
 
 #[test]
-fn steps_are_those_of_pytorch() {
+fn step_losses_equal_pytorch() {
     let golden: Golden =
         serde_json::from_str(include_str!("../../../../tests/goldens/training.json")).expect("the golden is whole");
     let device = Device::flex().autodiff();
@@ -189,7 +189,7 @@ fn outcome(out: &Path) -> (Vec<Vec<u8>>, Vec<String>) {
 }
 
 #[test]
-fn a_run_killed_anywhere_ends_as_one_never_killed() {
+fn resumed_run_equals_uninterrupted_run() {
     let root = tempfile::tempdir().expect("a folder");
     let config = world(root.path());
     run(&config, &root.path().join("whole")).expect("it trains");
@@ -234,7 +234,7 @@ fn ended_and_resumed(
 }
 
 #[test]
-fn ctrl_c_keeps_what_was_learned() {
+fn interrupted_run_writes_a_checkpoint() {
     let root = tempfile::tempdir().expect("a folder");
     let mut config = world(root.path());
     // Without it nothing would be kept before the end.
@@ -260,7 +260,7 @@ fn ctrl_c_keeps_what_was_learned() {
 }
 
 #[test]
-fn a_run_learns_and_says_so() {
+fn run_learns_and_logs_its_losses() {
     let root = tempfile::tempdir().expect("a folder");
     let mut config = world(root.path());
     config.model.dropout = 0.0;

@@ -68,7 +68,7 @@ fn transformed(folder: &Path, norm: Norm) -> Config {
 }
 
 #[test]
-fn without_a_transformation_both_losses_are_one() {
+fn zero_transformation_gives_the_plain_loss() {
     let root = tempfile::tempdir().expect("a folder");
     let start = Start::new(transformed(root.path(), Norm::Frobenius));
     let mut perturbation =
@@ -105,7 +105,7 @@ fn length(matrix: &Tensor<2>, kind: Norm) -> f64 {
 }
 
 #[test]
-fn the_found_transformation_is_worse_than_random_ones_and_stays_in_its_ball() {
+fn learned_transformation_exceeds_random_ones_within_its_ball() {
     let root = tempfile::tempdir().expect("a folder");
     for kind in [Norm::Frobenius, Norm::Spectral] {
         let mut start = Start::new(transformed(root.path(), kind));
@@ -164,7 +164,7 @@ fn the_transformation_ascends_once_per_step() {
 }
 
 #[test]
-fn matrices_that_cannot_be_read_back_or_climb_are_told() {
+fn unreadable_or_overflowing_matrices_are_reported() {
     let root = tempfile::tempdir().expect("a folder");
     let start = Start::new(transformed(root.path(), Norm::Frobenius));
     let mut perturbation =
@@ -183,7 +183,7 @@ fn matrices_that_cannot_be_read_back_or_climb_are_told() {
 }
 
 #[test]
-fn a_student_hears_its_teacher() {
+fn distillation_loss_is_the_weighted_mean_of_both_losses() {
     let root = tempfile::tempdir().expect("a folder");
     let mut config = world(root.path());
     (config.model.dropout, config.view.concepts) = (0.0, View::Template);
@@ -299,7 +299,7 @@ fn near(what: &str, found: f64, expected: f64, off: f64) {
 }
 
 #[test]
-fn ranking_is_that_of_pytorch() {
+fn ranking_loss_equals_pytorch() {
     let golden = Golden::read();
     // The tiny model with the golden's linear layer.
     let folder = tempfile::tempdir().expect("a folder");
@@ -336,7 +336,7 @@ fn ranking_is_that_of_pytorch() {
 }
 
 #[test]
-fn the_transformation_is_that_of_pytorch() {
+fn transformation_equals_pytorch() {
     let golden = Golden::read();
     let expected = &golden.transformation;
     let mut config = Config::default();
