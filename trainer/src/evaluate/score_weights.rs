@@ -19,7 +19,7 @@ pub fn best_mix(recalls: &[f64]) -> usize {
 /// The tolerance of floating-point differences: a loss of exactly [`COST`] is allowed.
 const ROUNDING: f64 = 1e-9;
 
-/// The largest weight whose recall@1 is at most [`COST`] below the best.
+/// The largest weight whose recall@1 is at most `COST` below the best.
 pub fn widest_spelling(recalls: &[f64]) -> usize {
     let best = recalls.iter().copied().fold(0.0, f64::max);
     recalls.iter().rposition(|recall| best - recall <= COST + ROUNDING).unwrap_or(0)

@@ -1,7 +1,7 @@
 //! `pel evaluate` on a corpus small enough to be checked by hand.
 
 mod abbreviations;
-mod apart;
+mod grouped;
 
 use super::*;
 use crate::data::split::Query;

@@ -1,4 +1,4 @@
-//! Figures told apart: kinds of NIL, domains, thresholds.
+//! Figures by kind of NIL, domain and threshold.
 
 use super::*;
 use crate::data::split::NilOf;
