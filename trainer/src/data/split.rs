@@ -84,9 +84,9 @@ impl TrainingSplit {
     }
 }
 
-/// A mention to rank concepts for.
+/// A mention to search candidates for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Query<'a> {
+pub struct MentionQuery<'a> {
     /// The whole document.
     pub text: &'a str,
     /// Where the mention stands in it, in bytes.
@@ -373,19 +373,19 @@ impl Split {
     }
 
     /// The mentions as questions.
-    pub fn queries(&self) -> impl Iterator<Item = Query<'_>> {
+    pub fn queries(&self) -> impl Iterator<Item = MentionQuery<'_>> {
         self.mentions.iter().map(|gold| self.query(gold))
     }
 
     /// One of the mentions as a question.
-    pub fn query(&self, gold: &Gold) -> Query<'_> {
+    pub fn query(&self, gold: &Gold) -> MentionQuery<'_> {
         let document = self.documents.get(gold.document);
         let text = document.map_or("", |document| document.text.as_str());
         let domain = match &self.own_domains {
             Some(own) => gold.concept.and_then(|concept| own.get(&concept)),
             None => document.and_then(|document| document.domain.as_ref()),
         };
-        Query { text, span: gold.span, domain: domain.map(String::as_str) }
+        MentionQuery { text, span: gold.span, domain: domain.map(String::as_str) }
     }
 }
 

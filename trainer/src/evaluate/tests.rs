@@ -4,7 +4,7 @@ mod abbreviations;
 mod grouped;
 
 use super::*;
-use crate::data::split::Query;
+use crate::data::split::MentionQuery;
 use crate::data::split::SeenBy;
 use crate::retrieve::BundleRetrievers;
 use crate::retrieve::{CandidateLists, Retriever, Tick};
@@ -192,7 +192,7 @@ impl Retriever for Fixed {
         Some(0.75)
     }
 
-    fn search(&self, queries: &[Query<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists> {
+    fn search(&self, queries: &[MentionQuery<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists> {
         done(queries.len())?;
         // One that has nothing to say forgets the last answer too.
         let answers = queries.len() - usize::from(self.0.is_empty());
@@ -244,7 +244,7 @@ fn equal_texts_are_searched_once_and_interrupts_are_returned() {
     let kb = crate::data::concept_table::read(&found.path().join("kb.jsonl")).expect("read").kb;
     let exact = crate::retrieve::lexical::lexical(System::Exact, &kb, None, true).expect("built");
     let text = "fever pyrexia FEVER fever";
-    let queries = [(0, 5), (6, 13), (14, 19), (20, 25)].map(|(start, end)| Query {
+    let queries = [(0, 5), (6, 13), (14, 19), (20, 25)].map(|(start, end)| MentionQuery {
         text,
         span: Span::new(start, end),
         domain: None,
@@ -257,7 +257,7 @@ fn equal_texts_are_searched_once_and_interrupts_are_returned() {
     let ranked = exact.search(&queries, 8, &mut done).expect("searched");
     assert_eq!(ranked.iter().map(Vec::len).collect::<Vec<_>>(), [1, 1, 1, 1]);
     assert_eq!(count, 4);
-    let outside = Query { span: Span::new(14, 99), ..queries[0] };
+    let outside = MentionQuery { span: Span::new(14, 99), ..queries[0] };
     assert!(exact.search(&[outside], 8, &mut |_| Ok(())).is_err());
     let stopped = exact.search(&queries, 8, &mut |_| Err(Error::interrupted())).expect_err("stopped");
     assert!(stopped.is_interrupted());

@@ -1,7 +1,7 @@
 //! The mentions of a split, encoded once, so that a bundle's settings can be tried on them as `pel link` would use them.
 
 use crate::data::concept_table::KbFile;
-use crate::data::split::Query;
+use crate::data::split::MentionQuery;
 use crate::data::split::Split;
 use crate::io::bundles;
 use crate::io::device::{DeviceArgs, OpenDevice, Work};
@@ -57,7 +57,7 @@ impl Trial {
     /// # Errors
     /// If one cannot be encoded.
     pub fn encode(&mut self, split: &Split) -> Result<()> {
-        let queries: Vec<Query<'_>> = split.queries().collect();
+        let queries: Vec<MentionQuery<'_>> = split.queries().collect();
         let mut progress = Progress::new("encoding", queries.len() as u64, "mentions");
         self.encoded.clear();
         for queries in batches(&queries) {

@@ -1,7 +1,7 @@
 //! The retrievers of a bundle: its encoder and index alone, and the whole pipeline of `pel link`.
 
 use crate::data::concept_table::KbFile;
-use crate::data::split::Query;
+use crate::data::split::MentionQuery;
 use crate::io::bundles;
 use crate::io::device::{DeviceArgs, OpenDevice, Work};
 use crate::io::interrupt;
@@ -61,7 +61,7 @@ fn on(path: &Path, bundle: Bundle, device: OpenDevice) -> Result<BundleRetriever
 }
 
 /// Mentions in groups of some thousands. The mentions of a text stay together.
-pub(crate) fn batches<'a, 'b>(queries: &'a [Query<'b>]) -> Vec<&'a [Query<'b>]> {
+pub(crate) fn batches<'a, 'b>(queries: &'a [MentionQuery<'b>]) -> Vec<&'a [MentionQuery<'b>]> {
     let (mut batches, mut start, mut end) = (Vec::new(), 0, 0);
     for text in queries.chunk_by(|a, b| std::ptr::eq(a.text, b.text)) {
         end += text.len();
@@ -75,8 +75,8 @@ pub(crate) fn batches<'a, 'b>(queries: &'a [Query<'b>]) -> Vec<&'a [Query<'b>]> 
 }
 
 /// Prepares given mentions for linking. The mentions of a text stand together.
-pub(crate) fn prepare(linker: &Linker, queries: &[Query<'_>]) -> Result<Prepared> {
-    let given = |query: &Query<'_>| Detected::new(query.span, Origin::Given);
+pub(crate) fn prepare(linker: &Linker, queries: &[MentionQuery<'_>]) -> Result<Prepared> {
+    let given = |query: &MentionQuery<'_>| Detected::new(query.span, Origin::Given);
     let texts = queries.chunk_by(|a, b| std::ptr::eq(a.text, b.text));
     let prepared = texts.map(|text| linker.prepare(text[0].text, text.iter().map(given).collect()));
     Ok(Prepared::join(prepared.collect::<Result<Vec<_>>>()?))
@@ -168,7 +168,7 @@ impl Retriever for DenseRetriever {
         self.0.policy().threshold.filter(|_| alone)
     }
 
-    fn search(&self, queries: &[Query<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists> {
+    fn search(&self, queries: &[MentionQuery<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists> {
         let linker = &self.0.linker;
         let Bundle { manifest, tokens, .. } = linker.bundle();
         let (encoder, scorer, view) = (linker.encoder(), linker.scorer(), &manifest.view);
@@ -198,11 +198,11 @@ impl Retriever for LinkRetriever {
         true
     }
 
-    fn search(&self, queries: &[Query<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists> {
+    fn search(&self, queries: &[MentionQuery<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists> {
         self.linked(queries, k, done, ranked)
     }
 
-    fn judged(&self, queries: &[Query<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists> {
+    fn judged(&self, queries: &[MentionQuery<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists> {
         self.linked(queries, k, done, judged)
     }
 }
@@ -210,7 +210,7 @@ impl Retriever for LinkRetriever {
 impl LinkRetriever {
     fn linked(
         &self,
-        queries: &[Query<'_>],
+        queries: &[MentionQuery<'_>],
         k: usize,
         done: Tick<'_>,
         of: fn(&Link) -> Vec<Candidate>,

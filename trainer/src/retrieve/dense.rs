@@ -1,6 +1,6 @@
 //! Dense retrieval: mentions are tokenized and encoded, and an index is searched with their vectors.
 
-use crate::data::split::Query;
+use crate::data::split::MentionQuery;
 use crate::io::interrupt;
 use crate::retrieve::{CandidateLists, Tick};
 use pel_shared::error::Result;
@@ -36,7 +36,7 @@ impl MentionEncoder<'_> {
     /// If a mention cannot be encoded, `done` fails, or the user interrupts.
     pub fn search(
         &self,
-        queries: &[Query<'_>],
+        queries: &[MentionQuery<'_>],
         done: Tick<'_>,
         search: impl Fn(&Queries, usize) -> Vec<Vec<Candidate>>,
     ) -> Result<CandidateLists> {

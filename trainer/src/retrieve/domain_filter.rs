@@ -2,7 +2,7 @@
 
 use crate::data::domain::OwnDomain;
 use crate::data::domain::without_concept;
-use crate::data::split::Query;
+use crate::data::split::MentionQuery;
 use crate::io::interrupt;
 use crate::retrieve::{CandidateLists, Retriever, SearchKind, Tick};
 use pel_shared::error::{Error, Result};
@@ -26,7 +26,7 @@ impl<'a> Within<'a> {
     }
 
     /// The concepts of a mention's domain; `None` if it has none.
-    fn of(&self, query: &Query<'_>) -> Result<Option<&HashSet<u32>>> {
+    fn of(&self, query: &MentionQuery<'_>) -> Result<Option<&HashSet<u32>>> {
         let Some(domain) = query.domain else { return Ok(None) };
         self.members.get(domain).map(Some).ok_or_else(|| without_concept(domain))
     }
@@ -45,7 +45,7 @@ impl Retriever for Within<'_> {
         self.retriever.threshold()
     }
 
-    fn search(&self, queries: &[Query<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists> {
+    fn search(&self, queries: &[MentionQuery<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists> {
         let members = queries.iter().map(|query| self.of(query)).collect::<Result<Vec<_>>>()?;
         let first_pass = match self.retriever.search_kind() {
             SearchKind::Exact => k,
@@ -60,7 +60,7 @@ impl Retriever for Within<'_> {
         let mut of_domain: BTreeMap<Option<&str>, Vec<usize>> = BTreeMap::new();
         queries.iter().enumerate().for_each(|(at, query)| of_domain.entry(query.domain).or_default().push(at));
         for places in of_domain.into_values() {
-            let asked: Vec<Query<'_>> = places.iter().map(|at| queries[*at]).collect();
+            let asked: Vec<MentionQuery<'_>> = places.iter().map(|at| queries[*at]).collect();
             let among = members[places[0]].map(|own| self.retriever.search_among(own, &asked, k, done));
             match among.flatten() {
                 Some(ranked) => places.into_iter().zip(ranked?).for_each(|(at, ranked)| found[at] = ranked),
@@ -73,7 +73,7 @@ impl Retriever for Within<'_> {
         let mut wanted = first_pass;
         while !open.is_empty() {
             wanted = (4 * wanted).min(self.concepts);
-            let asked: Vec<Query<'_>> = open.iter().map(|at| queries[*at]).collect();
+            let asked: Vec<MentionQuery<'_>> = open.iter().map(|at| queries[*at]).collect();
             let ranked = self.retriever.search(&asked, wanted, &mut |_| interrupt::check())?;
             let mut left = Vec::new();
             for (at, ranked) in open.into_iter().zip(ranked) {
@@ -121,7 +121,7 @@ mod tests {
             self.kind
         }
 
-        fn search(&self, queries: &[Query<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists> {
+        fn search(&self, queries: &[MentionQuery<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists> {
             done(queries.len())?;
             let scored = match self.kind {
                 SearchKind::FirstPass(count) => self.concepts.min(count.max(k)),
@@ -140,7 +140,7 @@ mod tests {
             kb.push(Concept { id: format!("C{at}"), name: format!("name {at}"), sources, ..Concept::default() })
                 .expect("new");
         }
-        let query = Query { text: "x", span: Span::new(0, 1), domain: Some("even") };
+        let query = MentionQuery { text: "x", span: Span::new(0, 1), domain: Some("even") };
         let search = |kind| {
             let retriever = Descending { concepts: 40, kind };
             Within::new(&retriever, &kb, OwnDomain::Document).search(&[query], 2, &mut |_| Ok(()))
@@ -179,7 +179,7 @@ mod tests {
         let split = read().in_own_domain(Some(OwnDomain::Type), &kb).expect("types");
         let retriever = Descending { concepts: 4, kind: SearchKind::Exact };
         let within = Within::new(&retriever, &kb, OwnDomain::Type);
-        let queries: Vec<Query<'_>> = split.queries().collect();
+        let queries: Vec<MentionQuery<'_>> = split.queries().collect();
         let found = within.search(&queries, 4, &mut |_| Ok(())).expect("found");
         let ids: Vec<Vec<u32>> =
             found.iter().map(|ranked| ranked.iter().map(|found| found.concept.0).collect()).collect();
@@ -199,7 +199,7 @@ mod tests {
         }
         let (retriever, span) = (Descending { concepts: 40, kind: SearchKind::Exact }, Span::new(0, 1));
         let within = Within::new(&retriever, &kb, OwnDomain::Document);
-        let query = |domain| Query { text: "x", span, domain };
+        let query = |domain| MentionQuery { text: "x", span, domain };
         let mut dealt = 0;
         let mut done = |mentions| {
             dealt += mentions;

@@ -1,6 +1,6 @@
 //! The systems of an evaluation. All but `dense` and `link` use only the mention's text and need no model.
 
-use crate::data::split::Query;
+use crate::data::split::MentionQuery;
 use crate::data::split::TrainingSplit;
 use crate::retrieve::{CandidateLists, Retriever, Tick};
 use clap::ValueEnum;
@@ -89,7 +89,7 @@ impl Retriever for BySurface {
         format!("{}; short forms {}", self.protocol, short_forms(self.written_out))
     }
 
-    fn search(&self, queries: &[Query<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists> {
+    fn search(&self, queries: &[MentionQuery<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists> {
         let mut places: HashMap<Cow<'_, str>, usize> = HashMap::new();
         let mut surfaces: Vec<(Cow<'_, str>, usize)> = Vec::new();
         let mut of_query = Vec::with_capacity(queries.len());

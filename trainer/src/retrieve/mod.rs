@@ -9,7 +9,7 @@ pub mod rerank;
 pub mod teacher;
 
 use crate::data::concept_table::KbFile;
-use crate::data::split::{Query, Split};
+use crate::data::split::{MentionQuery, Split};
 use crate::io::interrupt;
 use crate::io::progress::Progress;
 use pel_shared::error::{Context, Error, Result};
@@ -51,14 +51,14 @@ pub trait Retriever {
     ///
     /// # Errors
     /// If a mention cannot be encoded, or `done` fails.
-    fn search(&self, queries: &[Query<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists>;
+    fn search(&self, queries: &[MentionQuery<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists>;
 
     /// As [`Retriever::search`], with the scores that decide NIL. The first candidate's score is infinite if it is linked at any
     /// score: `pel link` so links a mention to a concept with its name.
     ///
     /// # Errors
     /// As [`Retriever::search`].
-    fn judged(&self, queries: &[Query<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists> {
+    fn judged(&self, queries: &[MentionQuery<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists> {
         self.search(queries, k, done)
     }
 
@@ -71,7 +71,7 @@ pub trait Retriever {
     fn search_among(
         &self,
         _concepts: &HashSet<u32>,
-        _queries: &[Query<'_>],
+        _queries: &[MentionQuery<'_>],
         _k: usize,
         _done: Tick<'_>,
     ) -> Option<Result<CandidateLists>> {
@@ -126,9 +126,9 @@ fn asked(
     retriever: &dyn Retriever,
     split: &Split,
     doing: &'static str,
-    ask: impl FnOnce(&[Query<'_>], Tick<'_>) -> Result<CandidateLists>,
+    ask: impl FnOnce(&[MentionQuery<'_>], Tick<'_>) -> Result<CandidateLists>,
 ) -> Result<CandidateLists> {
-    let queries: Vec<Query<'_>> = split.queries().collect();
+    let queries: Vec<MentionQuery<'_>> = split.queries().collect();
     let mut progress = Progress::new(doing, queries.len() as u64, "mentions");
     let mut done = |mentions: usize| {
         progress.advance(mentions as u64);

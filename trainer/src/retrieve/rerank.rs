@@ -1,6 +1,6 @@
 //! The second stage (BLINK, section 4.2): a cross-encoder reorders a retriever's first candidates.
 
-use crate::data::split::{Query, Split};
+use crate::data::split::{MentionQuery, Split};
 use crate::io::interrupt;
 use crate::io::progress::Progress;
 use crate::io::resume::{Begun, WorkFolder};
@@ -38,7 +38,12 @@ impl<'a> Reranker<'a> {
     ///
     /// # Panics
     /// If there is not one list for each mention.
-    pub fn scores(&self, queries: &[Query<'_>], candidates: &[Vec<Candidate>], k: usize) -> Result<Vec<Vec<f32>>> {
+    pub fn scores(
+        &self,
+        queries: &[MentionQuery<'_>],
+        candidates: &[Vec<Candidate>],
+        k: usize,
+    ) -> Result<Vec<Vec<f32>>> {
         assert_eq!(queries.len(), candidates.len(), "one list for each mention");
         let (mut reader, mut pairs) = (self.ranker.view().reader(), Pairs::default());
         let mut entities = self.entities.borrow_mut();
@@ -78,7 +83,7 @@ pub fn scores(
     k: usize,
     store: Option<&ScoreStore<'_>>,
 ) -> Result<Vec<Vec<f32>>> {
-    let queries: Vec<Query<'_>> = split.queries().collect();
+    let queries: Vec<MentionQuery<'_>> = split.queries().collect();
     let lengths: Vec<usize> = ranked.iter().map(|ranked| ranked.len().min(k)).collect();
     let piece = (PAIRS / k.max(1)).max(1);
     let sizes: Vec<u64> = lengths.chunks(piece).map(|lengths| 4 * lengths.iter().sum::<usize>() as u64).collect();
@@ -187,7 +192,7 @@ impl Retriever for Reranked<'_> {
         Some((self.retriever, self.k))
     }
 
-    fn search(&self, queries: &[Query<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists> {
+    fn search(&self, queries: &[MentionQuery<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists> {
         done(queries.len())?;
         let scored = self.scored.ranked.iter().zip(&self.scored.scores);
         let reranked = scored.map(|(ranked, scores)| {

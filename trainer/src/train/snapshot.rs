@@ -3,7 +3,7 @@
 use super::config::{Config, Task};
 use super::examples;
 use super::model::Model;
-use crate::data::split::Query;
+use crate::data::split::MentionQuery;
 use crate::io::device::OpenDevice;
 use crate::retrieve::dense::MentionEncoder;
 use crate::retrieve::lexical::short_forms;
@@ -114,14 +114,14 @@ impl Retriever for Snapshot {
         }
     }
 
-    fn search(&self, queries: &[Query<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists> {
+    fn search(&self, queries: &[MentionQuery<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists> {
         self.search_in(&self.index, queries, k, done)
     }
 
     fn search_among(
         &self,
         concepts: &HashSet<u32>,
-        queries: &[Query<'_>],
+        queries: &[MentionQuery<'_>],
         k: usize,
         done: Tick<'_>,
     ) -> Option<Result<CandidateLists>> {
@@ -131,7 +131,13 @@ impl Retriever for Snapshot {
 }
 
 impl Snapshot {
-    fn search_in(&self, index: &Index, queries: &[Query<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists> {
+    fn search_in(
+        &self,
+        index: &Index,
+        queries: &[MentionQuery<'_>],
+        k: usize,
+        done: Tick<'_>,
+    ) -> Result<CandidateLists> {
         let (EncodedKb { encoder, scorer, .. }, inputs) = (&self.kb, &self.inputs);
         let mentions = MentionEncoder { encoder, scorer: *scorer, tokens: &self.model.tokens, view: &self.view };
         let sequences = |concept| inputs.sequences_of(concept);

@@ -1,8 +1,8 @@
 //! Figures by kind of NIL, domain and threshold.
 
 use super::*;
+use crate::data::split::MentionQuery;
 use crate::data::split::NilOf;
-use crate::data::split::Query;
 use crate::retrieve::BundleRetrievers;
 use crate::retrieve::search;
 use crate::retrieve::{CandidateLists, Retriever, Tick};
@@ -134,16 +134,16 @@ impl Retriever for ByWord {
         Some(0.5)
     }
 
-    fn search(&self, queries: &[Query<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists> {
+    fn search(&self, queries: &[MentionQuery<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists> {
         done(queries.len())?;
-        let of = |query: &Query<'_>| {
+        let of = |query: &MentionQuery<'_>| {
             let found = self.0.iter().find(|(word, _)| *word == surface(query));
             found.map_or(Vec::new(), |(_, ranked)| ranked.iter().take(k).copied().collect())
         };
         Ok(queries.iter().map(of).collect())
     }
 
-    fn judged(&self, queries: &[Query<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists> {
+    fn judged(&self, queries: &[MentionQuery<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists> {
         let mut ranked = self.search(queries, k, done)?;
         // "cough" bears its name.
         for (query, ranked) in queries.iter().zip(&mut ranked) {
@@ -156,7 +156,7 @@ impl Retriever for ByWord {
 }
 
 /// The words of the mention as they stand.
-fn surface<'a>(query: &Query<'a>) -> &'a str {
+fn surface<'a>(query: &MentionQuery<'a>) -> &'a str {
     query.span.of(query.text).expect("it can be cut")
 }
 

@@ -4,7 +4,7 @@ use super::super::config::{Config, Domain, LossKind, Schedule, Task};
 use super::super::log;
 use super::refused::refused;
 use super::{cpu, ended_and_resumed, run, world};
-use crate::data::split::Query;
+use crate::data::split::MentionQuery;
 use crate::data::split::Split;
 use crate::io::interrupt;
 use crate::io::models::open_ranker;
@@ -68,7 +68,7 @@ fn ranker_learns_to_rank_the_right_concept_first() {
     let kb = crate::data::concept_table::read(&config.data.kb).expect("whole").kb;
     let mut split = Split::read(root.path(), "train", 1, &kb, None).expect("whole");
     split.mentions.truncate(6);
-    let queries: Vec<Query<'_>> = split.queries().collect();
+    let queries: Vec<MentionQuery<'_>> = split.queries().collect();
     let candidate = |at: u32| Candidate::new(ConceptId(at % 8), 1.0);
     let candidates: Vec<Vec<Candidate>> =
         (0..6).map(|at| [1, 0, 2, 3].map(|next| candidate(at + next)).to_vec()).collect();
@@ -285,7 +285,7 @@ fn sum_of_max_learns_and_finds() {
     // A snapshot finds what validation found.
     let snapshot = Snapshot::open(&config, Some(&trained.model), "run", &cpu()).expect("whole");
     let split = Split::read(root.path(), "train", 1, snapshot.kb(), None).expect("whole");
-    let queries: Vec<Query<'_>> = split.queries().collect();
+    let queries: Vec<MentionQuery<'_>> = split.queries().collect();
     let found = snapshot.search(&queries, 3, &mut |_| Ok(())).expect("found");
     let right = found.iter().zip(&split.mentions);
     let right =
