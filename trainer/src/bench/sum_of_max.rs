@@ -1,9 +1,8 @@
 //! Sum-of-Max: the time of a search for an encoded mention over the bundle's concepts.
 
 use crate::bench::{Options, timed};
-use crate::io::bundles;
 use crate::io::device::OpenDevice;
-use crate::io::interrupt;
+use crate::io::{bundles, interrupt};
 use pel_shared::bundle::names;
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::index::FIRST_PASS;

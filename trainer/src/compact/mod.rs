@@ -12,13 +12,11 @@ pub use options::Options;
 
 use crate::data::concept_table;
 use crate::data::corpus::documents;
-use crate::io::bundles;
 use crate::io::device::{DeviceArgs, Work};
-use crate::io::files::for_each_line;
-use crate::io::files::{write_folder, write_in_folder};
+use crate::io::files::{for_each_line, write_folder, write_in_folder};
 use crate::io::models::{ModelSettings, SETTINGS_FILE, TOWERS};
-use crate::io::tensors;
 use crate::io::tensors::NamedTensor;
+use crate::io::{bundles, tensors};
 use crate::train::Snapshot;
 use crate::train::config::Config;
 use pel_shared::bundle::names;

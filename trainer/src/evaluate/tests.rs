@@ -4,10 +4,8 @@ mod abbreviations;
 mod grouped;
 
 use super::*;
-use crate::data::split::MentionQuery;
-use crate::data::split::SeenBy;
-use crate::retrieve::BundleRetrievers;
-use crate::retrieve::{CandidateLists, Retriever, Tick};
+use crate::data::split::{MentionQuery, SeenBy};
+use crate::retrieve::{BundleRetrievers, CandidateLists, Retriever, Tick};
 use clap::Parser;
 use pel_shared::error::Kind;
 use pel_shared::kb::{Concept, ConceptId, KnowledgeBase};

@@ -1,12 +1,10 @@
 //! The mentions of a split, encoded once, so that a bundle's settings can be tried on them as `pel link` would use them.
 
 use crate::data::concept_table::KbFile;
-use crate::data::split::MentionQuery;
-use crate::data::split::Split;
-use crate::io::bundles;
+use crate::data::split::{MentionQuery, Split};
 use crate::io::device::{DeviceArgs, OpenDevice, Work};
-use crate::io::interrupt;
 use crate::io::progress::Progress;
+use crate::io::{bundles, interrupt};
 use crate::retrieve::CandidateLists;
 use crate::retrieve::bundle::{batches, judged, prepare, protocol};
 use pel_shared::error::{Context, Result};

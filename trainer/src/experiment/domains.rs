@@ -1,8 +1,7 @@
 //! The domains of mentions, and a check that unseen domains are unseen: T-Biencoder's tables measure on domains that training lacks
 //! (section 4.1).
 
-use crate::data::domain::DomainOf;
-use crate::data::domain::domain_of;
+use crate::data::domain::{DomainOf, domain_of};
 use crate::data::mention_domains::{By, Domains};
 use crate::data::split::{Split, TrainingSplit};
 use pel_shared::error::Result;

@@ -3,16 +3,14 @@
 use super::models::by_cosine;
 use super::{Bench, Family, Options, Row, domains, kept, settings};
 use crate::data::resplit::HELD_OUT;
-use crate::data::split::has_split;
-use crate::data::split::{NilOf, Split, TrainingSplit};
+use crate::data::split::{NilOf, Split, TrainingSplit, has_split};
 use crate::evaluate;
 use crate::experiment::measured::{Measured, SplitRecall};
 use crate::io::files::io_error;
 use crate::io::interrupt;
 use crate::retrieve::Retriever;
 use crate::retrieve::domain_filter::Within;
-use crate::retrieve::lexical::System;
-use crate::retrieve::lexical::short_forms;
+use crate::retrieve::lexical::{System, short_forms};
 use crate::train::config::Config;
 use crate::train::log::{last_norms, read, seconds};
 use crate::train::{METRICS, Snapshot, train};

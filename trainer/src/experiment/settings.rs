@@ -2,10 +2,8 @@
 
 use super::{Bench, Family, Options, Row, TableId, keep, kept, pretrained, stages};
 use crate::data::corpus;
-use crate::data::domain::DomainOf;
-use crate::data::domain::OwnDomain;
-use crate::io::files::io_error;
-use crate::io::files::{entries, files_of};
+use crate::data::domain::{DomainOf, OwnDomain};
+use crate::io::files::{entries, files_of, io_error};
 use crate::train::config::Config;
 use crate::train::model::check_windows;
 use crate::train::{CHECKPOINTS, METRICS};

@@ -2,9 +2,8 @@
 
 use crate::data::concept_table::KbFile;
 use crate::data::split::MentionQuery;
-use crate::io::bundles;
 use crate::io::device::{DeviceArgs, OpenDevice, Work};
-use crate::io::interrupt;
+use crate::io::{bundles, interrupt};
 use crate::retrieve::dense::MentionEncoder;
 use crate::retrieve::{BundleRetrievers, CandidateLists, Retriever, SearchKind, Tick};
 use pel_shared::bundle::Bundle;

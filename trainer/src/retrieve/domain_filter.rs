@@ -1,7 +1,6 @@
 //! ZESHEL's protocol (Logeswaran et al., 2019): a search among the concepts of the mention's own domain.
 
-use crate::data::domain::OwnDomain;
-use crate::data::domain::without_concept;
+use crate::data::domain::{OwnDomain, without_concept};
 use crate::data::split::MentionQuery;
 use crate::io::interrupt;
 use crate::retrieve::{CandidateLists, Retriever, SearchKind, Tick};

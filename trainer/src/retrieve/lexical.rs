@@ -1,7 +1,6 @@
 //! The systems of an evaluation. All but `dense` and `link` use only the mention's text and need no model.
 
-use crate::data::split::MentionQuery;
-use crate::data::split::TrainingSplit;
+use crate::data::split::{MentionQuery, TrainingSplit};
 use crate::retrieve::{CandidateLists, Retriever, Tick};
 use clap::ValueEnum;
 use pel_shared::error::{Error, Result};

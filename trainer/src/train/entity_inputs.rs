@@ -2,13 +2,11 @@
 
 use super::config::Domain;
 use crate::data::concept_table;
-use crate::data::domain::DomainOf;
-use crate::data::domain::domain_of;
+use crate::data::domain::{DomainOf, domain_of};
 use crate::indexing::{Rows, rows};
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::{ConceptId, KnowledgeBase};
-use pel_shared::tokens::{Encoded, Tokens};
-use pel_shared::tokens::{View, ViewOptions};
+use pel_shared::tokens::{Encoded, Tokens, View, ViewOptions};
 use rand::Rng;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;

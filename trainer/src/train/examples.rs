@@ -8,8 +8,7 @@ use crate::train::entity_inputs::{EntityInputs, SequenceId};
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::kb::ConceptId;
 use pel_shared::kb::import::report::Report;
-use pel_shared::tokens::ViewOptions;
-use pel_shared::tokens::{Encoded, Tokens};
+use pel_shared::tokens::{Encoded, Tokens, ViewOptions};
 use rand::seq::SliceRandom;
 use std::collections::HashMap;
 

@@ -3,8 +3,7 @@
 use super::super::*;
 use super::{args, fixed, measure};
 use crate::retrieve::BundleRetrievers;
-use crate::retrieve::lexical::lexical;
-use crate::retrieve::lexical::short_forms;
+use crate::retrieve::lexical::{lexical, short_forms};
 use std::fs;
 
 /// Short forms that their text defines; the training split knows the long forms, the test split uses the short ones.

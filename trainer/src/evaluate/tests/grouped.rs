@@ -1,11 +1,8 @@
 //! Figures by kind of NIL, domain and threshold.
 
 use super::*;
-use crate::data::split::MentionQuery;
-use crate::data::split::NilOf;
-use crate::retrieve::BundleRetrievers;
-use crate::retrieve::search;
-use crate::retrieve::{CandidateLists, Retriever, Tick};
+use crate::data::split::{MentionQuery, NilOf};
+use crate::retrieve::{BundleRetrievers, CandidateLists, Retriever, Tick, search};
 use pel_shared::score::Candidate;
 
 #[test]

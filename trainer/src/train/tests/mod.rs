@@ -23,8 +23,7 @@ use burn::tensor::Device;
 use pel_shared::error::Result;
 use pel_shared::kb::{Concept, KnowledgeBase};
 use pel_shared::model::tower::Side;
-use pel_shared::tokens::View;
-use pel_shared::tokens::{Encoded, MentionTemplate};
+use pel_shared::tokens::{Encoded, MentionTemplate, View};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 

@@ -18,8 +18,7 @@ use pel_shared::error::Kind;
 use pel_shared::kb::{Concept, ConceptId, KnowledgeBase};
 use pel_shared::losses::transformation::{Ball, Norm};
 use pel_shared::model::tower::Side;
-use pel_shared::tokens::MentionTemplate;
-use pel_shared::tokens::View;
+use pel_shared::tokens::{MentionTemplate, View};
 use serde::Deserialize;
 use std::path::Path;
 
