@@ -33,6 +33,11 @@ pub struct Candidate {
 }
 
 impl Candidate {
+    /// A candidate.
+    pub const fn new(concept: crate::kb::ConceptId, score: f32) -> Self {
+        Self { concept, score }
+    }
+
     /// Orders by descending score. Ties are in ascending concept order; NaN comes last.
     pub fn rank(&self, other: &Self) -> std::cmp::Ordering {
         let value = |score: f32| if score.is_nan() { f32::NEG_INFINITY } else { score };

@@ -1,10 +1,10 @@
 //! Builds a bundle in memory from concepts and an encoder.
 
-use super::{Bundle, EncoderInfo, FORMAT_VERSION, KbInfo, Manifest, Parts, names};
+use super::{Bundle, EncoderInfo, FORMAT_VERSION, KbInfo, Manifest, Parts, Queries, names};
 use crate::container::Check;
 use crate::error::{Context, Error, Result};
 use crate::index::{
-    HnswOptions, Index, IndexInfo, Precision, Queries, TokenCodes, TokenStore, TokenStoreBuilder, TokenStoreInfo,
+    HnswOptions, Index, IndexInfo, Precision, TokenCodes, TokenStore, TokenStoreBuilder, TokenStoreInfo,
 };
 use crate::kb::table::ConceptTable;
 use crate::kb::{ConceptId, KnowledgeBase};

@@ -4,12 +4,14 @@
 
 mod builder;
 mod manifest;
+mod queries;
 
 pub use builder::{BuiltBundle, BundleBuilder, ConceptRows, TokenizedBundle, TruncatedTexts};
 pub use manifest::{
     EncoderInfo, FORMAT_BEYOND_VECTORS, FORMAT_VERSION, FORMAT_WITH_DIGEST, FORMAT_WITH_NIL_MODEL, FORMAT_WITH_TOKENS,
     FileInfo, KbInfo, Manifest,
 };
+pub use queries::Queries;
 
 use crate::container::{self, Check, Container, Format};
 use crate::error::{Context, Error, Result};

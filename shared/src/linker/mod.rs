@@ -16,17 +16,16 @@
 
 mod added;
 mod candidates;
-mod encoded;
 mod explain;
 mod prepared;
 mod queries;
 mod rerank;
 
+pub use crate::bundle::Queries;
+pub use crate::model::cross_encoder::Pairs;
 pub use added::{AddedConcepts, TokenizedConcepts};
-pub use encoded::Queries;
 pub use explain::{CandidateTexts, MatchedText, TokenAlignment};
 pub use prepared::{Part, Prepared};
-pub use rerank::Pairs;
 
 use crate::bundle::Bundle;
 use crate::error::Result;

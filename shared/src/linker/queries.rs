@@ -4,7 +4,7 @@
 use super::{AddedConcepts, Linker, Prepared, Queries};
 use crate::bundle::names;
 use crate::error::{Error, Result};
-use crate::index::{FIRST_PASS, TokenCodes, TokenStore, best_per_concept};
+use crate::index::{FIRST_PASS, TokenCodes, TokenStore};
 use crate::kb::ConceptId;
 use crate::kernels;
 use crate::model::encode::BatchSize;
@@ -64,39 +64,28 @@ impl Linker {
     /// # Panics
     /// If the number of queries is not that of the sequences, or they were encoded for another scorer.
     pub fn search(&self, sequences: usize, queries: &Queries, k: usize) -> Vec<Vec<Candidate>> {
-        let (Queries { pooled, tokens }, dim) = (queries, self.bundle.index.info().dim);
+        let (pooled, dim) = (&queries.pooled, self.bundle.index.info().dim);
         assert_eq!(pooled.len(), sequences * dim, "a vector of {dim} values for each of {sequences} sequences");
         let store = self.bundle.token_vectors.as_ref().filter(|_| self.scorer == Scorer::SumOfMax);
         let taken = if store.is_some() { k.max(FIRST_PASS) } else { k };
         let mut first = self.bundle.index.search(pooled, taken);
         self.added.search(pooled, taken, &mut first);
         let Some(store) = store else { return first };
-        assert_eq!(tokens.len(), sequences, "the tokens of each of {sequences} sequences");
-        let both: Vec<(&TokenCodes, Vec<Candidate>)> = tokens.iter().zip(first).collect();
-        // Not the whole linker: the threads of a page must not share its GPU.
+        // Not the whole linker: threads of a page cannot share its GPU.
         let added = &self.added;
-        let ranked = kernels::for_each_chunk(&both, 1, |_, both| {
-            both.iter().map(|(tokens, first)| by_tokens(store, added, tokens, first, k)).collect::<Vec<_>>()
-        });
-        ranked.into_iter().flatten().collect()
+        queries.rank_by_tokens(first, k, |tokens, concepts| sum_of_max(store, added, tokens, concepts))
     }
 
     /// The scores of some concepts with a sequence, in no order.
     pub(super) fn score(&self, queries: &Queries, sequence: usize, concepts: Vec<ConceptId>) -> Vec<Candidate> {
         let (dim, added) = (self.bundle.index.info().dim, &self.added);
+        if let Some(store) = self.bundle.token_vectors.as_ref().filter(|_| self.scorer == Scorer::SumOfMax) {
+            return sum_of_max(store, added, &queries.tokens[sequence], concepts);
+        }
         let (others, own): (Vec<_>, Vec<_>) = concepts.into_iter().partition(|concept| added.has(*concept));
-        let store = self.bundle.token_vectors.as_ref().filter(|_| self.scorer == Scorer::SumOfMax);
-        let (mut scored, further) = match store {
-            Some(store) => {
-                let tokens = &queries.tokens[sequence];
-                (store.rank(tokens, own), added.rank(tokens, others))
-            }
-            None => {
-                let vector = queries.vector(sequence, dim);
-                (self.bundle.index.score(vector, own), added.score(vector, others))
-            }
-        };
-        scored.extend(further);
+        let vector = queries.vector(sequence, dim);
+        let mut scored = self.bundle.index.score(vector, own);
+        scored.extend(added.score(vector, others));
         scored
     }
 
@@ -123,17 +112,15 @@ impl Linker {
     }
 }
 
-/// Orders the candidates of the first pass by Sum-of-Max.
-fn by_tokens(
+/// The Sum-of-Max scores of some concepts, in no order.
+fn sum_of_max(
     store: &TokenStore,
     added: &AddedConcepts,
     tokens: &TokenCodes,
-    first: &[Candidate],
-    k: usize,
+    concepts: Vec<ConceptId>,
 ) -> Vec<Candidate> {
-    let (others, own): (Vec<_>, Vec<_>) =
-        first.iter().map(|candidate| candidate.concept).partition(|concept| added.has(*concept));
-    let mut ranked = store.rank(tokens, own);
-    ranked.extend(added.rank(tokens, others));
-    best_per_concept(ranked, k)
+    let (others, own): (Vec<_>, Vec<_>) = concepts.into_iter().partition(|concept| added.has(*concept));
+    let mut scored = store.rank(tokens, own);
+    scored.extend(added.rank(tokens, others));
+    scored
 }

@@ -3,25 +3,11 @@
 
 use super::{Link, Linker};
 use crate::error::Result;
-use crate::model::cross_encoder::{Ranker, reorder};
+use crate::model::cross_encoder::{Pairs, Ranker, reorder};
 use crate::nil::Decision;
+use crate::score::Candidate;
 use crate::text::text_of;
-use crate::tokens::Encoded;
 use std::borrow::Cow;
-
-/// The pairs of a text's mentions with their candidates, for a cross-encoder.
-pub struct Pairs {
-    rows: Vec<Encoded>,
-    /// For each link the pairs of its first candidates. A candidate without a readable name has none.
-    places: Vec<Vec<Option<usize>>>,
-}
-
-impl Pairs {
-    /// The token sequences of the pairs, mention by mention.
-    pub fn rows(&self) -> &[Encoded] {
-        &self.rows
-    }
-}
 
 impl Linker {
     /// Pairs each mention of a text with its first `k` candidates. A mention with one candidate has no pair. A candidate without
@@ -30,24 +16,17 @@ impl Linker {
     /// # Errors
     /// If a concept is damaged, or a text cannot be tokenized.
     pub fn pairs(&self, ranker: &Ranker, text: &str, links: &[Link], k: usize) -> Result<Pairs> {
-        let (mut reader, mut rows) = (ranker.view().reader(), Vec::new());
-        let mut places = Vec::with_capacity(links.len());
+        let (mut reader, mut pairs) = (ranker.view().reader(), Pairs::default());
         for link in links {
-            let mut own = Vec::new();
-            if link.candidates.len() > 1
-                && let Some(mention) = ranker.mention(&reader.mention_in(text, link.pieces())?)?
-            {
-                for candidate in link.candidates.iter().take(k) {
-                    let entity = ranker.entity(&self.concept(candidate.concept)?).ok();
-                    own.push(entity.map(|entity| {
-                        rows.push(Encoded::pair(&mention, &entity));
-                        rows.len() - 1
-                    }));
-                }
-            }
-            places.push(own);
+            let mention = match link.candidates.len() {
+                0 | 1 => None,
+                _ => ranker.mention(&reader.mention_in(text, link.pieces())?)?,
+            };
+            let candidates = link.candidates.iter().take(if mention.is_some() { k } else { 0 });
+            let entity = |candidate: &Candidate| Ok(ranker.entity(&self.concept(candidate.concept)?).ok());
+            pairs.add(mention.as_ref(), candidates.map(entity).collect::<Result<Vec<_>>>()?);
         }
-        Ok(Pairs { rows, places })
+        Ok(pairs)
     }
 
     /// Orders the candidates of links by the pairs' scores. A linked mention is then linked to the first of them.
@@ -55,16 +34,12 @@ impl Linker {
     /// # Panics
     /// If the links or the scores are not those of the pairs.
     pub fn rerank(&self, text: &str, links: &mut [Link], pairs: &Pairs, scores: &[f32]) {
-        assert_eq!(
-            (links.len(), scores.len()),
-            (pairs.places.len(), pairs.rows.len()),
-            "expected the links and scores of these pairs"
-        );
-        for (link, places) in links.iter_mut().zip(&pairs.places) {
-            if places.is_empty() {
+        let scores = pairs.by_mention(scores);
+        assert_eq!(links.len(), scores.len(), "the scores of each link's candidates");
+        for (link, own) in links.iter_mut().zip(scores) {
+            if own.is_empty() {
                 continue;
             }
-            let own: Vec<f32> = places.iter().map(|place| place.map_or(f32::NEG_INFINITY, |at| scores[at])).collect();
             reorder(&mut link.candidates, &own);
             link.ranker_scores.clone_from(&own);
             reorder(&mut link.ranker_scores, &own);

@@ -12,6 +12,7 @@ use crate::text::Mention;
 use crate::tokens::ViewOptions;
 use crate::tokens::{Encoded, Tokens};
 use burn::tensor::Device;
+use std::borrow::Borrow;
 
 /// A cross-encoder with its tokenizer.
 pub struct Ranker {
@@ -84,6 +85,46 @@ impl Ranker {
     /// As [`Encoder::encode`].
     pub fn scores(&self, pairs: &[Encoded]) -> Result<Vec<f32>> {
         self.encoder.encode(Side::Mention, &pairs.iter().collect::<Vec<_>>())
+    }
+}
+
+/// Mentions paired with their candidates, to be scored.
+#[derive(Debug, Default)]
+pub struct Pairs {
+    rows: Vec<Encoded>,
+    /// For each mention, the row of each candidate.
+    rows_of: Vec<Vec<Option<usize>>>,
+}
+
+impl Pairs {
+    /// Adds a mention with its candidates. A candidate that is `None` has no readable text and makes no pair. A mention that is
+    /// `None` normalises to nothing and has no scores.
+    pub fn add<E: Borrow<Encoded>>(
+        &mut self,
+        mention: Option<&Encoded>,
+        candidates: impl IntoIterator<Item = Option<E>>,
+    ) {
+        let mut pair = |mention: &Encoded, entity: Option<E>| {
+            self.rows.push(Encoded::pair(mention, entity?.borrow()));
+            Some(self.rows.len() - 1)
+        };
+        let rows = mention.map(|mention| candidates.into_iter().map(|entity| pair(mention, entity)).collect());
+        self.rows_of.push(rows.unwrap_or_default());
+    }
+
+    /// The pairs, mention by mention.
+    pub fn rows(&self) -> &[Encoded] {
+        &self.rows
+    }
+
+    /// The scores of each mention's candidates: -infinity for one without a pair.
+    ///
+    /// # Panics
+    /// If there is not one score for each pair.
+    pub fn by_mention(&self, scores: &[f32]) -> Vec<Vec<f32>> {
+        assert_eq!(scores.len(), self.rows.len(), "one score for each pair");
+        let score = |row: &Option<usize>| row.map_or(f32::NEG_INFINITY, |row| scores[row]);
+        self.rows_of.iter().map(|rows| rows.iter().map(score).collect()).collect()
     }
 }
 

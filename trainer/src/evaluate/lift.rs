@@ -2,8 +2,8 @@
 
 use crate::data::split::{NilOf, Split};
 use pel_shared::error::{Error, Result};
-use pel_shared::lexical::Ranked;
 use pel_shared::nil::{NilFeatures, NilModel};
+use pel_shared::score::Candidate;
 
 /// Fewer mentions of a kind say too little about signs.
 const FEW: usize = 1_000;
@@ -33,9 +33,9 @@ pub fn fit(split: &Split, signs: &[Option<NilFeatures>], of: NilOf, wanted: Opti
 }
 
 /// Adds to the scores of each mention what its signs say.
-pub fn add(ranked: &mut [Ranked], signs: &[Option<NilFeatures>], lift: &NilModel) {
+pub fn add(ranked: &mut [Vec<Candidate>], signs: &[Option<NilFeatures>], lift: &NilModel) {
     for (ranked, signs) in ranked.iter_mut().zip(signs) {
         let lift = signs.as_ref().map_or(0.0, |signs| lift.offset(signs));
-        ranked.iter_mut().for_each(|(_, score)| *score += lift);
+        ranked.iter_mut().for_each(|candidate| candidate.score += lift);
     }
 }

@@ -137,6 +137,13 @@ impl Bench {
         }
     }
 
+    /// As [`Bench::pel`], for a command line that has to succeed.
+    pub fn done(&self, line: &str) -> Said {
+        let said = self.pel(line);
+        assert_eq!(said.code, Some(0), "{line}: {}", said.err);
+        said
+    }
+
     /// Runs a command line in which `@name` stands for a file of the folder and `@` for the folder.
     pub fn pel(&self, line: &str) -> Said {
         let word = |word: &str| match word.strip_prefix('@') {

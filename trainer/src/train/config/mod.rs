@@ -16,8 +16,7 @@ use pel_shared::losses::objectives::MultiSimilarity;
 use pel_shared::model::layer::Precision;
 use pel_shared::model::tower::{Pooling, Reduction};
 use pel_shared::score::{Scorer, Similarity};
-use pel_shared::tokens::{EntityTemplate, MentionTemplate};
-use pel_shared::tokens::{View, ViewOptions};
+use pel_shared::tokens::{EntityTemplate, MentionTemplate, View, ViewOptions};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 

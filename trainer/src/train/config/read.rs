@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_are_the_papers() {
+    fn default_settings_equal_the_papers() {
         let config = read(&[]).expect("whole");
         let Optimiser { learning_rate, warmup, epsilon, clip, batch, epochs, .. } = config.optimiser;
         assert_eq!((learning_rate, warmup, epsilon, clip, batch, epochs), (1e-5, 0.25, 1e-6, 1.0, 32, 7.0));

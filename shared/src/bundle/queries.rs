@@ -1,10 +1,12 @@
 //! Encoded sequences in the form in which an index stores or searches them.
 
 use crate::error::Result;
-use crate::index::TokenCodes;
+use crate::index::{TokenCodes, best_per_concept};
+use crate::kb::ConceptId;
+use crate::kernels;
 use crate::model::encode::{BatchSize, Encoder, Encodings};
 use crate::model::tower::Side;
-use crate::score::Scorer;
+use crate::score::{Candidate, Scorer};
 use crate::tokens::Encoded;
 
 /// The vectors of sequences: pooled vectors as floats, token vectors as int8 codes.
@@ -50,6 +52,29 @@ impl Queries {
             tick(places.len())
         })?;
         Ok(all)
+    }
+
+    /// Orders the candidates of a first pass by Sum-of-Max (T-Biencoder, eq. 5), at most `k` for each query. `rank` scores some
+    /// concepts with the tokens of one query.
+    ///
+    /// # Panics
+    /// If there is not one list for each query.
+    pub fn rank_by_tokens(
+        &self,
+        first_pass: Vec<Vec<Candidate>>,
+        k: usize,
+        rank: impl Fn(&TokenCodes, Vec<ConceptId>) -> Vec<Candidate> + Sync,
+    ) -> Vec<Vec<Candidate>> {
+        assert_eq!(self.tokens.len(), first_pass.len(), "one list of candidates for each query");
+        let both: Vec<(&TokenCodes, Vec<Candidate>)> = self.tokens.iter().zip(first_pass).collect();
+        let ranked = kernels::for_each_chunk(&both, 1, |_, both| {
+            let one = |(tokens, first): &(&TokenCodes, Vec<Candidate>)| {
+                let concepts = first.iter().map(|candidate| candidate.concept).collect();
+                best_per_concept(rank(tokens, concepts), k)
+            };
+            both.iter().map(one).collect::<Vec<_>>()
+        });
+        ranked.into_iter().flatten().collect()
     }
 
     /// The pooled vector of a sequence, `[dim]`.
