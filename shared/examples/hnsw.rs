@@ -15,7 +15,7 @@ use instant_distance::{Builder, Hnsw, Search};
 use pel_shared::container::Check;
 use pel_shared::index::{HnswOptions, Index, IndexInfo, Precision};
 use pel_shared::kb::ConceptId;
-use pel_shared::score::Score;
+use pel_shared::score::Similarity;
 use serde::{Deserialize, Serialize};
 use std::error::Error;
 use std::time::Instant;
@@ -74,7 +74,7 @@ impl Data {
     /// An index over the rows, each a concept of its own.
     fn index(&self, precision: Precision, hnsw: Option<HnswOptions>) -> Outcome<Vec<u8>> {
         let concepts: Vec<ConceptId> = (0..self.count() as u32).map(ConceptId).collect();
-        let info = IndexInfo { rows: self.count(), dim: self.dim, precision, score: Score::Cosine, hnsw };
+        let info = IndexInfo { rows: self.count(), dim: self.dim, precision, score: Similarity::Cosine, hnsw };
         Ok(Index::build(&self.rows, &concepts, &info)?)
     }
 }

@@ -26,6 +26,7 @@ pub struct Error {
 
 /// The source of an error. The command line maps it to an exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Kind {
     /// Options that contradict each other, such as an output path that is also an input.
     Usage,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The similarity function s(m, e) between a mention's vector and an entity's vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Score {
+pub enum Similarity {
     /// Cosine similarity, for the proxy-based loss (PEL, eq. 3).
     Cosine,
     /// Dot product of unnormalised vectors, for cross-entropy (BLINK; PEL, eq. 1).
@@ -33,6 +33,11 @@ pub struct Candidate {
 }
 
 impl Candidate {
+    /// A candidate.
+    pub const fn new(concept: crate::kb::ConceptId, score: f32) -> Self {
+        Self { concept, score }
+    }
+
     /// Orders by descending score. Ties are in ascending concept order; NaN comes last.
     pub fn rank(&self, other: &Self) -> std::cmp::Ordering {
         let value = |score: f32| if score.is_nan() { f32::NEG_INFINITY } else { score };

@@ -1,5 +1,5 @@
 """Writes shared/tests/goldens/nil.json: precision-recall curves of NIL by scikit-learn, which `pel_shared::metrics` equals, and weights of
-logistic regressions, which `pel_shared::nil::Lift` equals.
+logistic regressions, which `pel_shared::nil::NilModel` equals.
 
 NIL is the positive class; its score is the negated top score. scikit-learn lists a curve by descending threshold, with an extra
 point (1, 0); here it is reversed, so that recall rises, and without that point.
@@ -34,24 +34,24 @@ for seed, size, grid in [(1, 12, 4), (2, 40, 8), (3, 60, 1 << 20), (4, 5, 1)]:
         }
     )
 
-lifts = []
-# The first has too few mentions for a weight vector, so its vectors are not used.
+nil_models = []
+# The first has too few mentions for its vectors, which are then left out.
 for seed, size, dim in [(5, 30, 0), (6, 400, 2)]:
     generator = random.Random(seed)
-    signs, known = [], []
+    features, known = [], []
     for _ in range(size):
-        brief, named = generator.random() < 0.25, generator.random() < 0.5
+        short, exact = generator.random() < 0.25, generator.random() < 0.5
         score, margin, overlap, one, other = (generator.randrange(1 << 12) / (1 << 12) for _ in range(5))
-        signs.append((score, margin, brief, overlap, named, [one, -other]))
-        worth = score + 0.5 * margin - 0.5 * brief + 0.25 * overlap + 0.125 * named + 0.5 * one + 0.25 * other
-        known.append(worth + generator.gauss(0, 0.4) > 1.25)
-    rows = numpy.array([[*numbers, *meaning[:dim]] for *numbers, meaning in signs], dtype=numpy.float64)
+        features.append((score, margin, short, overlap, exact, [one, -other]))
+        latent = score + 0.5 * margin - 0.5 * short + 0.25 * overlap + 0.125 * exact + 0.5 * one + 0.25 * other
+        known.append(latent + generator.gauss(0, 0.4) > 1.25)
+    rows = numpy.array([[*numbers, *vector[:dim]] for *numbers, vector in features], dtype=numpy.float64)
     deviation = rows.std(axis=0)
     model = LogisticRegression(C=1.0, tol=1e-10, max_iter=10_000).fit((rows - rows.mean(axis=0)) / deviation, known)
     weights = model.coef_[0] / deviation
-    lift = weights[1:] / weights[0]
-    average = -float((rows[:, 1:] @ lift).mean())
-    lifts.append({"signs": signs, "known": known, "lift": [float(worth) for worth in lift] + [average]})
+    scaled = weights[1:] / weights[0]
+    average = -float((rows[:, 1:] @ scaled).mean())
+    nil_models.append({"features": features, "known": known, "weights": [float(weight) for weight in scaled] + [average]})
 
 out = Path(__file__).resolve().parents[2] / "shared" / "tests" / "goldens" / "nil.json"
-out.write_text(json.dumps({"cases": cases, "lift": lifts}, separators=(",", ":")).replace('},{', '},\n{') + "\n", encoding="utf-8")
+out.write_text(json.dumps({"cases": cases, "nil_models": nil_models}, separators=(",", ":")).replace('},{', '},\n{') + "\n", encoding="utf-8")

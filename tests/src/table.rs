@@ -8,7 +8,7 @@ use pel_shared::kb::{Concept, KnowledgeBase};
 use pel_shared::linker::Linker;
 use pel_shared::model::tower::{Pooling, Reduction};
 use pel_shared::nil::NilPolicy;
-use pel_shared::score::{Score, Scorer};
+use pel_shared::score::{Scorer, Similarity};
 use pel_shared::tokens::ViewOptions;
 use pel_trainer::indexing::recall::Floor;
 use pel_trainer::indexing::{Recipe, build};
@@ -68,7 +68,7 @@ pub fn recipe(table: &Table, precision: Precision) -> Recipe {
             name: "tiny".into(),
             licence: "MIT OR Apache-2.0".into(),
             tied: true,
-            reduction: Reduction { pooling: Pooling::Mean, score: Score::Cosine },
+            reduction: Reduction { pooling: Pooling::Mean, score: Similarity::Cosine },
             precision,
         },
         kb_info: KbInfo {

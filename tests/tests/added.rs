@@ -19,10 +19,13 @@ fn concept(id: &str, name: &str, synonyms: &[&str]) -> Concept {
 
 fn add(linker: &mut Linker, concepts: Vec<Concept>) -> Result<(usize, Report), String> {
     let mut report = Report::default();
-    let (concepts, rows, counts) = linker.rows_of(concepts, &mut report).map_err(|error| error.to_string())?;
-    let vectors = linker.encodings(Side::Entity, &rows.iter().collect::<Vec<_>>()).expect("encoded");
-    let added = concepts.len();
-    linker.add(concepts, &counts, &vectors).expect("they are new");
+    let tokenized = linker.tokenize_concepts(concepts, &mut report).map_err(|error| error.to_string())?;
+    let vectors = linker
+        .encoder()
+        .encode_for(linker.scorer(), Side::Entity, &tokenized.rows.iter().collect::<Vec<_>>())
+        .expect("encoded");
+    let added = tokenized.concepts.len();
+    linker.add_concepts(tokenized, &vectors).expect("they are new");
     Ok((added, report))
 }
 
@@ -67,11 +70,11 @@ fn added_concepts_are_linked_until_removed() {
         add(&mut linker, vec![concept("X3", "pain", &[])]).expect("new");
         assert_eq!(linked(&linker, text), with);
         assert_eq!(linked(&linker, "pain"), expected(&[("pain", "X3")]));
-        assert_eq!(linker.remove(|concept| concept.id == "X2").expect("taken away"), 1);
+        assert_eq!(linker.remove_concepts(|concept| concept.id == "X2").expect("taken away"), 1);
         assert_eq!(linked(&linker, text), expected(&[("Fever", "D1"), ("chest pain", "D2"), ("sore toe", "X1")]));
-        assert_eq!(linker.remove(|_| true).expect("taken away"), 2);
+        assert_eq!(linker.remove_concepts(|_| true).expect("taken away"), 2);
         assert_eq!(linked(&linker, text), before);
-        assert_eq!(linker.added().concepts().len(), 0);
+        assert_eq!(linker.added_concepts().concepts().len(), 0);
     }
 }
 
@@ -94,7 +97,7 @@ fn invalid_additions_are_counted_or_refused() {
     ] {
         assert_eq!(add(&mut linker, concepts).expect_err("nothing new"), expected);
     }
-    assert_eq!(linker.added().concepts().map(|concept| concept.name.as_str()).collect::<Vec<_>>(), ["toe"]);
+    assert_eq!(linker.added_concepts().concepts().map(|concept| concept.name.as_str()).collect::<Vec<_>>(), ["toe"]);
 }
 
 #[test]
@@ -108,7 +111,7 @@ fn added_concepts_are_scored_by_both_views() {
         Concept { id: "X1".into(), ..linker.bundle().concepts.get(pel_shared::kb::ConceptId(0)).expect("there") };
     add(&mut linker, vec![twin]).expect("new");
     let text = "pyrexia";
-    let options = LinkOptions { k: 2, ..LinkOptions::default() };
+    let options = LinkOptions::default().k(2);
     let links = link(&linker, text, linker.detect(text, &options), &options).expect("linked");
     let [own, twin] = links[0].candidates[..] else { panic!("two candidates: {links:?}") };
     assert_eq!((own.concept.index(), twin.concept.index()), (0, 5));

@@ -50,13 +50,13 @@ fn prepared(linker: &Linker, mentions: &[&str]) -> (Prepared, Queries) {
         Detected::new(Span::new(start, start + mention.len()), Origin::Given)
     });
     let prepared = linker.prepare(TEXT, given.collect()).expect("they fit");
-    let queries = linker.encode(&prepared).expect("encoded");
+    let queries = linker.encode(&prepared, |_| Ok(())).expect("encoded");
     (prepared, queries)
 }
 
 fn links(linker: &Linker, mentions: &[&str], k: usize) -> Vec<Link> {
     let (prepared, queries) = prepared(linker, mentions);
-    linker.finish(&prepared, &queries, &LinkOptions { k, ..LinkOptions::default() })
+    linker.finish(&prepared, &queries, &LinkOptions::default().k(k))
 }
 
 fn ids(candidates: &[Candidate]) -> Vec<ConceptId> {
@@ -77,8 +77,8 @@ fn a_quarter_of_the_places_is_for_shared_candidates() {
                 "{mention}"
             );
             assert!(link.candidates.is_sorted_by(|a, b| a.rank(b).is_lt()), "{link:?}");
-            assert_eq!((link.decision, link.lift), (alone.decision, alone.lift));
-            // The two best first candidates of other mentions that are not among the six, with the mention's own scores.
+            assert_eq!((link.decision, link.nil_offset), (alone.decision, alone.nil_offset));
+            // The two best concepts of other mentions that are not among the six, with the mention's own scores.
             let mut best: Vec<Candidate> = together.iter().map(|link| link.candidates[0]).collect();
             best.sort_by(Candidate::rank);
             let mut wanted: Vec<ConceptId> = Vec::new();
@@ -104,10 +104,10 @@ fn a_quarter_of_the_places_is_for_shared_candidates() {
 #[test]
 fn candidates_are_shared_within_a_text_also_across_parts() {
     let linker = bundle(Scorer::Dual, 0.25);
-    let options = LinkOptions { k: 8, ..LinkOptions::default() };
+    let options = LinkOptions::default().k(8);
     let whole = links(&linker, &MENTIONS, 8);
     let joined = Prepared::join([&MENTIONS[..], &MENTIONS[..1]].map(|mentions| prepared(&linker, mentions).0));
-    let found = linker.finish(&joined, &linker.encode(&joined).expect("encoded"), &options);
+    let found = linker.finish(&joined, &linker.encode(&joined, |_| Ok(())).expect("encoded"), &options);
     assert_eq!(found[..5], whole[..]);
     assert_eq!(found[5..], links(&linker, &MENTIONS[..1], 8)[..]);
 
@@ -115,13 +115,13 @@ fn candidates_are_shared_within_a_text_also_across_parts() {
     let parts = all.split(&[vec![3, 1], vec![0], vec![4, 2]]);
     let (mut done, mut queries, mut links, mut places) = (Vec::new(), Queries::default(), Vec::new(), Vec::new());
     for part in parts {
-        let vectors = linker.encode(&part.prepared).expect("encoded");
+        let vectors = linker.encode(&part.prepared, |_| Ok(())).expect("encoded");
         links.extend(linker.finish(&part.prepared, &vectors, &options));
         queries.extend(vectors);
         places.extend(part.places);
         done.push(part.prepared);
     }
-    linker.accompany(&Prepared::join(done), &queries, &mut links, 8);
+    linker.share_candidates(&Prepared::join(done), &queries, &mut links, 8);
     for (place, link) in places.into_iter().zip(&links) {
         assert_eq!(*link, whole[place]);
     }

@@ -10,7 +10,7 @@ use pel_shared::container::{Check, Container, Format, write};
 use pel_shared::error::{Error, Kind, Result};
 use pel_shared::index::{HnswOptions, Precision};
 use pel_shared::linker::{LinkOptions, Linker};
-use pel_shared::nil::Lift;
+use pel_shared::nil::NilModel;
 use pel_shared::score::Scorer;
 use pel_shared::text::Span;
 use pel_shared::text::detect::{DetectOptions, Detected, Origin, join};
@@ -85,7 +85,7 @@ fn kinds() -> [(&'static str, Parts); 3] {
     full.view.mention_template = MentionTemplate::Context;
     full.scorer = Scorer::SumOfMax;
     full.hnsw = Some(HnswOptions::default());
-    full.nil.lift = Some(Lift { margin: 0.5, direction: vec![0.125; 32], ..Lift::default() });
+    full.nil.model = Some(NilModel { margin: 0.5, vector: vec![0.125; 32], ..NilModel::default() });
     full.licence_text = Some("# Licences".into());
     let mut two = recipe(&Table::read(), Precision::F32);
     two.encoder.tied = false;
@@ -108,14 +108,14 @@ fn use_bundle(parts: Parts) -> Result<usize> {
     for text in TEXTS {
         for overlapping in [false, true] {
             let detect = DetectOptions { overlapping, ..DetectOptions::default() };
-            let options = LinkOptions { detect, ..LinkOptions::default() };
+            let options = LinkOptions::default().detect(detect);
             let given = vec![Detected::new(Span::new(0, 2), Origin::Given)];
             let mentions =
                 if overlapping { linker.detect(text, &options) } else { join(given, linker.detect(text, &options)) };
             for link in link(&linker, text, mentions, &options)? {
                 links += 1;
                 link.candidates.iter().try_for_each(|candidate| linker.concept(candidate.concept).map(drop))?;
-                linker.texts(&link)?;
+                linker.candidate_texts(&link)?;
             }
         }
     }
@@ -460,7 +460,7 @@ fn manifest_numbers_out_of_range_are_errors() {
     }
     let found = message(&whole, &|json| json["nil"]["threshold"] = 1e39.into());
     assert!(found.contains("manifest.json: number out of range at line 1 column"), "{found}");
-    let found = message(&full, &|json| json["nil"]["lift"]["direction"][7] = (-1e39).into());
+    let found = message(&full, &|json| json["nil"]["model"]["vector"][7] = (-1e39).into());
     assert!(found.contains("manifest.json: number out of range at line 1 column"), "{found}");
     let found = message(&whole, &|json| json["kb"]["concepts"] = 1.into());
     assert!(found.contains("the manifest says 1"), "{found}");

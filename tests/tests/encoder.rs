@@ -10,13 +10,13 @@ use pel_shared::model::cpu::Sequence;
 use pel_shared::model::encode::Encoder;
 use pel_shared::model::layer::Precision;
 use pel_shared::model::tower::{Pooling, Reduction, Side, TowerBytes};
-use pel_shared::score::Score;
+use pel_shared::score::Similarity;
 use pel_shared::tokens::{Cut, Encoded, TokenBatch, Tokens};
 use pel_tests::{devices, golden, model};
 use serde::Deserialize;
 
 const TOLERANCE: f32 = 1e-5;
-const REDUCTION: Reduction = Reduction { pooling: Pooling::Mean, score: Score::Cosine };
+const REDUCTION: Reduction = Reduction { pooling: Pooling::Mean, score: Similarity::Cosine };
 
 #[derive(Deserialize)]
 struct Golden {
@@ -163,9 +163,9 @@ fn check_states_without_padding(name: &str, model: &Model, states: &States) {
         near(&format!("{name}: sequence {at} without padding"), rows, expected, &[true]);
     }
     for (pooling, score, expected) in [
-        (Pooling::Mean, Score::Dot, &states.mean),
-        (Pooling::Cls, Score::Dot, &states.cls),
-        (Pooling::Mean, Score::Cosine, &states.normalized),
+        (Pooling::Mean, Similarity::Dot, &states.mean),
+        (Pooling::Cls, Similarity::Dot, &states.cls),
+        (Pooling::Mean, Similarity::Cosine, &states.normalized),
     ] {
         let vectors = tower.forward(&sequences, Reduction { pooling, score });
         near(&format!("{name}: {pooling:?} {score:?} without padding"), &vectors, &expected.values, &[true]);
@@ -234,7 +234,7 @@ fn bfloat16_weights_are_close_to_pytorch() {
         };
         let encoder = model.encoder(&Device::flex()).in_precision(Precision::Bf16);
         let together = encode(&encoder);
-        assert_eq!(together != encode(&model.encoder(&Device::flex())), Precision::Bf16.is_here());
+        assert_eq!(together != encode(&model.encoder(&Device::flex())), Precision::Bf16.is_supported());
         for ((row, sequence), together) in golden.rows.iter().zip(&sequences).zip(together.chunks_exact(encoder.dim()))
         {
             // A single sequence is divided differently among the threads.

@@ -6,7 +6,7 @@ use pel_shared::kb::{Concept, ConceptId, KnowledgeBase};
 use pel_shared::linker::{Link, LinkOptions, Linker};
 use pel_shared::model::tower::Side;
 use pel_shared::nil::Decision;
-use pel_shared::score::{Score, Scorer};
+use pel_shared::score::{Scorer, Similarity};
 use pel_shared::text::Span;
 use pel_shared::text::detect::{Detected, Origin};
 use pel_shared::tokens::MentionTemplate;
@@ -40,7 +40,7 @@ fn recipes() -> Vec<(String, Recipe)> {
     let mut all = Vec::new();
     for view in [View::Names, View::Template, View::Both] {
         for template in [MentionTemplate::Bare, MentionTemplate::Context] {
-            for score in [Score::Cosine, Score::Dot] {
+            for score in [Similarity::Cosine, Similarity::Dot] {
                 for scorer in [Scorer::Dual, Scorer::SumOfMax] {
                     for hnsw in [None, Some(HnswOptions::default())] {
                         let mut recipe = recipe(&Table::read(), Precision::F32);
@@ -51,7 +51,7 @@ fn recipes() -> Vec<(String, Recipe)> {
                         if view == View::Both {
                             recipe.view.mix = 0.5;
                         }
-                        if score == Score::Cosine {
+                        if score == Similarity::Cosine {
                             recipe.view.spelling = 0.15;
                         }
                         recipe.encoder.reduction.score = score;
@@ -69,7 +69,7 @@ fn recipes() -> Vec<(String, Recipe)> {
 fn of(linker: &Linker, mention: &str, k: usize) -> Link {
     let start = TEXT.find(mention).expect("it is there");
     let given = vec![Detected::new(Span::new(start, start + mention.len()), Origin::Given)];
-    link(linker, TEXT, given, &LinkOptions { k, ..LinkOptions::default() }).expect("linked").remove(0)
+    link(linker, TEXT, given, &LinkOptions::default().k(k)).expect("linked").remove(0)
 }
 
 fn ids(found: &Link) -> Vec<u32> {
@@ -106,9 +106,12 @@ fn added_concept_with_the_exact_name_is_a_candidate() {
     for (name, recipe) in recipes() {
         let mut linker = linker(recipe, &cpu());
         let added = Concept { id: "X1".into(), ..concept(0, "hip", &["severe chest"]) };
-        let (concepts, rows, counts) = linker.rows_of(vec![added], &mut Report::default()).expect("new");
-        let vectors = linker.encodings(Side::Entity, &rows.iter().collect::<Vec<_>>()).expect("encoded");
-        linker.add(concepts, &counts, &vectors).expect("new");
+        let tokenized = linker.tokenize_concepts(vec![added], &mut Report::default()).expect("new");
+        let vectors = linker
+            .encoder()
+            .encode_for(linker.scorer(), Side::Entity, &tokenized.rows.iter().collect::<Vec<_>>())
+            .expect("encoded");
+        linker.add_concepts(tokenized, &vectors).expect("new");
         for k in [1, 3, 8] {
             let found = of(&linker, "severe chest", k);
             assert_eq!((ids(&found)[0], found.named), (63, true), "{name} {k}: {found:?}");

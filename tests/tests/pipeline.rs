@@ -57,7 +57,7 @@ fn exact_name_is_linked_below_the_bundle_threshold_but_not_below_the_user_thresh
     for text in table.concepts.iter().map(|concept| concept.name.as_str()).chain(["toe"]) {
         let decide = |threshold: Option<f32>| {
             let given = vec![Detected::new(Span::new(0, text.len()), Origin::Given)];
-            let options = LinkOptions { threshold, ..LinkOptions::default() };
+            let options = LinkOptions::default().threshold(threshold);
             link(&linker, text, given, &options).expect("the span fits").remove(0)
         };
         assert!(matches!(decide(Some(2.0)).decision, Decision::Nil { .. }), "{text}");

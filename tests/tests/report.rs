@@ -15,7 +15,7 @@ const TEXT: &str = "Note 😷\nfever of the toe\nand =chest\r\npain";
 fn records(linker: &Linker) -> Vec<Record> {
     let options = LinkOptions::default();
     let links = link(linker, TEXT, linker.detect(TEXT, &options), &options).expect("linked");
-    links.iter().map(|link| linker.record(link).expect("whole")).collect()
+    links.iter().map(|link| Record::new(linker, link).expect("whole")).collect()
 }
 
 fn written(change: impl Fn(&mut Vec<Record>)) -> impl Fn(Form) -> String {
@@ -150,7 +150,7 @@ fn offsets_count_byte_order_mark_and_line_ends() {
     ] {
         let options = LinkOptions::default();
         let links = link(&linker, text, linker.detect(text, &options), &options).expect("linked");
-        let records: Vec<Record> = links.iter().map(|link| linker.record(link).expect("whole")).collect();
+        let records: Vec<Record> = links.iter().map(|link| Record::new(&linker, link).expect("whole")).collect();
         let brat = Note { name: "n", text, records: &records, linker: &linker }.write(Form::Brat).expect("written");
         assert!(brat.starts_with(&format!("T1\tSign {place}\t")), "{text:?}: {brat}");
     }

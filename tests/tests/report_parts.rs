@@ -2,7 +2,7 @@
 
 use pel_shared::index::Precision;
 use pel_shared::linker::{LinkOptions, Linker};
-use pel_shared::output::{Form, Note, Parts, Record};
+use pel_shared::output::{Form, Note, NoteWriter, Record};
 use pel_tests::cpu;
 use pel_tests::table::{Table, linker, recipe};
 use pel_trainer::link::link;
@@ -12,7 +12,7 @@ const TEXT: &str = "Note 😷\nfever of the toe\nand chest\r\npain, fever; again
 fn records(linker: &Linker) -> Vec<Record> {
     let options = LinkOptions::default();
     let links = link(linker, TEXT, linker.detect(TEXT, &options), &options).expect("linked");
-    links.iter().map(|link| linker.record(link).expect("whole")).collect()
+    links.iter().map(|link| Record::new(linker, link).expect("whole")).collect()
 }
 
 #[test]
@@ -24,7 +24,7 @@ fn parts_of_any_size_equal_the_whole() {
         for form in [Form::Jsonl, Form::Json, Form::Csv, Form::Brat, Form::Pubtator, Form::Html] {
             let whole = Note { name: "note", text: TEXT, records, linker: &linker }.write(form).expect("written");
             for size in [1, 2, 3, 100] {
-                let mut parts = Parts::new(form, "note", TEXT, &linker);
+                let mut parts = NoteWriter::new(form, "note", TEXT, &linker);
                 let mut text = parts.head().expect("written");
                 for some in records.chunks(size) {
                     text += &parts.part(some).expect("written");

@@ -71,7 +71,7 @@ fn bundle_search_equals_loops_and_exact_search() {
             assert_eq!(linker.scorer(), Scorer::SumOfMax);
             for text in TEXTS {
                 let prepared = linker.prepare(text, whole(text)).expect("it fits");
-                let queries = linker.encode(&prepared).expect("encoded");
+                let queries = linker.encode(&prepared, |_| Ok(())).expect("encoded");
                 let sequence = &prepared.sequences()[0];
                 let mut found = linker.search(1, &queries, 99).remove(0);
                 // The first pass includes all concepts.
@@ -100,7 +100,8 @@ fn one_pass_gives_vectors_and_token_vectors() {
             .flat_map(|text| linker.prepare(text, whole(text)).expect("it fits").sequences().to_vec())
             .collect();
         let rows: Vec<&Encoded> = rows.iter().collect();
-        let Encodings { pooled, tokens } = linker.encodings(Side::Mention, &rows).expect("encoded");
+        let Encodings { pooled, tokens } =
+            linker.encoder().encode_for(linker.scorer(), Side::Mention, &rows).expect("encoded");
         let alone = linker.encoder().encode(Side::Mention, &rows).expect("encoded");
         assert!(pooled.iter().zip(&alone).all(|(a, b)| (a - b).abs() < 1e-5) && pooled.len() == alone.len());
         let tokens = tokens.expect("requested");
@@ -203,17 +204,14 @@ fn error_names_the_damaged_token_file() {
         })
     };
     let rows = Bundle::read(whole.clone()).expect("whole").index.info().rows;
-    let message = with(other(rows, 32), false);
-    assert!(message.contains("token_vectors.bin: expected what the manifest describes"), "{message}");
-    let message = with(other(rows + 1, 32), true);
-    assert!(
-        message.contains(&format!("token_vectors.bin: expected the index's {rows} rows of 32 values")),
-        "{message}"
-    );
-    let message = with(other(rows, 32), true);
-    assert!(message.contains("token_vectors.bin: its rows stand for other concepts"), "{message}");
-    let message = with(Bytes::from_static(b"PK\x03\x04 something else"), false);
-    assert!(message.contains("token_vectors.bin: this is no token store"), "{message}");
+    let said = with(other(rows, 32), false);
+    assert!(said.contains("token_vectors.bin: expected what the manifest describes"), "{said}");
+    let said = with(other(rows + 1, 32), true);
+    assert!(said.contains(&format!("token_vectors.bin: expected the index's {rows} rows of 32 values")), "{said}");
+    let said = with(other(rows, 32), true);
+    assert!(said.contains("token_vectors.bin: expected rows of the same concepts"), "{said}");
+    let said = with(Bytes::from_static(b"PK\x03\x04 something else"), false);
+    assert!(said.contains("token_vectors.bin: this is no token store"), "{said}");
 
     let format = refused(&|parts| {
         let mut manifest: serde_json::Value = serde_json::from_slice(&parts.0[names::MANIFEST]).expect("JSON");
@@ -230,7 +228,7 @@ fn sum_is_compared_with_the_threshold() {
     recipe.nil.threshold = Some(2.5);
     let mut linker = linker(recipe, &cpu());
     let one = |linker: &Linker, text: &str, threshold: Option<f32>| {
-        let options = LinkOptions { threshold, ..LinkOptions::default() };
+        let options = LinkOptions::default().threshold(threshold);
         link(linker, text, whole(text), &options).expect("linked").remove(0)
     };
     // The dictionary matches the plural; each token of the mention, including special ones, counts 1.
@@ -255,11 +253,12 @@ fn token_similarities_add_up_to_the_score() {
         let text = "severe chest pain";
         let prepared = linker.prepare(text, whole(text)).expect("it fits");
         let mention = &prepared.sequences()[0];
-        let links = linker.finish(&prepared, &linker.encode(&prepared).expect("encoded"), &LinkOptions::default());
-        let texts = linker.texts(&links[0]).expect("whole");
-        let own = linker.encodings(Side::Mention, &[mention]).expect("encoded");
-        let vectors = linker.encodings(Side::Entity, &texts.rows()).expect("encoded");
-        let met = linker.met(&texts, mention, &own, &vectors);
+        let links =
+            linker.finish(&prepared, &linker.encode(&prepared, |_| Ok(())).expect("encoded"), &LinkOptions::default());
+        let texts = linker.candidate_texts(&links[0]).expect("whole");
+        let own = linker.encoder().encode_for(linker.scorer(), Side::Mention, &[mention]).expect("encoded");
+        let vectors = linker.encoder().encode_for(linker.scorer(), Side::Entity, &texts.rows()).expect("encoded");
+        let met = linker.matched_texts(&texts, mention, &own, &vectors);
         assert_eq!(met.len(), links[0].candidates.len());
         for met in &met {
             let message: Vec<&str> = met.tokens.iter().map(|token| token.mention.as_str()).collect();
@@ -280,17 +279,20 @@ fn added_concepts_are_scored_by_tokens() {
         recipe.view.mix = 0.5;
         let mut linker = linker(recipe, &OpenDevice { device, name });
         let twin = Concept { id: "X1".into(), ..linker.bundle().concepts.get(ConceptId(0)).expect("there") };
-        let (concepts, rows, counts) = linker.rows_of(vec![twin], &mut Report::default()).expect("new");
-        let vectors = linker.encodings(Side::Entity, &rows.iter().collect::<Vec<_>>()).expect("encoded");
-        linker.add(concepts, &counts, &vectors).expect("new");
-        let options = LinkOptions { k: 99, ..LinkOptions::default() };
+        let tokenized = linker.tokenize_concepts(vec![twin], &mut Report::default()).expect("new");
+        let vectors = linker
+            .encoder()
+            .encode_for(linker.scorer(), Side::Entity, &tokenized.rows.iter().collect::<Vec<_>>())
+            .expect("encoded");
+        linker.add_concepts(tokenized, &vectors).expect("new");
+        let options = LinkOptions::default().k(99);
         let links = link(&linker, "pyrexia", whole("pyrexia"), &options).expect("linked");
         let score = |concept: usize| {
             links[0].candidates.iter().find(|found| found.concept.index() == concept).expect("found").score
         };
         assert!((score(0) - score(linker.bundle().concepts.len())).abs() < 1e-3, "{:?}", links[0]);
         assert!(linker.set_scorer(Scorer::Dual).is_err());
-        assert_eq!(linker.remove(|_| true).expect("taken away"), 1);
+        assert_eq!(linker.remove_concepts(|_| true).expect("taken away"), 1);
         linker.set_scorer(Scorer::Dual).expect("there is none left");
     }
 }

@@ -11,7 +11,7 @@ use pel_shared::model::burn::biencoder::Tower;
 use pel_shared::model::burn::sum_of_max::{TokenVectors, sum_of_max};
 use pel_shared::model::layer::Precision;
 use pel_shared::model::tower::{Pooling, Reduction, TowerBytes};
-use pel_shared::score::Score;
+use pel_shared::score::Similarity;
 use pel_shared::tokens::Tokens;
 use pel_shared::tokens::View;
 use pel_tests::{devices, golden, model, model_bytes};
@@ -173,7 +173,7 @@ fn perturbation_moves_positives_away_and_negatives_closer() {
     let (config, weights) = (model_bytes("tiny", "config.json"), Bytes::from(model_bytes("tiny", "model.safetensors")));
     for (name, device) in devices() {
         let device = device.autodiff();
-        for score in [Score::Cosine, Score::Dot] {
+        for score in [Similarity::Cosine, Similarity::Dot] {
             let reduction = Reduction { pooling: Pooling::Mean, score };
             let tower = TowerBytes { config: &config, weights: &weights, projection: None };
             let tower = Tower::from_bytes(tower, &tokens, &device).expect("whole").no_grad();

@@ -139,5 +139,6 @@ fn exit_code(kind: Kind) -> u8 {
         Kind::Device => 5,
         Kind::Io => 6,
         Kind::Interrupted => 130,
+        _ => 70,
     }
 }

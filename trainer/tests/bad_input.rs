@@ -46,7 +46,7 @@ fn invalid_manifest_is_refused() {
         move |bytes: Vec<u8>| Some(String::from_utf8(bytes).expect("JSON").replacen(from, to, 1).into_bytes())
     };
     for (from, to, message) in [
-        ("\"format\": 4", "\"format\": 99", "format version 99, this build reads 1 to 4"),
+        ("\"format\": 4", "\"format\": 99", "format version 99, this build reads 1 to 5"),
         ("\"format\"", "\"colour\"", "format"),
         ("\"kb\"", "\"kbs\"", "kbs"),
         ("{", "", "manifest.json"),

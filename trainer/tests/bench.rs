@@ -9,11 +9,9 @@ const WINDOWS: &str = "--set view.mention_tokens=24 --set view.entity_tokens=24"
 /// Nothing but the cold start, and what comes after.
 const LINE: &str = "bench --bundle @bundle --device cpu --no-encode --no-search --seconds 0";
 
-/// Runs a command line that has to succeed; gives what it printed.
+/// The output of a command line that has to succeed.
 fn done(bench: &Bench, line: &str) -> String {
-    let said = bench.pel(line);
-    assert_eq!(said.code, Some(0), "{line}: {}", said.err);
-    said.out
+    bench.done(line).out
 }
 
 /// The rows of the ranker.
@@ -28,7 +26,7 @@ fn scores(row: &Value) -> Vec<f64> {
 }
 
 #[test]
-fn a_ranker_is_timed_on_pairs_of_one_mention() {
+fn bench_times_a_ranker_on_pairs() {
     let bench = Bench::new();
     let train = format!(
         "train --encoder {} --corpus @ --kb @kb.jsonl --device cpu --set data.split=dev --set optimiser.batch=2 \

@@ -10,12 +10,11 @@ fn manifest(bundle: &Path) -> serde_json::Value {
 }
 
 #[test]
-fn the_threshold_goes_into_the_bundle_with_what_it_was_chosen_on() {
+fn bundle_stores_threshold_and_its_calibration() {
     let bench = Bench::new();
     let line = "calibrate @bundle --corpus @ --device cpu";
     let before = manifest(&bench.path("bundle"));
-    let dry = bench.pel(&format!("{line} --dry-run"));
-    assert_eq!(dry.code, Some(0), "{}", dry.err);
+    let dry = bench.done(&format!("{line} --dry-run"));
     assert!(
         dry.out.contains("3 mentions of the split dev, 1 of them NIL") && dry.out.contains("not changed"),
         "{}",
@@ -23,8 +22,7 @@ fn the_threshold_goes_into_the_bundle_with_what_it_was_chosen_on() {
     );
     assert_eq!(manifest(&bench.path("bundle")), before);
 
-    let done = bench.pel(&format!("{line} --curve @nil.csv --out @nil.json"));
-    assert_eq!(done.code, Some(0), "{}", done.err);
+    bench.done(&format!("{line} --curve @nil.csv --out @nil.json"));
     let nil = &manifest(&bench.path("bundle"))["nil"];
     let threshold = nil["threshold"].as_f64().expect("a threshold");
     // The two names have the score 1, the unknown word less.
@@ -42,9 +40,8 @@ fn the_threshold_goes_into_the_bundle_with_what_it_was_chosen_on() {
     assert!(said.code == Some(0) && said.out.contains("best F1 of NIL"), "{}{}", said.out, said.err);
 
     // A bundle of one file gets the same.
-    assert_eq!(bench.pel("pack @bundle @one.pel").code, Some(0));
-    let done = bench.pel("calibrate @one.pel --corpus @ --device cpu --precision 1 --json");
-    assert_eq!(done.code, Some(0), "{}", done.err);
+    bench.done("pack @bundle @one.pel");
+    bench.done("calibrate @one.pel --corpus @ --device cpu --precision 1 --json");
     let said = bench.pel("inspect @one.pel --json");
     assert!(said.out.contains("most links with at least 100.0 % right"), "{}", said.out);
     // Its own threshold is one that `pel evaluate` measures at.
@@ -59,7 +56,7 @@ fn the_threshold_goes_into_the_bundle_with_what_it_was_chosen_on() {
 }
 
 #[test]
-fn the_mix_of_views_is_chosen_and_kept() {
+fn mix_is_chosen_and_stored() {
     let bench = Bench::new();
     let done = bench.pel("calibrate @bundle --corpus @ --mix --device cpu");
     assert!(done.code == Some(3) && done.err.contains("names and templates"), "{}", done.err);
@@ -90,7 +87,7 @@ fn the_mix_of_views_is_chosen_and_kept() {
 }
 
 #[test]
-fn the_share_of_spelling_is_chosen_kept_and_inherited() {
+fn spelling_weight_is_chosen_stored_and_copied() {
     let bench = Bench::new();
     let view = |bundle: &str| manifest(&bench.path(bundle))["view"].clone();
     assert_eq!(view("bundle").get("spelling"), None, "older builds read bundles without it");
@@ -119,7 +116,7 @@ fn the_share_of_spelling_is_chosen_kept_and_inherited() {
     let said = bench.pel("index --encoder @bundle --kb @kb.jsonl --spelling 0 --device cpu --out @plain");
     assert!(said.code == Some(0) && view("plain").get("spelling").is_none(), "{}", said.err);
     // A policy that is taken over brings the scores that it was chosen for.
-    assert_eq!(bench.pel("calibrate @plain --from @bundle").code, Some(0));
+    bench.done("calibrate @plain --from @bundle");
     assert_eq!(view("plain")["spelling"], view("bundle")["spelling"]);
     bench.refuses(&[
         (
@@ -135,19 +132,17 @@ fn the_share_of_spelling_is_chosen_kept_and_inherited() {
         ("calibrate @plain --from @bundle --spelling", 2, "cannot be used with"),
         ("calibrate @plain --from @bundle --split dev", 2, "cannot be used with"),
     ]);
-    let made = bench.pel("index --encoder @bundle --kb @kb.jsonl --spelling 0 --score dot --device cpu --out @dots");
-    assert_eq!(made.code, Some(0), "{}", made.err);
+    bench.done("index --encoder @bundle --kb @kb.jsonl --spelling 0 --score dot --device cpu --out @dots");
     bench.refuses(&[("calibrate @dots --corpus @ --spelling --device cpu", 3, "0 unless the similarity is cosine")]);
 }
 
 #[test]
-fn an_encoder_is_taken_out_of_a_bundle_with_its_threshold() {
+fn index_of_a_bundles_encoder_copies_its_threshold() {
     let bench = Bench::new();
-    assert_eq!(bench.pel("calibrate @bundle --corpus @ --device cpu").code, Some(0));
-    assert_eq!(bench.pel("pack @bundle @one.pel").code, Some(0));
+    bench.done("calibrate @bundle --corpus @ --device cpu");
+    bench.done("pack @bundle @one.pel");
     for from in ["@bundle", "@one.pel"] {
-        let done = bench.pel(&format!("index --encoder {from} --kb @kb.jsonl --device cpu --out @again"));
-        assert_eq!(done.code, Some(0), "{from}: {}", done.err);
+        bench.done(&format!("index --encoder {from} --kb @kb.jsonl --device cpu --out @again"));
         let (before, after) = (manifest(&bench.path("bundle")), manifest(&bench.path("again")));
         for part in ["encoder", "view", "nil", "index"] {
             assert_eq!(before[part], after[part], "{from}");
@@ -163,23 +158,20 @@ fn an_encoder_is_taken_out_of_a_bundle_with_its_threshold() {
 }
 
 #[test]
-fn a_threshold_is_taken_over_with_its_curve_by_a_bundle_of_the_same_views() {
+fn threshold_and_curve_are_copied_to_a_bundle_of_equal_views() {
     let bench = Bench::new();
     let nil = |bundle: &str| manifest(&bench.path(bundle))["nil"].clone();
-    assert_eq!(bench.pel("calibrate @bundle --corpus @ --device cpu").code, Some(0));
+    bench.done("calibrate @bundle --corpus @ --device cpu");
     let curve = nil("bundle")["curve"].as_array().map_or(0, Vec::len);
     assert!((1..=64).contains(&curve), "{curve}");
-    assert_eq!(
-        bench.pel("index --encoder @bundle --kb @kb.jsonl --nil-threshold 0.1 --device cpu --out @other").code,
-        Some(0)
-    );
+    bench.done("index --encoder @bundle --kb @kb.jsonl --nil-threshold 0.1 --device cpu --out @other");
     let done = bench.pel("calibrate @other --from @bundle");
     assert!(done.code == Some(0) && done.out.contains("written to the manifest"), "{}{}", done.out, done.err);
     assert_eq!(nil("other"), nil("bundle"));
-    assert_eq!(bench.pel("inspect @other").code, Some(0));
+    bench.done("inspect @other");
 
     let line = "index --encoder @bundle --kb @kb.jsonl --view template --device cpu --out @templates";
-    assert_eq!(bench.pel(line).code, Some(0));
+    bench.done(line);
     let before = nil("templates");
     bench.refuses(&[
         ("calibrate @templates --from @bundle", 3, "its views or scores are not those of"),
@@ -191,7 +183,7 @@ fn a_threshold_is_taken_over_with_its_curve_by_a_bundle_of_the_same_views() {
     // Another encoder's scores mean something else.
     let cased = tiny().with_file_name("tiny-cased");
     let line = format!("index --encoder {} --kb @kb.jsonl --device cpu --out @cased", cased.display());
-    assert_eq!(bench.pel(&line).code, Some(0));
+    bench.done(&line);
     bench.refuses(&[
         ("calibrate @cased --from @bundle", 3, "its encoder"),
         (
@@ -203,19 +195,20 @@ fn a_threshold_is_taken_over_with_its_curve_by_a_bundle_of_the_same_views() {
     // Weights for vectors of another length.
     let path = bench.path("cased/manifest.json");
     let mut cased = manifest(&bench.path("cased"));
-    cased["nil"]["lift"] = serde_json::json!({"margin": 0.1, "brief": 0.0, "overlap": 0.0, "named": 0.0, "direction": [1.0, 2.0, 3.0], "base": 0.0});
+    cased["nil"]["model"] = serde_json::json!({"margin": 0.1, "short_mention": 0.0, "ngram_overlap": 0.0, "vector": [1.0, 2.0, 3.0], "intercept": 0.0});
+    cased["format"] = 5.into();
     std::fs::write(&path, sealed(&cased)).expect("written");
-    bench.refuses(&[("inspect @cased", 4, "`nil.lift.direction`: expected 32 values, found 3")]);
+    bench.refuses(&[("inspect @cased", 4, "`nil.model.vector`: expected 32 values, found 3")]);
 }
 
 #[test]
-fn signs_beside_the_score_are_weighed_and_decide() {
+fn nil_model_weighs_features_and_decides() {
     let bench = Bench::new();
     let nil = |bundle: &str| manifest(&bench.path(bundle))["nil"].clone();
     let done = bench.pel("calibrate @bundle --corpus @ --by lifted-score --device cpu");
     assert!(done.code == Some(0) && done.out.contains("of the best score plus"), "{}{}", done.out, done.err);
     let lifted = manifest(&bench.path("bundle"));
-    assert_eq!((&lifted["format"], lifted["nil"]["lift"].as_object().map(|of| of.len())), (&4.into(), Some(5)));
+    assert_eq!((&lifted["format"], lifted["nil"]["model"].as_object().map(|of| of.len())), (&5.into(), Some(5)));
     assert!(lifted["nil"]["calibrated_on"].as_str().is_some_and(|on| on.contains("by lifted scores")), "{lifted}");
     let evaluated =
         "evaluate --bundle @bundle --corpus @ --split dev --train-split none --systems link,dense --device cpu";
@@ -226,23 +219,47 @@ fn signs_beside_the_score_are_weighed_and_decide() {
     let folder = bench.path("bundle").join("manifest.json");
     let decided = |overlap: f64| -> serde_json::Value {
         let mut manifest = lifted.clone();
-        manifest["nil"]["lift"] = serde_json::json!({"margin": 0.0, "brief": 0.0, "overlap": overlap, "base": 0.0});
+        manifest["nil"]["model"] =
+            serde_json::json!({"margin": 0.0, "short_mention": 0.0, "ngram_overlap": overlap, "intercept": 0.0});
         manifest["nil"]["threshold"] = 0.5.into();
         std::fs::write(&folder, sealed(&manifest)).expect("written");
         std::fs::write(bench.path("note.txt"), "feverish").expect("written");
         std::fs::write(bench.path("spans.jsonl"), "{\"start\":0,\"end\":8}\n").expect("written");
         let line = "link @note.txt --bundle @bundle --spans @spans.jsonl --spans-only --names-only --format jsonl --device cpu";
-        let said = bench.pel(line);
-        assert_eq!(said.code, Some(0), "{}", said.err);
+        let said = bench.done(line);
         serde_json::from_str(said.out.trim()).expect("one mention")
     };
     let (linked, rejected) = (decided(100.0), decided(-100.0));
     assert_eq!((&linked["decision"], &rejected["decision"]), (&"linked".into(), &"nil".into()), "{linked} {rejected}");
-    assert!(linked["lift"].as_f64() > Some(1.0) && linked["candidates"] == rejected["candidates"], "{linked}");
+    assert!(linked["nil_offset"].as_f64() > Some(1.0) && linked["candidates"] == rejected["candidates"], "{linked}");
     let why = bench.pel("explain --bundle @bundle --text feverish --mention feverish --device cpu");
     assert!(why.code == Some(0) && why.out.contains("plus -"), "{}{}", why.out, why.err);
 
-    // A format that has no room for the signs is refused.
+    // Earlier builds wrote the model under other names.
+    let mut former = lifted.clone();
+    let mut nil_model = former["nil"]["model"].take();
+    for (name, before) in [
+        ("short_mention", "brief"),
+        ("ngram_overlap", "overlap"),
+        ("exact_match", "named"),
+        ("vector", "direction"),
+        ("intercept", "base"),
+    ] {
+        let fields = nil_model.as_object_mut().expect("an object");
+        if let Some(value) = fields.remove(name) {
+            fields.insert(before.to_owned(), value);
+        }
+    }
+    let nil_fields = former["nil"].as_object_mut().expect("an object");
+    nil_fields.remove("model");
+    nil_fields.insert("lift".to_owned(), nil_model);
+    former["format"] = 4.into();
+    std::fs::write(&folder, sealed(&former)).expect("written");
+    assert_eq!(bench.pel("pack @bundle @copy").code, Some(0));
+    assert_eq!(bench.pel("calibrate @copy --from @bundle").code, Some(0));
+    assert_eq!(nil("copy"), lifted["nil"]);
+
+    // A format that has no NIL model is refused.
     let mut older = lifted.clone();
     older["format"] = 1.into();
     older.as_object_mut().expect("an object").remove("digest");
@@ -250,13 +267,13 @@ fn signs_beside_the_score_are_weighed_and_decide() {
     bench.refuses(&[("inspect @bundle", 4, "expected format version 3 for what it holds")]);
     std::fs::write(&folder, common::sealed(&lifted)).expect("written");
 
-    assert_eq!(bench.pel("calibrate @bundle --corpus @ --by score --device cpu").code, Some(0));
-    assert_eq!((&manifest(&bench.path("bundle"))["format"], nil("bundle").get("lift")), (&4.into(), None));
+    bench.done("calibrate @bundle --corpus @ --by score --device cpu");
+    assert_eq!((&manifest(&bench.path("bundle"))["format"], nil("bundle").get("model")), (&4.into(), None));
     bench.refuses(&[("calibrate @bundle --corpus @ --by length", 2, "lifted-score")]);
 }
 
 #[test]
-fn what_cannot_be_calibrated_on_leaves_the_bundle_alone() {
+fn failed_calibration_leaves_the_bundle_unchanged() {
     let bench = Bench::new();
     let before = manifest(&bench.path("bundle"));
     bench.refuses(&[
@@ -271,7 +288,7 @@ fn what_cannot_be_calibrated_on_leaves_the_bundle_alone() {
 }
 
 #[test]
-fn a_data_set_is_split_off_and_measured_on() {
+fn okb_split_is_written_and_evaluated() {
     let bench = Bench::new();
     bench.refuses(&[
         ("split okb --corpus @ --kb @kb.jsonl --train-split dev --types Sing --out @okb", 3, "did you mean Sign?"),
@@ -289,8 +306,7 @@ fn a_data_set_is_split_off_and_measured_on() {
     let done = bench.pel("split okb --corpus @ --kb @kb.jsonl --train-split dev --types Sign --out @okb");
     assert!(done.code == Some(0) && done.out.contains("written to"), "{}{}", done.out, done.err);
     let done =
-        bench.pel("evaluate --corpus @okb --kb @okb/kb.jsonl --split dev --train-split none --systems exact --json");
-    assert_eq!(done.code, Some(0), "{}", done.err);
+        bench.done("evaluate --corpus @okb --kb @okb/kb.jsonl --split dev --train-split none --systems exact --json");
     let json: serde_json::Value = serde_json::from_str(&done.out).expect("JSON");
     assert_eq!((&json["split"]["nil"], &json["split"]["held_out"]), (&2.into(), &1.into()));
 }

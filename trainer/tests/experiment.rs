@@ -40,8 +40,7 @@ fn a_table_has_every_row_that_was_measured_with_all_its_seeds() {
     let line = |more: &str| line(&format!("--table pel-3 --counts 1,2 {more}"));
     let table = || std::fs::read_to_string(bench.path("tables/pel-3.md")).expect("written");
     // Baselines first: string matching, the training majority, the encoder as it is.
-    let done = bench.pel(&line("--only ce-1-random --seeds 0,1"));
-    assert_eq!(done.code, Some(0), "{}", done.err);
+    bench.done(&line("--only ce-1-random --seeds 0,1"));
     let rows: Vec<String> = table().lines().filter(|line| line.starts_with("| ")).map(str::to_owned).collect();
     assert_eq!(rows.len(), 2 + 3 + 1, "{rows:?}");
     assert!(
@@ -53,8 +52,7 @@ fn a_table_has_every_row_that_was_measured_with_all_its_seeds() {
     // Another row joins; what was measured is not done again.
     let made = |name: &str| std::fs::metadata(bench.path(name)).and_then(|file| file.modified()).expect("there");
     let before = made("tables/results/ce-1-random-seed1.json");
-    let done = bench.pel(&line("--only pb-fgsm-1-mixed"));
-    assert_eq!(done.code, Some(0), "{}", done.err);
+    bench.done(&line("--only pb-fgsm-1-mixed"));
     assert!(table().contains("| PEL-CE | ") && table().contains("| PEL-Pb + FGSM | - | - | "), "{}", table());
     assert_eq!(made("tables/results/ce-1-random-seed1.json"), before);
     assert!(bench.path("tables/plots/pel-figure-3-random.svg").is_file());
@@ -68,8 +66,8 @@ fn a_table_has_every_row_that_was_measured_with_all_its_seeds() {
         let done = bench.pel(&line(more));
         assert!(done.code == Some(3) && done.err.contains(said), "{more}: {}", done.err);
     };
-    refused("--set loss.alpha=8", "were begun with \"alpha\": 32.0, this call has \"alpha\": 8.0");
-    refused("--every 2", "were begun with \"every\": 1, this call has \"every\": 2");
+    refused("--set loss.alpha=8", "expected the settings of its rows, \"alpha\": 32.0, found \"alpha\": 8.0");
+    refused("--every 2", "expected the settings of its rows, \"every\": 1, found \"every\": 2");
     refused("--set seed=5", "--set seed: give it as --seeds");
     refused("--set data.kb=other.jsonl", "--set data.kb: give it as --kb");
     let other = line("--set negatives.kind=hard").replace("--out @tables", "--out @others");
@@ -94,13 +92,13 @@ fn a_table_has_every_row_that_was_measured_with_all_its_seeds() {
 }
 
 #[test]
-fn a_cross_encoder_that_cannot_be_trained_is_refused_before_anything_is() {
+fn untrainable_cross_encoder_is_refused_before_training() {
     let bench = bench();
     let wide = RANKER.replace("view.entity_tokens=24", "view.entity_tokens=200");
     bench.refuses(&[
         (&line(&format!("--table blink-9 {wide}")), 3, "--ranker-set view: "),
         (&line(&format!("--table blink-9 {RANKER} --own-share 2")), 2, "expected a share from 0 to less than 1"),
-        (&line(&format!("--table blink-9 {RANKER} --only typo")), 3, "blink-9 has no rows that are trained apart"),
+        (&line(&format!("--table blink-9 {RANKER} --only typo")), 3, "blink-9 has no independent rows"),
         (&line("--table blink-1 --set negatives.kind=random"), 3, "the stages of blink-1 set this themselves"),
         (&line(&format!("--table blink-9 {RANKER} --ranker-set fgsm.lambda=1")), 3, "set this themselves"),
         (&line("--table blink-9 --set distillation.own_share=1"), 3, "give it as --own-share"),
@@ -155,8 +153,7 @@ fn t_line(more: &str) -> String {
 #[test]
 fn the_tables_of_t_biencoder_are_measured_on_every_split() {
     let bench = splits_apart();
-    let done = bench.pel(&t_line("--table t-2,t-4,t-7 --only dual-random"));
-    assert_eq!(done.code, Some(0), "{}", done.err);
+    let done = bench.done(&t_line("--table t-2,t-4,t-7 --only dual-random"));
     let table = rows(&bench, "t-2");
     let heads: Vec<[&str; 3]> = table[2..].iter().map(|row| [&*row[0], &*row[1], &*row[2]]).collect();
     assert_eq!(
@@ -211,11 +208,9 @@ fn the_tables_of_t_biencoder_are_measured_on_every_split() {
 fn the_bound_of_table_3_is_chosen_on_the_validation_split() {
     let bench = splits_apart();
     // Rows that other tables have trained are found.
-    let done = bench.pel(&t_line("--table t-5 --only t-dual-random-id-k1-e32"));
-    assert_eq!(done.code, Some(0), "{}", done.err);
+    bench.done(&t_line("--table t-5 --only t-dual-random-id-k1-e32"));
     let line = t_line("--table t-3 --only t-dual-random-id-k1-e1");
-    let done = bench.pel(&line);
-    assert_eq!(done.code, Some(0), "{}", done.err);
+    let done = bench.done(&line);
     assert!(!done.err.contains("T-Biencoder: t-dual-random-id-k1-e32"), "{}", done.err);
     let table = rows(&bench, "t-3");
     assert_eq!((table.len(), table[2][6].as_str(), table[2][3].as_str()), (3, "2", "1"), "{table:?}");
@@ -235,8 +230,7 @@ fn the_bound_of_table_3_is_chosen_on_the_validation_split() {
     for ([one, other], best) in [([0.25, 0.75], "32"), ([0.75, 0.25], "1")] {
         say(1, one, other);
         say(32, other, one);
-        let done = bench.pel(&line);
-        assert_eq!(done.code, Some(0), "{}", done.err);
+        bench.done(&line);
         let table = rows(&bench, "t-3");
         assert_eq!(
             (table[2][2].as_str(), percent(&table[2][4]), percent(&table[2][5])),
@@ -247,13 +241,12 @@ fn the_bound_of_table_3_is_chosen_on_the_validation_split() {
 }
 
 #[test]
-fn documents_that_do_not_say_where_they_belong_cannot_be_searched_there() {
+fn search_within_domain_requires_domains_of_documents() {
     let bench = bench();
     let within = line(&format!("--table t-5 --only b-dual-random-id {T_SETTINGS} --within-domain"));
     bench.refuses(&[(&within, 3, "with the field `domain`")]);
     let documents = std::fs::read_to_string(bench.path("documents.jsonl")).expect("read");
     let documents = documents.replace("\"text\"", "\"domain\":\"TEST\",\"text\"");
     std::fs::write(bench.path("documents.jsonl"), documents).expect("written");
-    let done = bench.pel(&within);
-    assert_eq!(done.code, Some(0), "{}", done.err);
+    bench.done(&within);
 }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use common::{Workspace, tiny};
 use pel_shared::model::encode::Encoder;
 use pel_shared::model::tower::{Pooling, Reduction, Side, TowerBytes};
-use pel_shared::score::Score;
+use pel_shared::score::Similarity;
 use pel_shared::tokens::Tokens;
 use pel_trainer::io::tensors::{NamedTensor, to_bytes};
 use serde::Deserialize;
@@ -49,7 +49,7 @@ fn vectors(folder: &Path, way: &Way, texts: &[String]) -> Vec<Vec<f32>> {
     let has = |word: &str| way.options.iter().any(|option| option == word);
     let reduction = Reduction {
         pooling: if has("cls") { Pooling::Cls } else { Pooling::Mean },
-        score: if has("dot") { Score::Dot } else { Score::Cosine },
+        score: if has("dot") { Similarity::Dot } else { Similarity::Cosine },
     };
     let tokens = Tokens::from_bytes(&tokenizer).expect("whole");
     let encoder = Encoder::new(tower, None, &tokens, reduction, &Device::flex()).expect("whole");

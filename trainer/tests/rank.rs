@@ -7,11 +7,9 @@ use serde_json::Value;
 
 const WINDOWS: &str = "--set view.mention_tokens=24 --set view.entity_tokens=24";
 
-/// Runs a command line that has to succeed; gives what it printed.
+/// The output of a command line that has to succeed.
 fn done(bench: &Bench, line: &str) -> String {
-    let said = bench.pel(line);
-    assert_eq!(said.code, Some(0), "{line}: {}", said.err);
-    said.out
+    bench.done(line).out
 }
 
 fn json(text: &str) -> Value {
@@ -19,7 +17,7 @@ fn json(text: &str) -> Value {
 }
 
 #[test]
-fn candidates_are_found_ranked_taught_and_linked() {
+fn candidates_ranker_student_and_links_work_together() {
     let bench = Bench::new();
     let train =
         format!("--corpus @ --kb @kb.jsonl --device cpu --set data.split=dev --set optimiser.batch=2 {WINDOWS}");
@@ -264,7 +262,7 @@ fn candidates_are_found_ranked_taught_and_linked() {
 }
 
 #[test]
-fn candidates_of_the_own_domain_alone() {
+fn candidates_within_domain_have_that_domain() {
     let bench = Bench::new();
     let kb = std::fs::read_to_string(bench.path("kb.jsonl")).expect("read");
     let other = r#"{"id": "X1", "name": "fever", "sources": ["OTHER"]}"#;

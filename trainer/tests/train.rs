@@ -16,21 +16,19 @@ fn trained() -> Bench {
     // What is seen and what is zero-shot.
     std::fs::copy(bench.path("mentions.known.jsonl"), bench.path("mentions.train.jsonl")).expect("copied");
     let words: Vec<&str> = STEPS.split_whitespace().collect();
-    let done = bench.pel(&format!(
+    bench.done(&format!(
         "train --corpus @ --kb @kb.jsonl --encoder {} --device cpu --out @run {}",
         tiny().display(),
         words.join(" ")
     ));
-    assert_eq!(done.code, Some(0), "{}", done.err);
     bench
 }
 
 #[test]
-fn a_curve_shows_what_fewer_dimensions_cost() {
+fn curve_measures_recall_by_dimension() {
     let bench = trained();
     let line = "compact @run/model --kb @kb.jsonl --corpus @ --curve 8,2 --mentions 3 --device cpu";
-    let done = bench.pel(&format!("{line} --json"));
-    assert_eq!(done.code, Some(0), "{}", done.err);
+    let done = bench.done(&format!("{line} --json"));
     let points: Vec<Value> = serde_json::from_str(&done.out).expect("JSON");
     let found: Vec<_> = points.iter().map(|point| (point["dim"].as_u64(), point["precision"].as_str())).collect();
     let hidden = std::fs::read_to_string(tiny().join("config.json")).expect("read");
@@ -59,27 +57,28 @@ fn a_curve_shows_what_fewer_dimensions_cost() {
 #[test]
 fn a_compact_model_is_indexed_and_links() {
     let bench = trained();
-    let done = bench.pel("compact @run/model --kb @kb.jsonl --corpus @ --dim 8 --device cpu --out @small");
-    assert_eq!(done.code, Some(0), "{}", done.err);
+    bench.done("compact @run/model --kb @kb.jsonl --corpus @ --dim 8 --device cpu --out @small");
     let (made, floats) = ("--encoder @made --kb @kb.jsonl --device cpu --out @again", "--encoder-precision f32");
     for more in ["", " --bf16 --encoder-precision int8 --precision int4"] {
-        let done = bench.pel(&format!("index --encoder @small --kb @kb.jsonl --device cpu --out @made{more}"));
-        assert_eq!(done.code, Some(0), "{more}: {}", done.err);
-        let done = bench.pel(
+        bench.done(&format!("index --encoder @small --kb @kb.jsonl --device cpu --out @made{more}"));
+        let done = bench.done(
             "evaluate --bundle @made --corpus @ --split dev --train-split none --systems link --device cpu --json",
         );
-        assert_eq!(done.code, Some(0), "{more}: {}", done.err);
         let json: Value = serde_json::from_str(&done.out).expect("JSON");
         assert_eq!(json["split"]["in_kb"], 2, "{json}");
     }
     // Bytes do not become floats again.
-    bench.refuses(&[(&format!("index {made} {floats}"), 3, "int8 already: choose --encoder-precision int8")]);
-    assert_eq!(bench.pel(&format!("index {made}")).code, Some(0));
+    bench.refuses(&[(
+        &format!("index {made} {floats}"),
+        3,
+        "found int8 weights; choose int8 for the encoder (`pel index --encoder-precision int8`)",
+    )]);
+    bench.done(&format!("index {made}"));
 }
 
 #[test]
 #[cfg(unix)]
-fn a_training_that_is_interrupted_keeps_its_steps() {
+fn interrupted_training_resumes_at_its_last_step() {
     let bench = Bench::new();
     let line = format!(
         "train --corpus @ --kb @kb.jsonl --encoder {} --device cpu --out @run {STEPS} --set data.mentions=2 \
@@ -113,21 +112,20 @@ fn a_training_that_is_interrupted_keeps_its_steps() {
 }
 
 #[test]
-fn a_batch_of_one_entity_is_spoken_of() {
+fn batch_without_negatives_is_reported_once() {
     let bench = Bench::new();
     let line = format!(
         "train --corpus @ --kb @kb.jsonl --encoder {} --device cpu --out @run --steps 3 --set data.split=dev --set data.mentions=2 \
          --set optimiser.batch=1 --set negatives.kind=none --set negatives.in_batch=true --set validation.mentions=0",
         tiny().display()
     );
-    let done = bench.pel(&line.split_whitespace().collect::<Vec<_>>().join(" "));
-    assert_eq!(done.code, Some(0), "{}", done.err);
+    let done = bench.done(&line.split_whitespace().collect::<Vec<_>>().join(" "));
     assert_eq!(done.err.matches("step 1: 1 examples have no negative").count(), 1, "{}", done.err);
     assert_eq!(done.err.matches("have no negative").count(), 1, "{}", done.err);
 }
 
 #[test]
-fn the_best_weights_are_kept_unless_the_last_are_asked_for() {
+fn best_weights_are_kept_unless_keep_is_last() {
     let bench = Bench::new();
     for (command, more) in [("train", ""), ("train", " --stage rank"), ("pretrain", "")] {
         let keep = |flag: &str| bench.pel(&format!("{command}{more}{flag} --print")).out;
@@ -145,20 +143,19 @@ fn the_best_weights_are_kept_unless_the_last_are_asked_for() {
     let rate = "--set optimiser.learning_rate=1e-12 --set validation.every=2 --set validation.split=dev --json";
     std::fs::copy(bench.path("mentions.known.jsonl"), bench.path("mentions.train.jsonl")).expect("copied");
     let kept = |out: &str, more: &str| -> (Value, String) {
-        let done = bench.pel(&line(out, &format!("{rate}{more}")));
-        assert_eq!(done.code, Some(0), "{}", done.err);
+        let done = bench.done(&line(out, &format!("{rate}{more}")));
         let said: Value = serde_json::from_str(&done.out).expect("JSON");
         (said["kept"].clone(), done.err)
     };
     let (best, said) = kept("best", "");
     assert!(best["step"] == 2 && best["recall_1"].is_number(), "{best}");
     assert!(
-        said.contains("after step 6: the model is made of the weights after step 2, the best on the validation split"),
+        said.contains("after step 6: the model has the weights after step 2, the best on the validation split"),
         "{said}"
     );
     let (last, said) = kept("last", " --keep last");
     assert!(last["step"] == 6 && last["recall_1"].is_null(), "{last}");
-    assert!(said.contains("the model is made of the weights after the last step (6)"), "{said}");
+    assert!(said.contains("the model has the weights after the last step (6)"), "{said}");
     // Nothing to choose by.
     let (none, said) = kept("none", " --keep best --set validation.mentions=0");
     assert!(none["step"] == 6 && said.contains("warning: --keep has no effect: nothing is validated"), "{said}");

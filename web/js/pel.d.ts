@@ -94,6 +94,8 @@ export interface Link extends Span {
   /** Best first. */
   candidates: Candidate[];
   /** What the bundle's NIL model adds to the best score before the comparison with the threshold; 0 without a NIL model. */
+  nil_offset: number;
+  /** The former name of `nil_offset`. */
   lift: number;
   /** Whether the mention or its context was truncated to the encoder's window. */
   cut: { mention: boolean; context: boolean };
@@ -114,6 +116,8 @@ export interface Explanation {
   decision: "linked" | "nil";
   threshold: number | null;
   /** What the NIL model adds to the best score before the comparison. */
+  nil_offset: number;
+  /** The former name of `nil_offset`. */
   lift: number;
   /** The best score less the second; null with fewer than 2 candidates. */
   margin: number | null;
@@ -190,7 +194,14 @@ export interface Manifest {
      * Weights of the NIL model's features: margin to the second score, short mention, spelling overlap, exact name of the best
      * candidate, each value of the mention's vector (optional), and the intercept.
      */
-    lift?: { margin: number; brief: number; overlap: number; named: number; direction?: number[]; base: number };
+    model?: {
+      margin: number;
+      short_mention: number;
+      ngram_overlap: number;
+      exact_match: number;
+      vector?: number[];
+      intercept: number;
+    };
     calibrated_on: string | null;
     /** NIL precision and recall by threshold, ascending; missing without calibration. */
     curve?: { threshold: number; precision: number; recall: number }[];

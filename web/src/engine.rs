@@ -1,9 +1,9 @@
-//! A bundle with its encoder in a page. One call at a time: the worker that owns it queues them.
+//! A linker in a web page. The worker that owns it queues calls, so that one runs at a time.
 
 use crate::browser::{Timer, post_lost};
 use crate::failure::{Failure, Outcome};
 use crate::files::Files;
-use crate::shapes::{GivenMention, JsExplanation, JsLink, JsMet, JsNote, LinkRequest};
+use crate::shapes::{GivenMention, JsExplanation, JsLink, JsMatchedText, JsNote, LinkRequest};
 use burn::tensor::Device;
 use pel_shared::bundle::{Bundle, names};
 use pel_shared::error::Error;
@@ -19,22 +19,22 @@ use pel_shared::linker::{Link, LinkOptions, Linker, Part, Prepared, Queries};
 use pel_shared::model::encode::{BatchSize, Encodings, Vectors, floats};
 use pel_shared::model::tower::Side;
 use pel_shared::nil::Decision;
-use pel_shared::output::{Form, Note, Record};
+use pel_shared::output::{Form, Named, Note, Record};
 use pel_shared::text::detect::{Detected, Origin, join};
 use pel_shared::text::{Offsets, Span, text_of};
 use pel_shared::tokens::Encoded;
 use serde::Serialize;
 use wasm_bindgen::prelude::wasm_bindgen;
 
-/// A text that is being linked, or has been.
+/// A text whose linking has begun.
 struct Work {
     text: String,
     options: LinkOptions,
-    /// What waits, last first.
+    /// The parts that are not encoded, last first.
     waiting: Vec<Part>,
-    /// What is encoded and not searched yet.
+    /// The part that is encoded and not searched.
     encoded: Option<(Part, Queries)>,
-    /// What has been searched, its links in the same order.
+    /// The parts that were searched, in the order of `links`.
     done: Vec<Prepared>,
     queries: Queries,
     places: Vec<usize>,
@@ -42,7 +42,7 @@ struct Work {
     ms: Milliseconds,
 }
 
-/// How long each step has taken, summed over batches.
+/// The milliseconds of each step, summed over batches.
 #[derive(Default, Serialize)]
 struct Milliseconds {
     detect: f64,
@@ -50,7 +50,7 @@ struct Milliseconds {
     search: f64,
 }
 
-/// The links of a text, and what they cost.
+/// The links of a text with the time of each step.
 #[derive(Serialize)]
 struct Linked<'a> {
     links: Vec<JsLink>,
@@ -73,7 +73,7 @@ pub struct Engine {
     work: Option<Work>,
 }
 
-/// What became of concepts that were to be added.
+/// The number of added concepts, and why others were skipped.
 #[derive(Serialize)]
 struct AddedReport {
     added: usize,
@@ -82,16 +82,16 @@ struct AddedReport {
 
 #[wasm_bindgen]
 impl Engine {
-    /// Checks a bundle and builds its encoder: on the GPU, or on the processor.
+    /// Checks a bundle and builds its encoder on the GPU or the CPU.
     ///
     /// # Errors
-    /// If the bundle is damaged, of another version, or its parts do not fit together; if there is no WebGPU.
+    /// If the bundle is damaged, of another version or inconsistent, or there is no WebGPU.
     pub async fn load(files: Files, gpu: bool) -> Outcome<Engine> {
         let device = match gpu {
             true => {
                 let setup = Device::wgpu_options().init_with_setup_async().await;
                 let (device, setup) = setup.map_err(Failure::no_webgpu)?;
-                // Work on a device that is lost never ends: the page has to hear of it from here.
+                // Work on a lost device never ends, so this callback tells the page.
                 setup.device.set_device_lost_callback(|reason, message| {
                     let reason = format!("{reason:?}").to_lowercase();
                     post_lost(&format!("the GPU was lost ({reason}): {message}"));
@@ -104,23 +104,23 @@ impl Engine {
         Ok(Self { linker, work: None })
     }
 
-    /// What the bundle says of itself, as JSON.
+    /// The manifest of the bundle, as JSON.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If it cannot be encoded.
     pub fn manifest(&self) -> Outcome<String> {
         Ok(serde_json::to_string(&self.linker.bundle().manifest)?)
     }
 
-    /// Begins to link a text: finds its mentions and cuts them out. Gives how many there are.
+    /// Begins to link a text: detects and tokenizes its mentions. Returns their number.
     ///
     /// # Errors
-    /// If the request has another shape, or a span does not fit.
+    /// If the request is invalid, or a span is outside the text.
     pub fn begin(&mut self, text: String, request: &str) -> Outcome<usize> {
         let LinkRequest { spans, spans_only, overlapping, k, threshold } = serde_json::from_str(request)?;
         let timer = Timer::start("pel: detect");
         let offsets = Offsets::new(&text);
-        let mut options = LinkOptions { threshold, ..LinkOptions::default() };
+        let mut options = LinkOptions::default().threshold(threshold);
         options.k = k.unwrap_or(options.k);
         options.detect.overlapping = overlapping;
         let given = spans.iter().map(|given| given.detected(&text, &offsets));
@@ -144,7 +144,7 @@ impl Engine {
         parts
     }
 
-    /// Encodes the next batch of mentions; false when there is none left.
+    /// Encodes the next batch of mentions. Returns false if none is left.
     ///
     /// # Errors
     /// If the device fails.
@@ -153,7 +153,7 @@ impl Engine {
         let timer = Timer::start("pel: encode");
         let rows: Vec<&Encoded> = part.prepared.sequences().iter().collect();
         let vectors = self.vectors(Side::Mention, &rows).await?;
-        let queries = self.linker.queries(vectors);
+        let queries = Queries::new(self.linker.encoder().dim(), vectors);
         if let Some(work) = &mut self.work {
             work.ms.encode += timer.stop();
             work.encoded = Some((part, queries));
@@ -161,7 +161,7 @@ impl Engine {
         Ok(true)
     }
 
-    /// Searches for the batch that was encoded; gives its links as JSON.
+    /// Searches and decides for the encoded batch. Returns its links as JSON.
     ///
     /// # Errors
     /// If a concept is damaged.
@@ -176,15 +176,15 @@ impl Engine {
         work.queries.extend(queries);
         work.links.extend(links);
         if work.waiting.is_empty() {
-            // Only now it is known what all mentions have found.
+            // The candidates of all mentions are known now.
             let whole = Prepared::join(std::mem::take(&mut work.done));
-            self.linker.accompany(&whole, &work.queries, &mut work.links, work.options.k);
+            self.linker.share_candidates(&whole, &work.queries, &mut work.links, work.options.k);
         }
         work.ms.search += timer.stop();
         Ok(found)
     }
 
-    /// All links of the text so far, in its order, and the milliseconds of each step, as JSON.
+    /// The links of the text so far, in its order, with the milliseconds of each step, as JSON.
     ///
     /// # Errors
     /// If a concept is damaged.
@@ -193,7 +193,7 @@ impl Engine {
         to_json(&Linked { links: shown(&self.linker, &work.text, work.in_order())?, ms: &work.ms })
     }
 
-    /// Decides the links of the text anew, by the bundle's threshold or another.
+    /// Decides the links of the text again, by a threshold or the bundle's policy. Returns them as JSON.
     ///
     /// # Errors
     /// If a concept is damaged.
@@ -204,10 +204,10 @@ impl Engine {
         to_json(&shown(&self.linker, &work.text, work.in_order())?)
     }
 
-    /// How a mention of the text comes to its decision, as JSON.
+    /// The steps to the decision on a mention of the text, as JSON.
     ///
     /// # Errors
-    /// If there is no text, or the span does not fit; if the device fails.
+    /// If no text was linked, the span is outside the text, or the device fails.
     pub async fn explain(&self, mention: &str, k: usize, threshold: Option<f32>) -> Outcome<String> {
         let work = self.work.as_ref().ok_or_else(nothing_linked)?;
         let given: GivenMention = serde_json::from_str(mention)?;
@@ -216,14 +216,14 @@ impl Engine {
         let prepared = self.linker.prepare(&work.text, vec![given.clone()])?;
         let rows: Vec<&Encoded> = prepared.sequences().iter().collect();
         let own = self.vectors(Side::Mention, &rows).await?;
-        let options = LinkOptions { k, threshold, ..LinkOptions::default() };
-        let links = self.linker.finish(&prepared, &self.linker.queries(own.clone()), &options);
+        let options = LinkOptions::default().k(k).threshold(threshold);
+        let links = self.linker.finish(&prepared, &Queries::new(self.linker.encoder().dim(), own.clone()), &options);
         let link = links.first().ok_or_else(|| Error::input("no mention"))?;
-        let texts = self.linker.texts(link)?;
+        let texts = self.linker.candidate_texts(link)?;
         let vectors = self.vectors(Side::Entity, &texts.rows()).await?;
-        let met = rows.first().map(|row| self.linker.met(&texts, row, &own, &vectors));
+        let met = rows.first().map(|row| self.linker.matched_texts(&texts, row, &own, &vectors));
         let met = met.into_iter().flatten();
-        let named = |(met, candidate)| Ok::<_, Error>(JsMet::new(self.linker.named(candidate)?, met));
+        let named = |(met, candidate)| Ok::<_, Error>(JsMatchedText::new(Named::new(&self.linker, candidate)?, met));
         let bundle = self.linker.bundle();
         let ids = rows.first().map_or(&[][..], |encoded| &encoded.ids);
         let explanation = JsExplanation {
@@ -231,31 +231,32 @@ impl Engine {
             tokens: ids.iter().map(|id| bundle.tokens.token(*id)).collect(),
             decision: if matches!(link.decision, Decision::Linked { .. }) { "linked" } else { "nil" },
             threshold: threshold.or(bundle.manifest.nil.threshold),
-            lift: link.lift,
+            nil_offset: link.nil_offset,
+            lift: link.nil_offset,
             margin: link.margin(),
             candidates: met.zip(&link.candidates).map(named).collect::<Result<_, _>>()?,
         };
         Ok(serde_json::to_string(&explanation)?)
     }
 
-    /// The concepts nearest to some words, as if they were a mention, as JSON.
+    /// The candidates of some words as a mention without context, as JSON.
     ///
     /// # Errors
     /// If the device fails.
     pub async fn find(&self, words: &str, k: usize) -> Outcome<String> {
         let prepared = self.words(words)?;
         let vectors = self.vectors(Side::Mention, &prepared.sequences().iter().collect::<Vec<_>>()).await?;
-        let queries = self.linker.queries(vectors);
-        let links = self.linker.finish(&prepared, &queries, &LinkOptions { k, ..LinkOptions::default() });
+        let queries = Queries::new(self.linker.encoder().dim(), vectors);
+        let links = self.linker.finish(&prepared, &queries, &LinkOptions::default().k(k));
         let candidates = links.iter().flat_map(|link| &link.candidates);
-        let named = candidates.map(|candidate| self.linker.named(candidate)).collect::<Result<Vec<_>, _>>()?;
+        let named = candidates.map(|candidate| Named::new(&self.linker, candidate)).collect::<Result<Vec<_>, _>>()?;
         Ok(serde_json::to_string(&named)?)
     }
 
-    /// All that is known of a concept, as JSON.
+    /// A concept with all its fields, as JSON.
     ///
     /// # Errors
-    /// If it is damaged.
+    /// If the concept is damaged.
     pub fn concept(&self, id: &str) -> Outcome<Option<String>> {
         let Some(at) = self.linker.find(id)? else { return Ok(None) };
         Ok(Some(serde_json::to_string(&self.linker.concept(at)?)?))
@@ -264,7 +265,7 @@ impl Engine {
     /// Adds concepts, given as JSON.
     ///
     /// # Errors
-    /// If they have another shape, an identifier is taken, or the device fails; then none is added.
+    /// If the JSON is invalid, no concept can be added, or the device fails. No concept is added then.
     #[wasm_bindgen(js_name = addConcepts)]
     pub async fn add_concepts(&mut self, concepts: &str) -> Outcome<String> {
         let concepts: Vec<Concept> = serde_json::from_str(concepts)?;
@@ -274,7 +275,7 @@ impl Engine {
     /// Adds the concepts of a file: `csv`, `tsv`, `obo` or `jsonl`.
     ///
     /// # Errors
-    /// If the file cannot be read, an identifier is taken, or the device fails; then none is added.
+    /// If the file cannot be read, no concept can be added, or the device fails. No concept is added then.
     #[wasm_bindgen(js_name = addFile)]
     pub async fn add_file(&mut self, name: &str, format: &str, text: &str) -> Outcome<String> {
         let (mut concepts, mut report) = (Vec::new(), Report::default());
@@ -302,36 +303,36 @@ impl Engine {
     }
 
     async fn add(&mut self, concepts: Vec<Concept>, mut report: Report) -> Outcome<String> {
-        let (concepts, rows, counts) = self.linker.rows_of(concepts, &mut report)?;
-        let vectors = self.vectors(Side::Entity, &rows.iter().collect::<Vec<_>>()).await?;
-        let added = concepts.len();
-        self.linker.add(concepts, &counts, &vectors)?;
+        let tokenized = self.linker.tokenize_concepts(concepts, &mut report)?;
+        let vectors = self.vectors(Side::Entity, &tokenized.rows.iter().collect::<Vec<_>>()).await?;
+        let added = tokenized.concepts.len();
+        self.linker.add_concepts(tokenized, &vectors)?;
         Ok(serde_json::to_string(&AddedReport { added, report })?)
     }
 
-    /// Takes added concepts away: those with the identifiers (a JSON list), or all; gives how many went.
+    /// Removes the added concepts with these identifiers (a JSON list), or all. Returns their number.
     ///
     /// # Errors
-    /// If the list has another shape.
+    /// If the list is invalid.
     #[wasm_bindgen(js_name = removeConcepts)]
     pub fn remove_concepts(&mut self, ids: Option<String>) -> Outcome<usize> {
         let ids: Option<Vec<String>> = ids.map(|ids| serde_json::from_str(&ids)).transpose()?;
-        Ok(self.linker.remove(|concept| ids.as_ref().is_none_or(|ids| ids.contains(&concept.id)))?)
+        Ok(self.linker.remove_concepts(|concept| ids.as_ref().is_none_or(|ids| ids.contains(&concept.id)))?)
     }
 
     /// The added concepts, as a JSON list.
     ///
     /// # Errors
-    /// If they cannot be written.
+    /// If they cannot be encoded.
     #[wasm_bindgen(js_name = addedConcepts)]
     pub fn added_concepts(&self) -> Outcome<String> {
-        Ok(serde_json::to_string(&self.linker.added().concepts().collect::<Vec<_>>())?)
+        Ok(serde_json::to_string(&self.linker.added_concepts().concepts().collect::<Vec<_>>())?)
     }
 
-    /// Writes a note in a form: `json`, `csv`, `brat`, `pubtator` or `html`.
+    /// Writes a note in a format: `json`, `csv`, `brat`, `pubtator` or `html`.
     ///
     /// # Errors
-    /// If the note or the form has another shape, or a concept is damaged.
+    /// If the note or the format is invalid, or a concept is damaged.
     pub fn write(&self, form: &str, note: &str) -> Outcome<String> {
         let form: Form = serde_json::from_value(form.into())?;
         let JsNote { name, text, links } = serde_json::from_str(note)?;
@@ -348,14 +349,14 @@ impl Engine {
         Some(String::from_utf8_lossy(bytes).into_owned())
     }
 
-    /// Words as a mention without context.
+    /// Some words as a mention without context.
     pub(crate) fn words(&self, words: &str) -> Outcome<Prepared> {
         let words = words.trim();
         let whole = Detected::new(Span::new(0, words.len()), Origin::Given);
         Ok(self.linker.prepare(words, if words.is_empty() { Vec::new() } else { vec![whole] })?)
     }
 
-    /// Encodes rows, batch by batch, with one read-back each.
+    /// Encodes rows batch by batch. Each batch is read back once.
     pub(crate) async fn vectors(&self, side: Side, rows: &[&Encoded]) -> Outcome<Encodings> {
         let (encoder, scorer) = (self.linker.encoder(), self.linker.scorer());
         let batches = BatchSize::default().batches(rows);
@@ -374,7 +375,7 @@ impl Engine {
 
 fn shown<'a>(linker: &Linker, text: &str, links: impl IntoIterator<Item = &'a Link>) -> Outcome<Vec<JsLink>> {
     let offsets = Offsets::new(text);
-    links.into_iter().map(|link| Ok(JsLink::of(linker.record(link)?, text, &offsets))).collect()
+    links.into_iter().map(|link| Ok(JsLink::of(Record::new(linker, link)?, text, &offsets))).collect()
 }
 
 fn to_json(value: &impl Serialize) -> Outcome<String> {

@@ -24,10 +24,10 @@ impl Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let code = match error.kind() {
-            Kind::Usage | Kind::Input | Kind::Io => "input",
             Kind::Artifact => "bundle",
             Kind::Device => "device",
             Kind::Interrupted => "cancelled",
+            _ => "input",
         };
         Self { code, message: error.to_string() }
     }

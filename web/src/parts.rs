@@ -9,7 +9,7 @@ use pel_shared::model::config::BertConfig;
 use pel_shared::model::cpu::{Sequence, Tower};
 use pel_shared::model::tower::{Pooling, Reduction, Side};
 use pel_shared::model::weights::Weights;
-use pel_shared::score::Score;
+use pel_shared::score::Similarity;
 use wasm_bindgen::prelude::{JsError, wasm_bindgen};
 
 /// An encoder with mean pooling and unit vectors.
@@ -45,7 +45,7 @@ impl BenchEncoder {
         let (segments, own) = (vec![0; seq], 0..seq);
         let sequences: Vec<_> =
             ids.chunks_exact(seq).take(batch).map(|ids| Sequence { ids, segments: &segments, own: &own }).collect();
-        self.tower.forward(&sequences, Reduction { pooling: Pooling::Mean, score: Score::Cosine })
+        self.tower.forward(&sequences, Reduction { pooling: Pooling::Mean, score: Similarity::Cosine })
     }
 }
 

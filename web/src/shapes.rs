@@ -1,7 +1,7 @@
-//! What crosses between Rust and JavaScript, as JSON; offsets are UTF-16 units there.
+//! The JSON between Rust and JavaScript. Its offsets are UTF-16 units.
 
 use pel_shared::error::{Error, Result};
-use pel_shared::linker::Met;
+use pel_shared::linker::MatchedText;
 use pel_shared::nil::NilReason;
 use pel_shared::output::{Named, Record};
 use pel_shared::text::detect::{Detected, Origin};
@@ -10,7 +10,7 @@ use pel_shared::tokens::Cut;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// A place in a text.
+/// A span in UTF-16 units.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub struct Place {
     start: usize,
@@ -18,7 +18,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// The same place in bytes.
+    /// The span in bytes.
     pub fn span(self, text: &str, offsets: &Offsets<'_>) -> Result<Span> {
         let Self { start, end } = self;
         let (Some(first), Some(last)) = (offsets.byte_of_utf16(start), offsets.byte_of_utf16(end)) else {
@@ -32,7 +32,7 @@ impl Place {
     }
 }
 
-/// A mention that is known already: its place, and its fragments if something stands between them that is not part of it.
+/// A given mention: its extent, and its fragments if it is discontinuous.
 #[derive(Clone, Deserialize)]
 pub struct GivenMention {
     #[serde(flatten)]
@@ -61,7 +61,7 @@ fn spans(places: &[Place], text: &str, offsets: &Offsets<'_>) -> Result<Vec<Span
     places.iter().map(|place| place.span(text, offsets)).collect()
 }
 
-/// What may be chosen for one text.
+/// The options for linking a text.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct LinkRequest {
@@ -72,7 +72,7 @@ pub struct LinkRequest {
     pub threshold: Option<f32>,
 }
 
-/// A record.
+/// A link.
 #[derive(Serialize, Deserialize)]
 pub struct JsLink {
     start: usize,
@@ -89,6 +89,9 @@ pub struct JsLink {
     read_as: Option<String>,
     concept: Option<Named>,
     candidates: Vec<Named>,
+    /// `None` in links that version 0.1 wrote: it names the field `lift`.
+    #[serde(default)]
+    nil_offset: Option<f32>,
     #[serde(default)]
     lift: f32,
     #[serde(default)]
@@ -103,20 +106,34 @@ enum JsDecision {
 }
 
 impl JsLink {
-    /// A record of a text.
+    /// Converts a record of a text.
     pub fn of(record: Record, text: &str, offsets: &Offsets<'_>) -> Self {
         let text = text_of(text, record.pieces()).unwrap_or_default().into_owned();
-        let Record { span, fragments, origin, read_as, decision, candidates, lift, cut } = record;
+        let Record { span, fragments, origin, read_as, decision, candidates, nil_offset, cut } = record;
         let place = |span: Span| Place { start: offsets.utf16(span.start), end: offsets.utf16(span.end) };
         let (Place { start, end }, fragments) = (place(span), fragments.into_iter().map(place).collect());
         let (decision, nil_reason, concept) = match decision {
             Ok(concept) => (JsDecision::Linked, None, Some(concept)),
             Err(reason) => (JsDecision::Nil, Some(reason), None),
         };
-        Self { start, end, fragments, text, origin, decision, nil_reason, read_as, concept, candidates, lift, cut }
+        Self {
+            start,
+            end,
+            fragments,
+            text,
+            origin,
+            decision,
+            nil_reason,
+            read_as,
+            concept,
+            candidates,
+            nil_offset: Some(nil_offset),
+            lift: nil_offset,
+            cut,
+        }
     }
 
-    /// The record, as a page gives it back.
+    /// Converts a link of the page to a record.
     pub fn record(self, text: &str, offsets: &Offsets<'_>) -> Result<Record> {
         let span = Place { start: self.start, end: self.end }.span(text, offsets)?;
         let decision = match (self.decision, self.concept) {
@@ -127,12 +144,13 @@ impl JsLink {
             (JsDecision::Nil, _) => Err(self.nil_reason.unwrap_or(NilReason::Reader)),
         };
         let fragments = spans(&self.fragments, text, offsets)?;
-        let Self { origin, read_as, candidates, lift, cut, .. } = self;
-        Ok(Record { span, fragments, origin, read_as, decision, candidates, lift, cut })
+        let Self { origin, read_as, candidates, nil_offset, lift, cut, .. } = self;
+        let nil_offset = nil_offset.unwrap_or(lift);
+        Ok(Record { span, fragments, origin, read_as, decision, candidates, nil_offset, cut })
     }
 }
 
-/// A note that is to be written.
+/// A note to be written.
 #[derive(Deserialize)]
 pub struct JsNote {
     pub name: String,
@@ -140,29 +158,31 @@ pub struct JsNote {
     pub links: Vec<JsLink>,
 }
 
-/// One mention on its way to a decision.
+/// The steps to the decision on a mention.
 #[derive(Serialize)]
 pub struct JsExplanation<'a> {
     pub text: Cow<'a, str>,
     pub tokens: Vec<String>,
     pub decision: &'static str,
     pub threshold: Option<f32>,
+    pub nil_offset: f32,
+    /// The former name of `nil_offset`.
     pub lift: f32,
     pub margin: Option<f32>,
-    pub candidates: Vec<JsMet>,
+    pub candidates: Vec<JsMatchedText>,
 }
 
-/// A candidate of it.
+/// A candidate with the text of its concept that is most similar to the mention.
 #[derive(Serialize)]
-pub struct JsMet {
+pub struct JsMatchedText {
     #[serde(flatten)]
     named: Named,
     through: String,
     through_score: f32,
 }
 
-impl JsMet {
-    pub fn new(named: Named, met: Met) -> Self {
-        Self { named, through: met.best_text, through_score: met.best_text_score }
+impl JsMatchedText {
+    pub fn new(named: Named, matched: MatchedText) -> Self {
+        Self { named, through: matched.best_text, through_score: matched.best_text_score }
     }
 }

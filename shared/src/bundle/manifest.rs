@@ -1,74 +1,79 @@
-//! What a bundle says of itself: `manifest.json`.
+//! The manifest of a bundle: `manifest.json`.
 
 use super::names;
 use crate::digest;
 use crate::error::{Error, Result};
 use crate::index::{IndexInfo, Precision, TokenStoreInfo};
-use crate::model::tower::Reduction;
+use crate::kb::KnowledgeBase;
+use crate::model::tower::{Pooling, Reduction};
 use crate::nil::NilPolicy;
+use crate::score::Similarity;
 use crate::tokens::ViewOptions;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The format of a bundle that compares whole vectors.
+/// The format of a bundle that compares pooled vectors.
 pub const FORMAT_VERSION: u32 = 1;
 
-/// The format of a bundle with token vectors, which a build that knows no Sum-of-Max must not read.
+/// The format of a bundle with token vectors. Builds without Sum-of-Max refuse it.
 pub const FORMAT_WITH_TOKENS: u32 = 2;
 
-/// The format of a bundle that judges by more than vectors, with token vectors or without: spelling has a share of its scores, or its
-/// policy adds to them.
+/// The format of a bundle with a weight for spelling or a NIL model, with or without token vectors.
 pub const FORMAT_BEYOND_VECTORS: u32 = 3;
 
-/// The format of a bundle whose manifest carries its own digest, as all have that this build writes.
+/// The format of a bundle whose manifest carries its own digest.
 pub const FORMAT_WITH_DIGEST: u32 = 4;
 
-/// The manifest. Unknown fields are refused: a newer writer raises the format version.
+/// The format of a bundle with a NIL model in `nil.model`. Formats 3 and 4 name the field `nil.lift`, and builds that know no
+/// other name would ignore the model.
+pub const FORMAT_WITH_NIL_MODEL: u32 = 5;
+
+/// The manifest. Unknown fields are refused: a writer of new fields raises the format version.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
-    /// [`Manifest::least_format`].
+    /// The version of the format ([`Manifest::least_format`]).
     pub format: u32,
     /// The program and version that wrote the bundle.
     pub written_by: String,
-    /// The model.
+    /// The description of the encoder.
     pub encoder: EncoderInfo,
-    /// The knowledge base.
+    /// The description of the knowledge base.
     pub kb: KbInfo,
-    /// How concepts and mentions are written before they are encoded.
+    /// The templates and window lengths of concepts and mentions.
     pub view: ViewOptions,
-    /// The index.
+    /// The description of the index.
     pub index: IndexInfo,
-    /// The vectors of all tokens beside it, where mentions are scored by Sum-of-Max.
+    /// The description of the token vectors, if mentions are scored by Sum-of-Max.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_vectors: Option<TokenStoreInfo>,
-    /// When a mention is NIL.
+    /// The rule for NIL.
     pub nil: NilPolicy,
-    /// Every other file of the bundle, with its size and checksum.
+    /// The size and checksum of every other file of the bundle.
     pub files: BTreeMap<String, FileInfo>,
-    /// The checksum of all that stands above, in hexadecimal ([`digest::of`]); nothing in bundles of formats 1 to 3.
+    /// The digest of all other fields, in hexadecimal ([`digest::of`]); `None` in formats 1 to 3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
 }
 
-/// The model of a bundle.
+/// The encoder of a bundle.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EncoderInfo {
-    /// What its makers call it.
+    /// The name of the model.
     pub name: String,
-    /// Its licence, as an SPDX expression or in words.
+    /// The licence of the model, as an SPDX expression or in words.
     pub licence: String,
     /// Whether one tower reads mentions and entities.
     pub tied: bool,
-    /// How token vectors become one vector.
+    /// The pooling and the similarity.
     pub reduction: Reduction,
-    /// How its weights are kept.
+    /// The precision of the weights.
     #[serde(default = "floats")]
     pub precision: Precision,
 }
 
-/// What bundles had before they said so.
+/// The precision of the weights in bundles without the field.
 fn floats() -> Precision {
     Precision::F32
 }
@@ -77,15 +82,15 @@ fn floats() -> Precision {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KbInfo {
-    /// What it is called.
+    /// The name of the knowledge base.
     pub name: String,
-    /// Concepts.
+    /// The number of concepts.
     pub concepts: usize,
-    /// Names, synonyms included.
+    /// The number of names, synonyms included.
     pub names: usize,
-    /// blake3 of the table that it was read from, unpacked.
+    /// The BLAKE3 of the uncompressed table that it was read from, in hexadecimal.
     pub blake3: String,
-    /// The licences of its sources, one line each; the full text is in `LICENSES.md` where the bundle has one.
+    /// The licences of its sources, one line each. `LICENSES.md` of the bundle has the full text, if there is one.
     pub licences: Vec<String>,
 }
 
@@ -93,33 +98,63 @@ pub struct KbInfo {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileInfo {
-    /// Its size.
+    /// The size in bytes.
     pub bytes: u64,
-    /// Its checksum, in hexadecimal.
+    /// The BLAKE3 in hexadecimal.
     pub blake3: String,
+}
+
+impl EncoderInfo {
+    /// A model with mean pooling, cosine similarity and f32 weights, whose licence is not stated.
+    pub fn new(name: impl Into<String>, tied: bool) -> Self {
+        Self {
+            name: name.into(),
+            licence: "not stated".to_owned(),
+            tied,
+            reduction: Reduction { pooling: Pooling::Mean, score: Similarity::Cosine },
+            precision: Precision::F32,
+        }
+    }
+}
+
+impl KbInfo {
+    /// A knowledge base without licences. Its hash is that of its concepts as JSON lines.
+    pub fn new(name: impl Into<String>, kb: &KnowledgeBase) -> Self {
+        let mut hash = blake3::Hasher::new();
+        for (_, concept) in kb.iter() {
+            // A concept has only strings, so it can always be encoded.
+            hash.update(&serde_json::to_vec(concept).unwrap_or_default()).update(b"\n");
+        }
+        Self {
+            name: name.into(),
+            concepts: kb.len(),
+            names: kb.iter().map(|(_, concept)| concept.names().count()).sum(),
+            blake3: hash.finalize().to_hex().to_string(),
+            licences: Vec::new(),
+        }
+    }
 }
 
 impl Manifest {
     /// Reads `manifest.json` and compares its digest.
     ///
     /// # Errors
-    /// If it is not JSON, of another version, a field is missing, unknown or out of its bounds, or it has been altered since it was
-    /// written.
+    /// If it is not JSON, of another version, a field is missing, unknown or out of range, or the digest differs.
     pub fn from_bytes(json: &[u8]) -> Result<Self> {
         let manifest = Self::parse(json)?;
         match manifest.digest.as_ref().is_none_or(|digest| digest.as_str() == digest::of(json).to_hex().as_str()) {
             true => Ok(manifest),
             false => Err(Error::artifact(
-                "manifest.json has been altered: its digest differs; take the bundle from where it comes from once more, or, if it was \
-                 you who edited it, let `pel pack --edited BUNDLE NEW` write a bundle with it",
+                "manifest.json has been altered: its digest differs; get the bundle again, or, if you edited the manifest, write a bundle \
+                 with it by `pel pack --edited BUNDLE NEW`",
             )),
         }
     }
 
-    /// As [`Manifest::from_bytes`], but takes a manifest that was edited by hand: its digest may differ.
+    /// As [`Manifest::from_bytes`], for a manifest that was edited by hand: its digest may differ.
     ///
     /// # Errors
-    /// As [`Manifest::from_bytes`] but for the last.
+    /// As [`Manifest::from_bytes`], but not for the digest.
     pub fn edited(json: &[u8]) -> Result<Self> {
         Self::parse(json)
     }
@@ -131,24 +166,27 @@ impl Manifest {
         }
         let refuse = |cause: serde_json::Error| Error::artifact("manifest.json").caused_by(cause);
         let Version { format } = serde_json::from_slice(json).map_err(refuse)?;
-        if !(FORMAT_VERSION..=FORMAT_WITH_DIGEST).contains(&format) {
+        if !(FORMAT_VERSION..=FORMAT_WITH_NIL_MODEL).contains(&format) {
             return Err(Error::artifact(format!(
-                "manifest.json: the bundle has format version {format}, this build reads {FORMAT_VERSION} to {FORMAT_WITH_DIGEST}"
+                "manifest.json: the bundle has format version {format}, this build reads {FORMAT_VERSION} to {FORMAT_WITH_NIL_MODEL}"
             )));
         }
         let manifest: Self = serde_json::from_slice(json).map_err(refuse)?;
         let expected = manifest.least_format();
-        if expected != format {
+        // Format 4 holds a NIL model under its former name.
+        let former = (expected, format) == (FORMAT_WITH_NIL_MODEL, FORMAT_WITH_DIGEST);
+        if expected != format && !former {
             return Err(Error::artifact(format!(
                 "manifest.json: expected format version {expected} for what it holds (`token_vectors` {FORMAT_WITH_TOKENS}, \
-                 `view.spelling` and `nil.lift` {FORMAT_BEYOND_VECTORS}, `digest` {FORMAT_WITH_DIGEST}), found version {format}"
+                 `view.spelling` and `nil.lift` {FORMAT_BEYOND_VECTORS}, `digest` {FORMAT_WITH_DIGEST}, `nil.model` \
+                 {FORMAT_WITH_NIL_MODEL}), found version {format}"
             )));
         }
         manifest.check().map_err(|error| error.context("manifest.json"))?;
         Ok(manifest)
     }
 
-    /// The manifest with the format that it needs and its digest, and the bytes of its file: the one way in which it is written.
+    /// The manifest with its format and digest, and the bytes of its file. Every manifest is written by this function.
     ///
     /// # Errors
     /// If it cannot be encoded.
@@ -157,7 +195,7 @@ impl Manifest {
             serde_json::to_vec_pretty(manifest)
                 .map_err(|cause| Error::artifact("writing the manifest").caused_by(cause))
         };
-        // What stands in the field has no part in the digest.
+        // The value of the field is not part of the digest.
         self.digest = Some(String::new());
         self.format = self.least_format();
         self.digest = Some(digest::of(&encode(&self)?).to_hex().to_string());
@@ -165,7 +203,7 @@ impl Manifest {
         Ok((self, json))
     }
 
-    /// Checks what JSON and types leave open: names of files, windows, and that numbers are finite.
+    /// Checks what the types do not: file names, windows, and that numbers are finite.
     fn check(&self) -> Result<()> {
         if let Some(name) = self.files.keys().find(|name| !names::is_plain(name) || *name == names::MANIFEST) {
             return Err(Error::artifact(format!(
@@ -177,8 +215,8 @@ impl Manifest {
         self.nil.check()
     }
 
-    /// Whether both have the same encoder, so that one's scores mean what the other's do. Weights in other numbers are the same
-    /// encoder's.
+    /// Whether both have the same encoder, so that their scores are comparable. Weights in another precision are those of the
+    /// same encoder.
     pub fn has_encoder_of(&self, other: &Self) -> bool {
         let weighed = self.encoder.precision == other.encoder.precision;
         let same = |name: &str| {
@@ -191,12 +229,13 @@ impl Manifest {
             && (!weighed || same(names::WEIGHTS))
     }
 
-    /// The oldest format that has room for what the manifest holds.
+    /// The oldest format that has all the fields of the manifest.
     pub fn least_format(&self) -> u32 {
+        let has_model = self.nil.model.is_some();
         if self.digest.is_some() {
-            return FORMAT_WITH_DIGEST;
+            return if has_model { FORMAT_WITH_NIL_MODEL } else { FORMAT_WITH_DIGEST };
         }
-        match (self.nil.lift.is_some() || self.view.spelling > 0.0, &self.token_vectors) {
+        match (has_model || self.view.spelling > 0.0, &self.token_vectors) {
             (true, _) => FORMAT_BEYOND_VECTORS,
             (false, Some(_)) => FORMAT_WITH_TOKENS,
             (false, None) => FORMAT_VERSION,

@@ -1,13 +1,17 @@
-//! The artifact that links: manifest, encoder, tokenizer, index, concepts, dictionary and NIL policy.
+//! The bundle: manifest, encoder, tokenizer, index, concepts, dictionary and NIL policy.
 //!
-//! A folder with one file each, or all of them in one file; the bytes are the same.
+//! A bundle is a folder of files, or one file with the same files in it.
 
+mod builder;
 mod manifest;
+mod queries;
 
+pub use builder::{BuiltBundle, BundleBuilder, ConceptRows, TokenizedBundle, TruncatedTexts};
 pub use manifest::{
-    EncoderInfo, FORMAT_BEYOND_VECTORS, FORMAT_VERSION, FORMAT_WITH_DIGEST, FORMAT_WITH_TOKENS, FileInfo, KbInfo,
-    Manifest,
+    EncoderInfo, FORMAT_BEYOND_VECTORS, FORMAT_VERSION, FORMAT_WITH_DIGEST, FORMAT_WITH_NIL_MODEL, FORMAT_WITH_TOKENS,
+    FileInfo, KbInfo, Manifest,
 };
+pub use queries::Queries;
 
 use crate::container::{self, Check, Container, Format};
 use crate::error::{Context, Error, Result};
@@ -37,24 +41,24 @@ pub mod names {
     pub const WEIGHTS: &str = "model.safetensors";
     /// The projection of the mention tower, if it has one.
     pub const PROJECTION: &str = "projection.safetensors";
-    /// The configuration of the entity tower, if it is its own.
+    /// The configuration of the entity tower, if the towers are not tied.
     pub const ENTITY_CONFIG: &str = "entity.config.json";
-    /// The weights of the entity tower, if it is its own.
+    /// The weights of the entity tower, if the towers are not tied.
     pub const ENTITY_WEIGHTS: &str = "entity.model.safetensors";
     /// The projection of the entity tower, if it has one.
     pub const ENTITY_PROJECTION: &str = "entity.projection.safetensors";
     /// The index.
     pub const INDEX: &str = "index.bin";
-    /// The vectors of all tokens, if mentions are scored by Sum-of-Max.
+    /// The token vectors, if mentions are scored by Sum-of-Max.
     pub const TOKEN_VECTORS: &str = "token_vectors.bin";
     /// The concepts.
     pub const CONCEPTS: &str = "concepts.bin";
-    /// The names to be found in raw text.
+    /// The dictionary of names for detection.
     pub const DICTIONARY: &str = "dictionary.bin";
-    /// Licences in full, if the knowledge base brings them.
+    /// The full text of the licences, if the knowledge base has it.
     pub const LICENCES: &str = "LICENSES.md";
 
-    /// Whether a name can only mean a file of the bundle's own folder: ASCII letters, digits, `_`, `-` and `.`, not `.` first.
+    /// Whether a name is that of a file in the bundle's folder: ASCII letters, digits, `_`, `-` and `.`, without a leading `.`.
     pub fn is_plain(name: &str) -> bool {
         let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
         !name.is_empty() && !name.starts_with('.') && name.chars().all(fits)
@@ -68,27 +72,27 @@ const FORMAT: Format = Format { magic: b"PELBUNDL", version: FORMAT_VERSION, nam
 pub struct Parts(pub BTreeMap<String, Bytes>);
 
 impl Parts {
-    /// Takes a bundle apart that is one file. The manifest's checksum is compared here, those of the other files when the bundle is
-    /// read ([`Bundle::read`]): the manifest has them.
+    /// The files of a bundle that is one file. The checksum of the manifest is compared here, those of the other files in
+    /// [`Bundle::read`], because the manifest has them.
     ///
     /// # Errors
-    /// If it is no bundle, of another version, cut short or extended, or its manifest has been altered.
+    /// If the bytes are no bundle, of another version, truncated or extended, or the manifest was altered.
     pub fn from_one_file(bytes: &Bytes) -> Result<Self> {
         let container = Container::<Vec<String>>::read(FORMAT, bytes, Check::Trusted)?;
         container.verify(names::MANIFEST)?;
         if let Some(name) = container.names().find(|name| !names::is_plain(name)) {
             return Err(Error::artifact(format!(
-                "the bundle holds a file of the name {name:?}, which is no plain name"
+                "expected file names of letters, digits, `_`, `-` and `.` in the bundle, found {name:?}"
             )));
         }
         if !container.fields.iter().map(String::as_str).eq(container.names()) {
-            return Err(Error::artifact("the bundle's header does not list the files that it holds"));
+            return Err(Error::artifact("expected the files that the bundle's header lists, found others"));
         }
         let parts = container.fields.iter().map(|name| Ok((name.clone(), container.section(name)?)));
         Ok(Self(parts.collect::<Result<_>>()?))
     }
 
-    /// All files in one.
+    /// The bundle as one file.
     ///
     /// # Errors
     /// If the header cannot be written.
@@ -105,7 +109,7 @@ impl Parts {
         self.0.get(name).ok_or_else(|| Error::artifact(format!("the bundle has no `{name}`")))
     }
 
-    /// Builds the encoder on a device; if it is tied, one tower reads both sides.
+    /// Builds the encoder on a device. With tied towers, one tower reads both sides.
     ///
     /// # Errors
     /// If its files are missing or do not fit together.
@@ -131,29 +135,29 @@ impl Parts {
     }
 }
 
-/// A bundle that has been read and checked; its encoder is built by [`Bundle::encoder`] on a device.
+/// A bundle that was read and checked. [`Linker::new`](crate::linker::Linker::new) builds its encoder on a device.
 pub struct Bundle {
-    /// What it says of itself.
+    /// The manifest.
     pub manifest: Manifest,
     /// The tokenizer.
     pub tokens: Tokens,
-    /// The vectors.
+    /// The index of vectors.
     pub index: Index,
-    /// Those of all tokens, if mentions are scored by Sum-of-Max.
+    /// The token vectors, if mentions are scored by Sum-of-Max.
     pub token_vectors: Option<TokenStore>,
     /// The concepts.
     pub concepts: ConceptTable,
-    /// The names.
+    /// The dictionary of names.
     pub dictionary: Dictionary,
     parts: Parts,
 }
 
-/// Mentions that are looked at before a place, for one that overlaps it.
+/// The earlier mentions that are searched for one that overlaps a position.
 const BESIDE: usize = 32;
 
 impl Bundle {
-    /// The mentions in a text, by start, then end: those of the dictionary, and short forms that the text defines by a name
-    /// of the dictionary.
+    /// Detects the mentions of a text, ordered by start, then end: names of the dictionary, and abbreviations whose long form in
+    /// the text is such a name.
     pub fn detect(&self, text: &str, options: &DetectOptions) -> Vec<Detected> {
         let mut detected = self.dictionary.detect(text, options);
         if !self.manifest.view.abbreviations {
@@ -163,7 +167,7 @@ impl Bundle {
         let mut named: Vec<Span> = Vec::new();
         for (span, long) in abbreviations.all() {
             let whole = Detected::new(span, Origin::Name);
-            // A mention in pieces may end after later ones.
+            // A discontinuous mention may end after later ones.
             let to = detected.partition_point(|found| found.span.start < span.end);
             let mut beside = detected[..to].iter().rev().take(BESIDE);
             let taken =
@@ -182,10 +186,10 @@ impl Bundle {
         detected
     }
 
-    /// Reads a bundle, comparing every file with the manifest.
+    /// Reads a bundle and compares every file with the manifest.
     ///
     /// # Errors
-    /// If a file is missing, spare, cut short, altered, or does not fit the others; the error names it.
+    /// If a file is missing, not in the manifest, truncated, altered, or inconsistent with the others. The message names it.
     pub fn read(parts: Parts) -> Result<Self> {
         let manifest = Manifest::from_bytes(parts.get(names::MANIFEST)?)?;
         for (name, info) in &manifest.files {
@@ -206,7 +210,7 @@ impl Bundle {
         {
             return Err(Error::artifact(format!("`{spare}` is not in the manifest")));
         }
-        // The manifest's checksums cover the files whole, so that their own need not be computed again.
+        // The manifest's checksums cover whole files, so their own checksums need not be compared.
         let read = |name: &str| parts.get(name);
         let tokens = Tokens::from_bytes(read(names::TOKENIZER)?)?;
         let mut index = Index::from_bytes(read(names::INDEX)?, Check::Trusted)?;
@@ -227,12 +231,10 @@ impl Bundle {
         }
         view_fits(&manifest, &parts)?;
         let Manifest { view, encoder, nil, .. } = &manifest;
-        let values = nil.lift.as_ref().map_or(0, |lift| lift.direction.len());
+        let values = nil.model.as_ref().map_or(0, |model| model.vector.len());
         if values > 0 && values != manifest.index.dim {
             let (name, dim) = (names::MANIFEST, manifest.index.dim);
-            return Err(Error::artifact(format!(
-                "{name}: `nil.lift.direction`: expected {dim} values, found {values}"
-            )));
+            return Err(Error::artifact(format!("{name}: `nil.model.vector`: expected {dim} values, found {values}")));
         }
         view.check_mix()
             .and_then(|()| view.check_spelling(encoder.reduction.score))
@@ -245,7 +247,7 @@ impl Bundle {
         Ok(Self { manifest, tokens, index, token_vectors, concepts, dictionary, parts })
     }
 
-    /// How it is searched unless another way is asked for: by what it holds.
+    /// The scorer that the bundle was built for: Sum-of-Max if it has token vectors.
     pub fn scorer(&self) -> Scorer {
         if self.token_vectors.is_some() { Scorer::SumOfMax } else { Scorer::Dual }
     }
@@ -263,13 +265,13 @@ impl Bundle {
         Ok(encoder)
     }
 
-    /// The files that the bundle was read from.
+    /// The files of the bundle.
     pub fn parts(&self) -> &Parts {
         &self.parts
     }
 }
 
-/// Checks that the encoder reads windows as long as the manifest's.
+/// Checks that the windows of the manifest are not longer than those of the encoder.
 fn view_fits(manifest: &Manifest, parts: &Parts) -> Result<()> {
     let towers: &[&str] = if manifest.encoder.tied { &[names::CONFIG] } else { &[names::CONFIG, names::ENTITY_CONFIG] };
     for name in towers {

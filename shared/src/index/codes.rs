@@ -1,28 +1,32 @@
-//! Codes: vectors as bytes or half bytes with one scale each.
+//! Quantisation: vectors as int8 or int4 codes with one scale each.
 
-/// The largest code of a byte, and of half a byte.
-const BYTE: f32 = 127.0;
-const HALF: f32 = 7.0;
+/// The largest int8 code.
+const INT8: f32 = 127.0;
 
-/// Quantises one vector: the largest magnitude becomes 127, and the scale keeps the vector's length, so that the score of
-/// a vector with itself is exact (a cosine never rises above 1). A vector of zeros, or with a value that is not finite,
-/// gets scale 0 or NaN, so that its scores are 0 or NaN and never look good.
+/// The largest int4 code.
+const INT4: f32 = 7.0;
+
+/// Quantises a vector to int8 and appends its codes. Returns the scale.
+///
+/// The largest magnitude becomes 127. The scale preserves the norm of the vector, so that the similarity of a vector with itself
+/// is exact and no cosine exceeds 1. A zero vector has scale 0, and one with a value that is not finite has scale NaN.
 pub fn quantise(vector: &[f32], codes: &mut Vec<i8>) -> f32 {
     match largest(vector) {
-        Some(largest) => quantise_to(BYTE, largest, vector, codes),
-        None => broken(vector, codes),
+        Some(largest) => quantise_to(INT8, largest, vector, codes),
+        None => not_finite(vector, codes),
     }
 }
 
-/// As [`quantise`], with codes from -7 to 7: the values above the limit that costs least are cut down to it.
+/// As [`quantise`], with codes from -7 to 7. Values above a limit are clipped, at the limit with the largest dot product of the
+/// vector and its codes.
 pub fn quantise_to_half(vector: &[f32], codes: &mut Vec<i8>) -> f32 {
-    let Some(largest) = largest(vector) else { return broken(vector, codes) };
+    let Some(largest) = largest(vector) else { return not_finite(vector, codes) };
     let first = codes.len();
     let mut best: Option<(f64, f32, Vec<i8>)> = None;
-    // A vector of 64 values rarely wants less than six tenths of its largest one.
+    // For a vector of 64 values the best limit is rarely below 0.6 of the largest value.
     for tenths in 6..=10 {
         let mut tried = Vec::with_capacity(vector.len());
-        let scale = quantise_to(HALF, largest * tenths as f32 / 10.0, vector, &mut tried);
+        let scale = quantise_to(INT4, largest * tenths as f32 / 10.0, vector, &mut tried);
         let along: f64 = vector.iter().zip(&tried).map(|(value, code)| f64::from(*value) * f64::from(*code)).sum();
         let along = along * f64::from(scale);
         if best.as_ref().is_none_or(|(before, ..)| along > *before) {
@@ -35,14 +39,15 @@ pub fn quantise_to_half(vector: &[f32], codes: &mut Vec<i8>) -> f32 {
     scale
 }
 
-/// The largest magnitude; nothing if a value is not finite.
+/// The largest magnitude; `None` if a value is not finite.
 fn largest(vector: &[f32]) -> Option<f32> {
     let largest =
         vector.iter().fold(0.0f32, |largest, value| if value.is_nan() { f32::NAN } else { largest.max(value.abs()) });
     largest.is_finite().then_some(largest)
 }
 
-fn broken(vector: &[f32], codes: &mut Vec<i8>) -> f32 {
+/// Codes and scale of a vector with a value that is not finite.
+fn not_finite(vector: &[f32], codes: &mut Vec<i8>) -> f32 {
     codes.extend(std::iter::repeat_n(0, vector.len()));
     f32::NAN
 }
@@ -56,15 +61,15 @@ fn quantise_to(most: f32, limit: f32, vector: &[f32], codes: &mut Vec<i8>) -> f3
     if coded > 0.0 { (length / coded) as f32 } else { 0.0 }
 }
 
-/// Codes from -7 to 7 in half a byte each: the first of two in the lower half; rows follow each other without a gap.
+/// Packs codes from -7 to 7 two to a byte, the first in the lower half. There is no padding between rows.
 pub fn pack(codes: &[i8]) -> Vec<u8> {
     let half = |code: Option<&i8>| code.map_or(0, |code| (*code as u8) & 15);
     codes.chunks(2).map(|pair| half(pair.first()) | (half(pair.get(1)) << 4)).collect()
 }
 
-/// Codes of half a byte as bytes; a search wants them so, and there are few of them.
+/// Unpacks `count` codes to one byte each, as the search reads them.
 pub fn unpack(halves: &[u8], count: usize) -> Vec<i8> {
-    // Shifted up and down again, the sign of the half becomes that of the byte.
+    // The arithmetic shift extends the sign of the half.
     let pair = |byte: &u8| [((byte << 4) as i8) >> 4, (*byte as i8) >> 4];
     let mut codes: Vec<i8> = halves.iter().flat_map(pair).collect();
     codes.truncate(count);
@@ -77,7 +82,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_vector_is_quantised_by_its_largest_value() {
+    fn largest_value_becomes_127() {
         let mut codes = Vec::new();
         // The length of (3, 4) is 5; the codes 95 and 127 have the length 158.6.
         let scale = quantise(&[3.0, -4.0, 0.0, 0.01], &mut codes);
@@ -86,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_and_broken_vectors_never_look_good() {
+    fn zero_vector_has_scale_zero_and_infinite_values_scale_nan() {
         let mut codes = Vec::new();
         assert_eq!(quantise(&[0.0, 0.0], &mut codes), 0.0);
         assert!(quantise(&[1.0, f32::NAN], &mut codes).is_nan());
@@ -95,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn halves_come_back_and_keep_the_length() {
+    fn packing_is_lossless_and_scales_preserve_norms() {
         // An odd number of values: the last byte has one code.
         let vectors = [0.7f32, -0.7, 0.1, -0.02, 0.3, 0.0, 1.0, -1.0, 0.5];
         let mut codes = Vec::new();
@@ -114,7 +119,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_error_of_a_value_is_little_more_than_half_a_step(vector in prop::collection::vec(-3.0f32..3.0, 1..64)) {
+        fn quantisation_error_is_at_most_1_2_steps(vector in prop::collection::vec(-3.0f32..3.0, 1..64)) {
             let mut codes = Vec::new();
             let scale = quantise(&vector, &mut codes);
             for (value, code) in vector.iter().zip(&codes) {

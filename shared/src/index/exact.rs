@@ -1,4 +1,4 @@
-//! The exact search: every query with every row, whatever the number of threads the same answer.
+//! The exact search: every query with every row. Its result does not depend on the number of threads.
 
 use super::top::{Found, Top, best_per_concept};
 use super::vectors::{Queries, Vectors};
@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Queries that share one pass over the rows.
 const BATCH: usize = 1024;
 
-/// Rows that a thread takes at a time, up to the end of the last one's concept.
+/// The rows that a thread takes at a time, extended to the end of the last row's concept.
 const CHUNK: usize = if cfg!(test) { 512 } else { 8192 };
 
 /// Rows that are scored with the same thresholds.
 const BLOCK: usize = 192;
 
-/// The best k concepts for each query, best first, ties in concept order.
+/// The best k concepts of each query, best first, ties in concept order.
 ///
 /// # Shapes
 /// concepts `[rows]` ascending, queries `[n, dim]` -> n lists
@@ -37,9 +37,9 @@ fn batch(
     k: usize,
 ) -> Vec<Vec<Candidate>> {
     let (count, prepared) = (queries.len() / dim, vectors.queries(queries, dim));
-    // Where scores can be told apart more finely afterwards, some more are taken.
+    // Quantised rows are scored more finely afterwards, so some more are taken.
     let taken = vectors.taken(k);
-    // Each worker takes the next chunk until there is none, so that a busy core does not hold up the others.
+    // Each worker takes the next chunk until none is left, so that a slow core delays no other.
     let next = AtomicUsize::new(0);
     let workers = vec![(); kernels::threads().min(chunks.len())];
     let found = kernels::for_each_chunk(&workers, 1, |_, _| {
@@ -78,7 +78,7 @@ fn chunks(concepts: &[u32]) -> Vec<Range<usize>> {
     chunks
 }
 
-/// One worker's way over the rows, ascending.
+/// The pass of one worker over the rows, ascending.
 struct Pass<'a> {
     vectors: &'a Vectors,
     dim: usize,

@@ -1,12 +1,12 @@
-//! The index: vectors of all concepts, searched exactly or through HNSW, behind one type.
+//! The index: the vectors of all concepts, searched exactly or through HNSW.
 //!
-//! A concept has one row for each of its views (its template, its names); rows of one concept stand together, and a
-//! search returns each concept once, with its best row's score. The exact search is the oracle of the approximate one.
+//! A concept has one row for its template and one for each of its names, depending on the view. Rows of one concept are
+//! adjacent. A search returns each concept once, with the score of its best row. The exact search is the ground truth of the
+//! approximate one.
 
 mod codes;
 mod exact;
 mod hnsw;
-mod queries;
 #[cfg(test)]
 mod tests;
 mod token_store;
@@ -14,7 +14,6 @@ mod top;
 mod vectors;
 
 pub use hnsw::HnswOptions;
-pub use queries::Queries;
 pub use token_store::{FIRST_PASS, FIRST_PASS_TRAINING, TokenCodes, TokenStore, TokenStoreBuilder, TokenStoreInfo};
 pub use top::best_per_concept;
 
@@ -22,7 +21,7 @@ use crate::container::{self, Check, Container, Format};
 use crate::error::{Error, Result};
 use crate::kb::ConceptId;
 use crate::numbers::{Numbers, check_finite};
-use crate::score::{Candidate, Score};
+use crate::score::{Candidate, Similarity};
 use bytes::Bytes;
 use hnsw::{Graph, Nodes};
 use serde::{Deserialize, Serialize};
@@ -31,66 +30,70 @@ use vectors::Vectors;
 
 const FORMAT: Format = Format { magic: b"PELINDEX", version: 3, name: "index" };
 
-/// An index with a graph in which equal rows share a node, which a build that knows no such graph must not read.
+/// The format of an index with a graph in which equal rows share a node. Builds that do not know such graphs refuse it.
 const FORMAT_SHARED: Format = Format { version: 4, ..FORMAT };
 
-/// How a value is kept.
+/// The precision of stored values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Precision {
-    /// Four bytes a value.
+    /// 4 bytes per value.
     F32,
-    /// One byte a value, one scale a vector.
+    /// 1 byte per value and one scale per vector.
     Int8,
-    /// Half a byte a value, one scale a vector; a byte a value once it is read.
+    /// Half a byte per value and one scale per vector. In memory a value has 1 byte.
     Int4,
 }
 
-/// What an index is; the header of its file.
+/// The description of an index: the header of its file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct IndexInfo {
-    /// Vectors.
+    /// The number of vectors.
     pub rows: usize,
-    /// Values of a vector.
+    /// The dimension of a vector.
     pub dim: usize,
-    /// How a value is kept.
+    /// The precision of stored values.
     pub precision: Precision,
-    /// How vectors are compared.
-    pub score: Score,
-    /// The HNSW graph's options, if the index has a graph.
+    /// The similarity that the vectors are compared by.
+    pub score: Similarity,
+    /// The options of the HNSW graph; `None` without a graph.
     pub hnsw: Option<HnswOptions>,
 }
 
-/// Vectors with the concepts that they stand for.
+/// The vectors of concepts.
 pub struct Index {
     info: IndexInfo,
     vectors: Vectors,
     concepts: Numbers<u32>,
     graph: Option<Graph>,
-    /// The first row of each concept, where it counts by itself.
+    /// The first row of each concept. Empty unless the template has a weight of its own.
     firsts: Vec<u32>,
     mix: f32,
 }
 
-/// Concepts whose first rows are looked at, at least, where these count by themselves.
+/// The fewest concepts that a search with a weight for the template scores.
 const MIXED: usize = 64;
 
 impl Index {
-    /// The bytes of an index over `vectors` (`[rows, dim]`, of unit length where the score is cosine) and the concept of
-    /// each row, in ascending order.
+    /// The bytes of an index.
+    ///
+    /// # Shapes
+    /// vectors `[rows, dim]`, of unit length for cosine similarity; rows `[rows]`: the concept of each vector, ascending
     ///
     /// # Errors
-    /// If the sizes disagree, the rows of a concept do not stand together, or a value is not finite.
+    /// If the sizes disagree, the concepts are not ascending, or a value is not finite.
     pub fn build(vectors: &[f32], rows: &[ConceptId], info: &IndexInfo) -> Result<Vec<u8>> {
         let dim = info.dim;
         if dim == 0 || info.rows != rows.len() || vectors.len() != rows.len() * dim {
             let (rows, values) = (rows.len(), vectors.len());
             return Err(Error::artifact(format!(
-                "an index of {rows} rows of {dim} values cannot be made of {values} values"
+                "the index: expected {rows} vectors of {dim} values, found {values} values in all"
             )));
         }
         if !rows.is_sorted() {
-            return Err(Error::artifact("the rows of an index must stand in concept order"));
+            return Err(Error::artifact(
+                "the index: expected its rows in ascending order of concepts, found another order",
+            ));
         }
         check_finite("the vectors of an index", vectors)?;
         let bodies = vectors::sections(vectors, dim, info.precision)?;
@@ -110,10 +113,10 @@ impl Index {
         container::write(if shared { FORMAT_SHARED } else { FORMAT }, info, &sections)
     }
 
-    /// Reads an index; vectors are used where the bytes lie.
+    /// Reads an index. Its vectors stay in `bytes`.
     ///
     /// # Errors
-    /// If the file is cut short, altered, of another version, or its parts do not fit together.
+    /// If the bytes are truncated, altered, of another version, or inconsistent.
     pub fn from_bytes(bytes: &Bytes, check: Check) -> Result<Self> {
         let format = format_of(bytes);
         let shared = format.version == FORMAT_SHARED.version;
@@ -124,7 +127,9 @@ impl Index {
         }
         let concepts = Numbers::<u32>::new(container.section_of("concepts", sized(info.rows, 4)?)?);
         if !concepts.get().is_sorted() {
-            return Err(Error::artifact("the index: its rows are not in concept order"));
+            return Err(Error::artifact(
+                "the index: expected its rows in ascending order of concepts, found another order",
+            ));
         }
         let vectors = read_vectors(&container, &info)?;
         let graph = match info.hnsw {
@@ -144,19 +149,19 @@ impl Index {
         Ok(Self { info, vectors, concepts, graph, firsts: Vec::new(), mix: 0.0 })
     }
 
-    /// What the index is.
+    /// The description of the index.
     pub fn info(&self) -> &IndexInfo {
         &self.info
     }
 
-    /// Searches the graph, if there is one, with so many nodes kept from now on.
+    /// Sets [`HnswOptions::ef_search`]. Without a graph it has no effect.
     pub fn set_ef_search(&mut self, ef_search: usize) {
         if let Some(options) = &mut self.info.hnsw {
             options.ef_search = ef_search;
         }
     }
 
-    /// The vector of a row, as the index keeps it.
+    /// The vector of a row, in the precision of the index.
     ///
     /// # Panics
     /// If there is no such row.
@@ -169,7 +174,7 @@ impl Index {
         self.concepts.get().iter().map(|concept| ConceptId(*concept))
     }
 
-    /// The bytes of an index with another number of nodes kept while searching its graph; nothing else changes.
+    /// The bytes of an index with another [`HnswOptions::ef_search`]. Nothing else changes.
     ///
     /// # Errors
     /// As [`Index::from_bytes`].
@@ -184,29 +189,29 @@ impl Index {
         container::write(format, &info, &sections)
     }
 
-    /// The highest concept that a row stands for.
+    /// The highest concept with a row.
     pub fn last_concept(&self) -> Option<ConceptId> {
         self.concepts.get().last().map(|concept| ConceptId(*concept))
     }
 
-    /// Lets a concept's first row, its template, make up so much of its score: `(1 - mix) × best row + mix × first row`. The
-    /// best 2 k concepts by their best rows, and 64 at least, are ordered by it.
+    /// Sets the weight of the template, a concept's first row: `score = (1 - mix) × best row + mix × first row`. A search
+    /// computes it for the best 2 k concepts by their best rows, at least 64.
     pub fn set_mix(&mut self, mix: f32) {
         self.mix = mix;
         self.firsts.clear();
         for (row, concept) in self.concepts.get().iter().enumerate() {
-            // A concept without rows has the next one's; nobody asks for it.
+            // A concept without rows gets the row of the next one, which no search reads.
             self.firsts.resize((*concept as usize + 1).max(self.firsts.len()), row as u32);
         }
     }
 
-    /// The best `k` concepts for each query, best first, ties in concept order: through the graph if there is one, else exactly.
+    /// The best `k` concepts of each query, best first, ties in concept order. The search uses the graph if there is one.
     ///
     /// # Shapes
     /// queries `[n, dim]` -> n lists
     ///
     /// # Panics
-    /// If the queries are no whole number of vectors.
+    /// If the number of values is no multiple of the dimension.
     pub fn search(&self, queries: &[f32], k: usize) -> Vec<Vec<Candidate>> {
         self.mixed(queries, k, |k| self.by_best_row(queries, k))
     }
@@ -215,7 +220,8 @@ impl Index {
         match (&self.graph, self.info.hnsw) {
             (Some(graph), Some(options)) => {
                 self.check(queries);
-                let rows = hnsw::Rows { vectors: &self.vectors, dim: self.info.dim, concepts: self.concepts.get() };
+                let rows =
+                    hnsw::ConceptVectors { vectors: &self.vectors, dim: self.info.dim, concepts: self.concepts.get() };
                 graph.search(rows, queries, k, options.ef_search)
             }
             _ => self.exact_by_best_row(queries, k),
@@ -244,13 +250,13 @@ impl Index {
         found
     }
 
-    /// The score of some concepts with a query, as a search gives it; a concept without rows is left out.
+    /// The scores of some concepts with a query, as a search computes them. Concepts without a row are left out.
     ///
     /// # Shapes
     /// query `[dim]`
     ///
     /// # Panics
-    /// If the query is no vector of the index's dimension.
+    /// If the query has another dimension than the index.
     pub fn score(&self, query: &[f32], concepts: impl IntoIterator<Item = ConceptId>) -> Vec<Candidate> {
         assert_eq!(query.len(), self.info.dim, "one query of the index's dimension");
         let (query, all) = (self.vectors.query(query), self.concepts.get());
@@ -264,7 +270,7 @@ impl Index {
         scored.collect()
     }
 
-    /// As [`Index::search`], but always over every row.
+    /// As [`Index::search`], but over every row.
     pub fn search_exact(&self, queries: &[f32], k: usize) -> Vec<Vec<Candidate>> {
         self.mixed(queries, k, |k| self.exact_by_best_row(queries, k))
     }
@@ -275,16 +281,17 @@ impl Index {
     }
 
     fn check(&self, queries: &[f32]) {
-        assert!(queries.len().is_multiple_of(self.info.dim), "{} values are no whole number of queries", queries.len());
+        let (dim, found) = (self.info.dim, queries.len());
+        assert!(found.is_multiple_of(dim), "expected queries of {dim} values, found {found} values");
     }
 }
 
-/// The format that the bytes of an index say they have, the newest if it is none that this build reads.
+/// The format of the bytes of an index; the newest one if this build does not read theirs.
 fn format_of(bytes: &Bytes) -> Format {
     if bytes.get(8..12) == Some(&FORMAT.version.to_le_bytes()) { FORMAT } else { FORMAT_SHARED }
 }
 
-/// The rows of a concept, where `concepts` are those of all rows, ascending.
+/// The rows of a concept. `concepts` has the concept of each row, ascending.
 fn rows_of(concepts: &[u32], concept: ConceptId) -> Range<usize> {
     concepts.partition_point(|other| *other < concept.0)..concepts.partition_point(|other| *other <= concept.0)
 }

@@ -1,10 +1,10 @@
-//! The index by hand, against itself and with broken numbers.
+//! Tests of the index: small cases by hand, graph against exact search, and values that are not finite.
 
 use super::*;
 use crate::kernels;
 use proptest::prelude::*;
 
-fn info(rows: usize, dim: usize, precision: Precision, score: Score, hnsw: Option<HnswOptions>) -> IndexInfo {
+fn info(rows: usize, dim: usize, precision: Precision, score: Similarity, hnsw: Option<HnswOptions>) -> IndexInfo {
     IndexInfo { rows, dim, precision, score, hnsw }
 }
 
@@ -28,11 +28,11 @@ fn names(found: &[Candidate]) -> Vec<u32> {
 }
 
 #[test]
-fn a_search_by_hand() {
+fn search_scores_a_concept_by_its_best_row() {
     // Concept 0 has two rows; its second one is the best for the query (0, 1).
     let vectors = [1.0, 0.0, 0.0, 1.0, 0.6, 0.8];
     for precision in [Precision::F32, Precision::Int8, Precision::Int4] {
-        let index = index(&vectors, &[0, 0, 1], &info(3, 2, precision, Score::Cosine, None));
+        let index = index(&vectors, &[0, 0, 1], &info(3, 2, precision, Similarity::Cosine, None));
         let found = index.search(&[0.0, 1.0, 1.0, 0.0], 2);
         assert_eq!((names(&found[0]), names(&found[1])), (vec![0, 1], vec![0, 1]));
         let near = if precision == Precision::Int4 { 0.03 } else { 0.01 };
@@ -41,20 +41,20 @@ fn a_search_by_hand() {
 }
 
 #[test]
-fn equal_scores_come_in_concept_order() {
+fn equal_scores_are_in_concept_order() {
     let vectors = [1.0, 0.0].repeat(5000);
     let rows: Vec<u32> = (0..5000).collect();
-    let index = index(&vectors, &rows, &info(5000, 2, Precision::F32, Score::Dot, None));
+    let index = index(&vectors, &rows, &info(5000, 2, Precision::F32, Similarity::Dot, None));
     assert_eq!(names(&index.search(&[1.0, 0.0], 4)[0]), [0, 1, 2, 3]);
 }
 
 #[test]
-fn hnsw_finds_what_the_exact_search_finds() {
+fn hnsw_finds_95_percent_of_the_exact_search() {
     let (rows, dim) = (2000, 16);
     let concepts: Vec<u32> = (0..rows as u32).map(|row| row / 2).collect();
-    for score in [Score::Dot, Score::Cosine] {
+    for score in [Similarity::Dot, Similarity::Cosine] {
         let mut vectors = random(rows * dim, 7);
-        if score == Score::Cosine {
+        if score == Similarity::Cosine {
             for vector in vectors.chunks_exact_mut(dim) {
                 let norm = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
                 vector.iter_mut().for_each(|value| *value /= norm);
@@ -71,12 +71,12 @@ fn hnsw_finds_what_the_exact_search_finds() {
 }
 
 #[test]
-fn an_answer_does_not_depend_on_its_batch() {
+fn results_do_not_depend_on_the_batch() {
     let (rows, dim) = (700, 24);
     let vectors = random(rows * dim, 5);
     let concepts: Vec<u32> = (0..rows as u32).map(|row| row / 2).collect();
     for precision in [Precision::F32, Precision::Int8, Precision::Int4] {
-        let index = index(&vectors, &concepts, &info(rows, dim, precision, Score::Dot, None));
+        let index = index(&vectors, &concepts, &info(rows, dim, precision, Similarity::Dot, None));
         let queries = random(70 * dim, 6);
         let together = index.search(&queries, 9);
         for (query, found) in queries.chunks_exact(dim).zip(&together) {
@@ -86,7 +86,7 @@ fn an_answer_does_not_depend_on_its_batch() {
 }
 
 #[test]
-fn a_row_finds_itself_with_a_score_of_one_and_none_is_higher() {
+fn row_has_cosine_one_with_itself() {
     let (rows, dim) = (500, 48);
     let mut vectors = random(rows * dim, 8);
     for vector in vectors.chunks_exact_mut(dim) {
@@ -94,21 +94,22 @@ fn a_row_finds_itself_with_a_score_of_one_and_none_is_higher() {
         vector.iter_mut().for_each(|value| *value /= norm);
     }
     let concepts: Vec<u32> = (0..rows as u32).collect();
-    let index = index(&vectors, &concepts, &info(rows, dim, Precision::Int8, Score::Cosine, None));
+    let index = index(&vectors, &concepts, &info(rows, dim, Precision::Int8, Similarity::Cosine, None));
     for (row, found) in index.search(&vectors, 3).iter().enumerate() {
         assert_eq!(found[0].concept.0, row as u32);
         assert!((found[0].score - 1.0).abs() < 1e-6, "{found:?}");
     }
 }
 
-/// Rows with one value that is no number are refused when an index is built.
-fn refuses_broken_rows(precision: Precision, hnsw: Option<HnswOptions>) {
+/// Checks that building refuses rows with a value that is not finite.
+fn refuses_rows_that_are_not_finite(precision: Precision, hnsw: Option<HnswOptions>) {
     let ids: Vec<ConceptId> = (0..200).map(ConceptId).collect();
     for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
         let mut vectors = random(200 * 8, 4);
         vectors[3 * 8 + 1] = value;
-        let said =
-            Index::build(&vectors, &ids, &info(200, 8, precision, Score::Dot, hnsw)).expect_err("broken").to_string();
+        let said = Index::build(&vectors, &ids, &info(200, 8, precision, Similarity::Dot, hnsw))
+            .expect_err("broken")
+            .to_string();
         let expected =
             format!("the vectors of an index: expected finite numbers, found {value} at position 25, 1 of 1600");
         assert!(said.starts_with(&expected), "{precision:?}: {said}");
@@ -116,31 +117,31 @@ fn refuses_broken_rows(precision: Precision, hnsw: Option<HnswOptions>) {
 }
 
 #[test]
-fn rows_that_are_no_numbers_are_refused_and_such_queries_find_some() {
+fn rows_that_are_not_finite_are_refused_and_such_queries_return_candidates() {
     let concepts: Vec<u32> = (0..200).collect();
     for precision in [Precision::F32, Precision::Int8, Precision::Int4] {
-        refuses_broken_rows(precision, None);
-        let index = index(&random(200 * 8, 4), &concepts, &info(200, 8, precision, Score::Dot, None));
+        refuses_rows_that_are_not_finite(precision, None);
+        let index = index(&random(200 * 8, 4), &concepts, &info(200, 8, precision, Similarity::Dot, None));
         assert_eq!(index.search(&[f32::NAN; 8], 5)[0].len(), 5, "{precision:?}");
     }
 }
 
 #[test]
-fn scores_that_are_no_numbers_come_last() {
+fn nan_scores_rank_last() {
     let mut vectors = random(200 * 8, 4);
     // Finite values whose products with the query are infinite, one above and one below: their sum is no number.
     vectors[3 * 8..3 * 8 + 2].copy_from_slice(&[f32::MAX, f32::MAX]);
     let concepts: Vec<u32> = (0..200).collect();
-    let index = index(&vectors, &concepts, &info(200, 8, Precision::F32, Score::Dot, None));
+    let index = index(&vectors, &concepts, &info(200, 8, Precision::F32, Similarity::Dot, None));
     let query = [4.0, -4.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
     assert!(!names(&index.search(&query, 100)[0]).contains(&3));
 }
 
 #[test]
-fn numbers_in_a_file_that_are_not_finite_are_refused_by_section() {
+fn file_with_a_value_that_is_not_finite_is_refused() {
     let ids: Vec<ConceptId> = (0..20).map(ConceptId).collect();
     for (precision, name) in [(Precision::F32, "values"), (Precision::Int8, "scales"), (Precision::Int4, "scales")] {
-        let info = info(20, 8, precision, Score::Dot, None);
+        let info = info(20, 8, precision, Similarity::Dot, None);
         let whole = Bytes::from(Index::build(&random(20 * 8, 4), &ids, &info).expect("in order"));
         let container = Container::<IndexInfo>::read(FORMAT, &whole, Check::Checksums).expect("whole");
         let bodies: Vec<(&str, Vec<u8>)> = container
@@ -162,11 +163,11 @@ fn numbers_in_a_file_that_are_not_finite_are_refused_by_section() {
 }
 
 #[test]
-fn the_nodes_kept_while_searching_can_be_changed() {
+fn ef_search_can_be_changed() {
     let vectors = random(4000 * 16, 3);
     let concepts: Vec<u32> = (0..4000).collect();
     let options = HnswOptions { ef_search: 10, ..HnswOptions::default() };
-    let mut index = index(&vectors, &concepts, &info(4000, 16, Precision::F32, Score::Dot, Some(options)));
+    let mut index = index(&vectors, &concepts, &info(4000, 16, Precision::F32, Similarity::Dot, Some(options)));
     let queries = random(40 * 16, 1);
     let exact = index.search_exact(&queries, 10);
     let hits = |index: &Index| -> usize {
@@ -179,25 +180,25 @@ fn the_nodes_kept_while_searching_can_be_changed() {
 }
 
 #[test]
-fn a_graph_gives_as_many_concepts_as_are_asked_for() {
+fn graph_search_returns_k_concepts() {
     let vectors = random(400 * 8, 3);
     // Four rows a concept: ten nodes may hold three concepts.
     let concepts: Vec<u32> = (0..400).map(|row| row / 4).collect();
     let options = HnswOptions { ef_search: 10, ..HnswOptions::default() };
-    let index = index(&vectors, &concepts, &info(400, 8, Precision::Int8, Score::Dot, Some(options)));
+    let index = index(&vectors, &concepts, &info(400, 8, Precision::Int8, Similarity::Dot, Some(options)));
     for (k, expected) in [(50, 50), (100, 100), (500, 100)] {
         assert_eq!(index.search(&random(8, 1), k)[0].len(), expected);
     }
 }
 
 #[test]
-fn a_graph_answers_alike_in_every_batch_and_again() {
+fn graph_search_is_deterministic() {
     let (rows, dim) = (900, 12);
     let vectors = random(rows * dim, 11);
     let concepts: Vec<u32> = (0..rows as u32).map(|row| row / 3).collect();
     for precision in [Precision::F32, Precision::Int8, Precision::Int4] {
         let hnsw = Some(HnswOptions { ef_search: 40, ..HnswOptions::default() });
-        let index = index(&vectors, &concepts, &info(rows, dim, precision, Score::Dot, hnsw));
+        let index = index(&vectors, &concepts, &info(rows, dim, precision, Similarity::Dot, hnsw));
         // More searches than there are numbers for the marks.
         let queries = random(600 * dim, 12);
         let together = index.search(&queries, 7);
@@ -208,7 +209,7 @@ fn a_graph_answers_alike_in_every_batch_and_again() {
 }
 
 #[test]
-fn every_row_of_a_graph_finds_itself() {
+fn graph_search_finds_every_row() {
     let (rows, dim) = (3000, 16);
     let mut vectors = random(rows * dim, 13);
     for vector in vectors.chunks_exact_mut(dim) {
@@ -217,21 +218,21 @@ fn every_row_of_a_graph_finds_itself() {
     }
     let concepts: Vec<u32> = (0..rows as u32).collect();
     let hnsw = Some(HnswOptions::default());
-    let index = index(&vectors, &concepts, &info(rows, dim, Precision::Int8, Score::Cosine, hnsw));
+    let index = index(&vectors, &concepts, &info(rows, dim, Precision::Int8, Similarity::Cosine, hnsw));
     let found = index.search(&vectors, 1);
     let lost: Vec<usize> = (0..rows).filter(|row| found[*row][0].concept.0 != *row as u32).collect();
     assert!(lost.is_empty(), "{lost:?}");
 }
 
 #[test]
-fn many_rows_in_one_place_do_not_hold_up_a_search() {
+fn graph_search_leaves_a_group_of_equal_rows() {
     let (rows, dim) = (600, 8);
     let mut vectors = random(rows * dim, 21);
     let place = vectors[..dim].to_vec();
     vectors[..50 * dim].chunks_exact_mut(dim).for_each(|vector| vector.copy_from_slice(&place));
     let concepts: Vec<u32> = (0..rows as u32).collect();
     let options = HnswOptions { ef_search: 150, ..HnswOptions::default() };
-    let index = index(&vectors, &concepts, &info(rows, dim, Precision::F32, Score::Dot, Some(options)));
+    let index = index(&vectors, &concepts, &info(rows, dim, Precision::F32, Similarity::Dot, Some(options)));
     let mut queries = random(20 * dim, 22);
     queries.extend(&place);
     for (found, exact) in index.search(&queries, 60).iter().zip(index.search_exact(&queries, 60)) {
@@ -241,34 +242,37 @@ fn many_rows_in_one_place_do_not_hold_up_a_search() {
 }
 
 #[test]
-fn graphs_of_no_row_and_of_few_are_searched() {
+fn graphs_without_rows_and_with_few_rows_are_searched() {
     for rows in [0u32, 1, 2, 40] {
         let concepts: Vec<u32> = (0..rows).collect();
         let hnsw = Some(HnswOptions::default());
-        let index =
-            index(&random(rows as usize * 4, 1), &concepts, &info(rows as usize, 4, Precision::Int8, Score::Dot, hnsw));
+        let index = index(
+            &random(rows as usize * 4, 1),
+            &concepts,
+            &info(rows as usize, 4, Precision::Int8, Similarity::Dot, hnsw),
+        );
         let query = random(4, 2);
         assert_eq!(index.search(&query, 50), index.search_exact(&query, 50), "{rows} rows");
     }
 }
 
 #[test]
-fn queries_that_are_no_numbers_go_through_a_graph() {
+fn nan_queries_are_searched_in_a_graph() {
     let concepts: Vec<u32> = (0..200).collect();
     for precision in [Precision::F32, Precision::Int8, Precision::Int4] {
         let hnsw = Some(HnswOptions::default());
-        refuses_broken_rows(precision, hnsw);
-        let index = index(&random(200 * 8, 4), &concepts, &info(200, 8, precision, Score::Dot, hnsw));
+        refuses_rows_that_are_not_finite(precision, hnsw);
+        let index = index(&random(200 * 8, 4), &concepts, &info(200, 8, precision, Similarity::Dot, hnsw));
         assert_eq!(index.search(&[f32::NAN; 8], 5)[0].len(), 5, "{precision:?}");
     }
 }
 
 #[test]
-fn a_graph_whose_links_lead_nowhere_is_refused() {
+fn graph_with_links_to_missing_nodes_is_refused() {
     // So many rows have an upper layer.
     let vectors = random(1100 * 8, 3);
     let rows: Vec<_> = (0..1100).map(ConceptId).collect();
-    let info = info(1100, 8, Precision::Int8, Score::Dot, Some(HnswOptions::default()));
+    let info = info(1100, 8, Precision::Int8, Similarity::Dot, Some(HnswOptions::default()));
     let bytes = Index::build(&vectors, &rows, &info).expect("sizes agree");
     let whole = Container::<IndexInfo>::read(FORMAT, &Bytes::from(bytes), Check::Checksums).expect("whole");
     for name in hnsw::SECTIONS {
@@ -292,17 +296,17 @@ fn a_graph_whose_links_lead_nowhere_is_refused() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_graph() {
+fn equal_seeds_give_equal_graphs() {
     let vectors = random(300 * 8, 3);
     let rows: Vec<_> = (0..300).map(ConceptId).collect();
-    let info = info(300, 8, Precision::Int8, Score::Dot, Some(HnswOptions::default()));
+    let info = info(300, 8, Precision::Int8, Similarity::Dot, Some(HnswOptions::default()));
     let build = || Index::build(&vectors, &rows, &info).expect("sizes agree");
     assert_eq!(build(), build());
 }
 
 #[test]
-fn an_index_that_does_not_fit_together_is_refused() {
-    let info = info(2, 2, Precision::F32, Score::Dot, None);
+fn inconsistent_index_is_refused() {
+    let info = info(2, 2, Precision::F32, Similarity::Dot, None);
     assert!(Index::build(&[0.0; 4], &[ConceptId(1), ConceptId(0)], &info).is_err());
     assert!(Index::build(&[0.0; 3], &[ConceptId(0), ConceptId(1)], &info).is_err());
     let bytes = Index::build(&[0.0; 4], &[ConceptId(0), ConceptId(1)], &info).expect("sizes agree");
@@ -316,10 +320,10 @@ fn an_index_that_does_not_fit_together_is_refused() {
 
 proptest! {
     #[test]
-    fn blocks_and_threads_change_nothing(rows in 1usize..6000, seed in any::<u64>(), k in 1usize..20) {
+    fn results_do_not_depend_on_blocks_and_threads(rows in 1usize..6000, seed in any::<u64>(), k in 1usize..20) {
         let vectors = random(rows * 4, seed);
         let concepts: Vec<u32> = (0..rows as u32).map(|row| row / 3).collect();
-        let index = index(&vectors, &concepts, &info(rows, 4, Precision::F32, Score::Dot, None));
+        let index = index(&vectors, &concepts, &info(rows, 4, Precision::F32, Similarity::Dot, None));
         let query = random(4, seed ^ 1);
         let mut all = Vec::new();
         for (row, vector) in vectors.chunks_exact(4).enumerate() {
@@ -332,10 +336,10 @@ proptest! {
 }
 
 #[test]
-fn a_template_counts_by_its_share() {
+fn mix_weighs_the_template() {
     // Concepts 0 and 2 have a template and the same name; concept 3 has a template alone.
     let vectors = [[0.0, 1.0], [1.0, 0.0], [0.6, 0.8], [1.0, 0.0], [0.96, 0.28]].concat();
-    let mut index = index(&vectors, &[0, 0, 2, 2, 3], &info(5, 2, Precision::F32, Score::Cosine, None));
+    let mut index = index(&vectors, &[0, 0, 2, 2, 3], &info(5, 2, Precision::F32, Similarity::Cosine, None));
     let check = |index: &Index, expected: [(u32, f32); 3]| {
         let found = &index.search(&[1.0, 0.0], 3)[0];
         assert_eq!(names(found), expected.map(|(concept, _)| concept));
@@ -355,7 +359,7 @@ fn a_template_counts_by_its_share() {
 }
 
 /// `count` unit vectors, each `spread` from the first axis at most.
-fn crowd(count: usize, dim: usize, spread: f32, seed: u64) -> Vec<f32> {
+fn cluster(count: usize, dim: usize, spread: f32, seed: u64) -> Vec<f32> {
     let mut vectors = random(count * dim, seed);
     for vector in vectors.chunks_exact_mut(dim) {
         vector.iter_mut().for_each(|value| *value *= spread);
@@ -376,7 +380,7 @@ fn unit(count: usize, dim: usize, seed: u64) -> Vec<f32> {
 }
 
 #[test]
-fn a_graph_finds_what_stands_beside_a_thousand_equal_rows() {
+fn graph_search_finds_rows_near_a_thousand_equal_ones() {
     let (equal, others, dim) = (1000, 1000, 24);
     let place = unit(1, dim, 3);
     // Equal rows among the others, at every second place.
@@ -388,11 +392,11 @@ fn a_graph_finds_what_stands_beside_a_thousand_equal_rows() {
     let concepts: Vec<u32> = (0..(equal + others) as u32).collect();
     for precision in [Precision::F32, Precision::Int8, Precision::Int4] {
         let hnsw = Some(HnswOptions::default());
-        let index = index(&vectors, &concepts, &info(equal + others, dim, precision, Score::Cosine, hnsw));
+        let index = index(&vectors, &concepts, &info(equal + others, dim, precision, Similarity::Cosine, hnsw));
         let found = index.search(&singles, 1);
         let lost = found.iter().enumerate().filter(|(at, found)| found[0].concept.0 as usize != 2 * at + 1).count();
         assert_eq!(lost, 0, "{precision:?}");
-        // All of the equal ones, in concept order, more than the nodes that are kept while searching.
+        // All equal rows, in concept order, more than ef_search.
         let found = &index.search(&place, 300)[0];
         assert_eq!(found, &index.search_exact(&place, 300)[0], "{precision:?}");
         assert!(names(found).iter().zip(0u32..).all(|(found, at)| *found == 2 * at), "{precision:?}");
@@ -400,16 +404,16 @@ fn a_graph_finds_what_stands_beside_a_thousand_equal_rows() {
 }
 
 #[test]
-fn a_graph_finds_what_stands_beside_a_crowd_of_nearly_equal_rows() {
+fn graph_search_finds_rows_near_nearly_equal_ones() {
     for spread in [1e-6, 1e-3, 0.02] {
         let (count, others, dim) = (600, 30, 16);
-        let mut vectors = crowd(count, dim, spread, 5);
+        let mut vectors = cluster(count, dim, spread, 5);
         let singles = unit(others, dim, 6);
         vectors.extend_from_slice(&singles);
         let concepts: Vec<u32> = (0..(count + others) as u32).collect();
         for precision in [Precision::F32, Precision::Int8] {
             let hnsw = Some(HnswOptions { ef_search: 50, ef_construction: 50, seed: 0 });
-            let index = index(&vectors, &concepts, &info(count + others, dim, precision, Score::Cosine, hnsw));
+            let index = index(&vectors, &concepts, &info(count + others, dim, precision, Similarity::Cosine, hnsw));
             let found = index.search(&singles, 1);
             let lost = found.iter().enumerate().filter(|(at, found)| found[0].concept.0 as usize != count + at).count();
             assert_eq!(lost, 0, "{spread} {precision:?}");
@@ -418,8 +422,8 @@ fn a_graph_finds_what_stands_beside_a_crowd_of_nearly_equal_rows() {
 }
 
 #[test]
-fn equal_rows_of_several_concepts_come_as_the_exact_search_has_them() {
-    // 40 places; concept c has the rows c % 40 and c % 7, so that nodes hold many concepts and concepts stand in two nodes.
+fn equal_rows_of_several_concepts_are_ordered_as_in_the_exact_search() {
+    // 40 places. Concept c has the rows c % 40 and c % 7: nodes have many concepts, and concepts have two nodes.
     let (places, dim) = (40, 8);
     let all = unit(places, dim, 9);
     let (mut vectors, mut concepts) = (Vec::new(), Vec::new());
@@ -432,7 +436,7 @@ fn equal_rows_of_several_concepts_come_as_the_exact_search_has_them() {
     let queries = [all.clone(), random(30 * dim, 10)].concat();
     for precision in [Precision::F32, Precision::Int8, Precision::Int4] {
         let hnsw = Some(HnswOptions::default());
-        let index = index(&vectors, &concepts, &info(concepts.len(), dim, precision, Score::Dot, hnsw));
+        let index = index(&vectors, &concepts, &info(concepts.len(), dim, precision, Similarity::Dot, hnsw));
         for k in [1, 3, 20, 200, 600] {
             assert_eq!(index.search(&queries, k), index.search_exact(&queries, k), "{precision:?} {k}");
         }
@@ -440,10 +444,10 @@ fn equal_rows_of_several_concepts_come_as_the_exact_search_has_them() {
 }
 
 #[test]
-fn a_graph_without_equal_rows_is_written_as_before_them() {
+fn graph_without_equal_rows_has_format_3() {
     let version = |vectors: &[f32]| {
         let rows: Vec<_> = (0..vectors.len() as u32 / 4).map(ConceptId).collect();
-        let info = info(rows.len(), 4, Precision::F32, Score::Dot, Some(HnswOptions::default()));
+        let info = info(rows.len(), 4, Precision::F32, Similarity::Dot, Some(HnswOptions::default()));
         Index::build(vectors, &rows, &info).expect("sizes agree")[8]
     };
     let vectors = random(20 * 4, 1);
@@ -451,8 +455,8 @@ fn a_graph_without_equal_rows_is_written_as_before_them() {
 }
 
 #[test]
-fn an_index_of_an_unknown_version_is_refused() {
-    let info = info(1, 2, Precision::F32, Score::Dot, None);
+fn index_of_an_unknown_version_is_refused() {
+    let info = info(1, 2, Precision::F32, Similarity::Dot, None);
     let mut bytes = Index::build(&[1.0, 0.0], &[ConceptId(0)], &info).expect("sizes agree");
     bytes[8] = 5;
     let said = Index::from_bytes(&Bytes::from(bytes), Check::Trusted).err().map(|error| error.to_string());

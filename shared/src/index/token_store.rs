@@ -1,7 +1,7 @@
-//! The vectors of every token of every row, a byte a value: what Sum-of-Max compares (T-Biencoder, eq. 5).
+//! The int8 vectors of every token of every row, which Sum-of-Max compares (T-Biencoder, eq. 5).
 //!
-//! A search by Sum-of-Max over all rows is the oracle; in use the best few hundred concepts of a search over whole vectors are
-//! scored so.
+//! A search over pooled vectors takes the best [`FIRST_PASS`] concepts, and Sum-of-Max orders them. Sum-of-Max over all rows is
+//! the ground truth.
 
 use super::codes::quantise;
 use super::top::best_per_concept;
@@ -18,29 +18,29 @@ use std::ops::Range;
 
 const FORMAT: Format = Format { magic: b"PELTOKEN", version: 1, name: "token store" };
 
-/// Concepts of a search over whole vectors that Sum-of-Max puts into order, at least: of a bundle.
+/// The fewest concepts of a search over pooled vectors that Sum-of-Max orders, for a bundle.
 pub const FIRST_PASS: usize = 256;
 
-/// The same while a model is trained or measured before it is a bundle. Training on tokens alone leaves whole vectors behind,
-/// and a few milliseconds a mention count for little there.
+/// The same for a model in training. Training by Sum-of-Max does not train pooled vectors, and a few milliseconds per mention
+/// matter less there.
 pub const FIRST_PASS_TRAINING: usize = 4096;
 
-/// What a store is; the header of its file.
+/// The description of a store: the header of its file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TokenStoreInfo {
-    /// Rows, as many as the index beside it has.
+    /// The number of rows, equal to that of the index.
     pub rows: usize,
-    /// Tokens of all rows.
+    /// The number of tokens of all rows.
     pub tokens: usize,
-    /// Values of a token's vector.
+    /// The dimension of a token's vector.
     pub dim: usize,
 }
 
-/// Token vectors, row by row; rows of one concept stand together.
+/// Token vectors, row by row. Rows of one concept are adjacent.
 pub struct TokenStore {
     info: TokenStoreInfo,
-    /// `[rows + 1]`: where the tokens of each row begin.
+    /// `[rows + 1]`: the position of each row's first token, and the end.
     starts: Numbers<u32>,
     /// `[rows]`
     concepts: Numbers<u32>,
@@ -51,7 +51,7 @@ pub struct TokenStore {
     mix: f32,
 }
 
-/// A store while rows come in.
+/// Builds a store row by row.
 pub struct TokenStoreBuilder {
     dim: usize,
     starts: Vec<usize>,
@@ -60,7 +60,7 @@ pub struct TokenStoreBuilder {
     scales: Vec<f32>,
 }
 
-/// The tokens of a text, quantised: a row of a store, or what it is searched with.
+/// The quantised token vectors of a text: a row of a store, or a query.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TokenCodes {
     /// `[tokens, dim]`: value = code × scale, codes from -127 to 127.
@@ -69,9 +69,9 @@ pub struct TokenCodes {
     pub scales: Vec<f32>,
 }
 
-/// Room for what is computed on the way, kept from concept to concept.
+/// Buffers that are reused from concept to concept.
 #[derive(Default)]
-struct Room {
+struct Buffers {
     /// `[tokens of the concept]`
     dots: Vec<i32>,
     /// `[rows of the concept]`
@@ -79,7 +79,7 @@ struct Room {
 }
 
 impl TokenCodes {
-    /// Quantises the tokens of a text.
+    /// Quantises the token vectors of a text.
     ///
     /// # Shapes
     /// tokens `[tokens, dim]`
@@ -91,7 +91,7 @@ impl TokenCodes {
 }
 
 impl TokenStoreBuilder {
-    /// No rows yet.
+    /// A store without rows. `dim` is the dimension of a token's vector.
     pub fn new(dim: usize) -> Self {
         Self { dim, starts: vec![0], concepts: Vec::new(), codes: Vec::new(), scales: Vec::new() }
     }
@@ -104,7 +104,7 @@ impl TokenStoreBuilder {
         self.push_codes(concept, &TokenCodes::new(self.dim, tokens));
     }
 
-    /// Adds a row that is quantised already.
+    /// Adds a quantised row.
     pub fn push_codes(&mut self, concept: ConceptId, tokens: &TokenCodes) {
         self.codes.extend_from_slice(&tokens.codes);
         self.scales.extend_from_slice(&tokens.scales);
@@ -115,16 +115,17 @@ impl TokenStoreBuilder {
     /// The bytes of the store.
     ///
     /// # Errors
-    /// If the rows of a concept do not stand together, there are more tokens than the file can count, or the header cannot be
-    /// written.
+    /// If the concepts are not ascending, there are more than 2^32 - 1 tokens, or the header cannot be written.
     pub fn finish(self) -> Result<Vec<u8>> {
         if !self.concepts.is_sorted() {
-            return Err(Error::artifact("the rows of a token store have to stand in the order of their concepts"));
+            return Err(Error::artifact(
+                "the token store: expected its rows in ascending order of concepts, found another order",
+            ));
         }
         let starts: std::result::Result<Vec<u32>, _> = self.starts.iter().map(|start| u32::try_from(*start)).collect();
         let starts = starts.map_err(|_| {
             let (most, found) = (u32::MAX, self.scales.len());
-            Error::artifact(format!("a token store holds at most {most} tokens, found {found}"))
+            Error::artifact(format!("the token store: expected at most {most} tokens, found {found}"))
         })?;
         let info = TokenStoreInfo { rows: self.concepts.len(), tokens: self.scales.len(), dim: self.dim };
         let sections: [(&str, &[u8]); 4] = [
@@ -138,10 +139,10 @@ impl TokenStoreBuilder {
 }
 
 impl TokenStore {
-    /// Reads a store; vectors are used where the bytes lie.
+    /// Reads a store. Its vectors stay in `bytes`.
     ///
     /// # Errors
-    /// If it is another kind of file, of another version, cut short or altered, or its parts do not fit together.
+    /// If the bytes are another kind of file, truncated, altered, of another version, or inconsistent.
     pub fn from_bytes(bytes: &Bytes, check: Check) -> Result<Self> {
         let container = Container::<TokenStoreInfo>::read(FORMAT, bytes, check)?;
         let info = container.fields.clone();
@@ -158,19 +159,21 @@ impl TokenStore {
         let scales: Numbers<f32> = Numbers::new(section("scales", info.tokens, 4)?);
         check_finite("the token store: `scales`", scales.get())?;
         if !concepts.get().is_sorted() {
-            return Err(Error::artifact("the token store: its rows are not in concept order"));
+            return Err(Error::artifact(
+                "the token store: expected its rows in ascending order of concepts, found another order",
+            ));
         }
         let [first, last] = [starts.get().first(), starts.get().last()].map(|start| start.map(|at| *at as usize));
         if !starts.get().is_sorted() || (first, last) != (Some(0), Some(info.tokens)) {
             let tokens = info.tokens;
             return Err(Error::artifact(format!(
-                "the token store: `starts` does not go from 0 to its {tokens} tokens in ascending order"
+                "the token store: expected `starts` in ascending order from 0 to {tokens}, the number of its tokens"
             )));
         }
         Ok(Self { info, starts, concepts, codes, scales, mix: 0.0 })
     }
 
-    /// What it is.
+    /// The description of the store.
     pub fn info(&self) -> &TokenStoreInfo {
         &self.info
     }
@@ -178,7 +181,7 @@ impl TokenStore {
     /// Checks that its rows are those of an index.
     ///
     /// # Errors
-    /// If they are not.
+    /// If the number, the dimension or the concepts of the rows differ.
     pub fn check_beside(&self, index: &Index) -> Result<()> {
         let (own, other) = (&self.info, index.info());
         if (own.rows, own.dim) != (other.rows, other.dim) {
@@ -189,16 +192,16 @@ impl TokenStore {
         }
         match self.concepts.get() == index.concepts.get() {
             true => Ok(()),
-            false => Err(Error::artifact("its rows stand for other concepts than the index's")),
+            false => Err(Error::artifact("expected rows of the same concepts as in the index, found others")),
         }
     }
 
-    /// Lets a concept's first row, its template, make up so much of its score, as [`Index::set_mix`] does.
+    /// Sets the weight of the template as [`Index::set_mix`] does.
     pub fn set_mix(&mut self, mix: f32) {
         self.mix = mix;
     }
 
-    /// Brings the tokens of a mention into the form of these.
+    /// Quantises the token vectors of a mention.
     ///
     /// # Shapes
     /// tokens `[tokens, dim]`
@@ -206,35 +209,35 @@ impl TokenStore {
         TokenCodes::new(self.info.dim, tokens)
     }
 
-    /// `Σ_t max_u h_t · h_u` of a mention and the best of a concept's rows, mixed with its first; nothing if there is no token.
-    fn score(&self, query: &TokenCodes, rows: Range<usize>, room: &mut Room) -> Option<f32> {
+    /// `Σ_t max_u h_t · h_u` of a mention with the best of a concept's rows, mixed with its first row; `None` without a token.
+    fn score(&self, query: &TokenCodes, rows: Range<usize>, buffers: &mut Buffers) -> Option<f32> {
         let (dim, starts) = (self.info.dim, self.starts.get().get(rows.start..=rows.end)?);
         let [first, end] = [starts.first()?, starts.last()?].map(|start| *start as usize);
         let (codes, scales) = (&self.codes.get()[first * dim..end * dim], &self.scales.get()[first..end]);
-        room.dots.resize(end - first, 0);
-        room.sums.clear();
-        room.sums.resize(rows.len(), 0.0);
+        buffers.dots.resize(end - first, 0);
+        buffers.sums.clear();
+        buffers.sums.resize(rows.len(), 0.0);
         let within = |bounds: &[u32]| bounds[0] as usize - first..bounds[1] as usize - first;
-        // A token meets all rows of the concept in one call; its largest product is then looked for row by row.
+        // One call multiplies a token with all rows of the concept; the largest product is then taken per row.
         for (token, scale) in query.codes.chunks_exact(dim).zip(&query.scales) {
-            dot_i8(token, codes, &mut room.dots);
-            for (sum, bounds) in room.sums.iter_mut().zip(starts.windows(2)) {
+            dot_i8(token, codes, &mut buffers.dots);
+            for (sum, bounds) in buffers.sums.iter_mut().zip(starts.windows(2)) {
                 let own = within(bounds);
-                let scored = room.dots[own.clone()].iter().zip(&scales[own]).map(|(dot, own)| *dot as f32 * own);
+                let scored = buffers.dots[own.clone()].iter().zip(&scales[own]).map(|(dot, own)| *dot as f32 * own);
                 *sum += scored.fold(f32::NEG_INFINITY, f32::max) * scale;
             }
         }
-        let whole = room.sums.iter().zip(starts.windows(2)).filter(|(_, bounds)| !within(bounds).is_empty());
+        let whole = buffers.sums.iter().zip(starts.windows(2)).filter(|(_, bounds)| !within(bounds).is_empty());
         let best = whole.clone().map(|(sum, _)| *sum).reduce(f32::max)?;
         let template = whole.map(|(sum, _)| *sum).next()?;
         Some(if self.mix > 0.0 { (1.0 - self.mix) * best + self.mix * template } else { best })
     }
 
-    /// The score of each of these concepts, best first; a concept without a token is left out.
+    /// The scores of some concepts, best first. Concepts without a token are left out.
     pub fn rank(&self, query: &TokenCodes, concepts: impl IntoIterator<Item = ConceptId>) -> Vec<Candidate> {
-        let mut room = Room::default();
+        let mut buffers = Buffers::default();
         let scored = concepts.into_iter().filter_map(|concept| {
-            let score = self.score(query, rows_of(self.concepts.get(), concept), &mut room)?;
+            let score = self.score(query, rows_of(self.concepts.get(), concept), &mut buffers)?;
             Some(Candidate { concept, score })
         });
         let mut ranked: Vec<Candidate> = scored.collect();
@@ -242,7 +245,7 @@ impl TokenStore {
         ranked
     }
 
-    /// The best `k` concepts of all: exact, a concept at a time.
+    /// The best `k` of all concepts by an exact search.
     pub fn search(&self, query: &TokenCodes, k: usize) -> Vec<Candidate> {
         let mut concepts = self.concepts.get().to_vec();
         concepts.dedup();
@@ -268,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_store_is_refused() {
+    fn damaged_store_is_refused() {
         let mut builder = TokenStoreBuilder::new(4);
         builder.push(ConceptId(0), &[1.0; 8]);
         let bytes = builder.finish().expect("in order");
@@ -286,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_template_shares_in_a_score() {
+    fn mix_weighs_the_template() {
         let mut store = store(&[(0, vec![[1.0, 0.0, 0.0, 0.0]]), (0, vec![[0.0, 1.0, 0.0, 0.0]])]);
         let query = store.query(&[0.0, 1.0, 0.0, 0.0]);
         let score = |store: &TokenStore| store.search(&query, 1)[0].score;
@@ -298,7 +301,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn scores_are_those_of_loops(
+        fn scores_equal_plain_loops(
             rows in prop::collection::vec(prop::collection::vec([-1.0f32..1.0, -1.0..1.0, -1.0..1.0, -1.0..1.0], 0..5), 1..9),
             mention in prop::collection::vec([-1.0f32..1.0, -1.0..1.0, -1.0..1.0, -1.0..1.0], 1..4),
         ) {

@@ -16,21 +16,21 @@ pub struct Found {
 /// Collects the best k concepts of rows in ascending concept order.
 pub struct Top {
     k: usize,
-    /// At most 2 k; halved when full.
+    /// At most 2 k. When it is full, the best k stay.
     found: Vec<Found>,
-    /// The k-th best at the last halving.
+    /// The k-th best when it was last full.
     worst: Option<Candidate>,
-    /// The concept whose rows are passing, with its best row so far.
+    /// The current concept with its best row so far.
     open: Option<Found>,
 }
 
 impl Top {
-    /// Nothing yet; k is at least 1.
+    /// An empty collection. k is at least 1.
     pub fn new(k: usize) -> Self {
         Self { k, found: Vec::new(), worst: None, open: None }
     }
 
-    /// Rows whose score is at most this change nothing; not a number as long as all count.
+    /// Rows with a score at or below it change nothing. NaN while every row counts.
     pub fn threshold(&self) -> f32 {
         match self.worst {
             Some(worst) if worst.score.is_nan() => f32::NEG_INFINITY,
@@ -39,9 +39,9 @@ impl Top {
         }
     }
 
-    /// Offers a row; rows of one concept come one after the other, the best of them counts.
+    /// Adds a row. Rows of one concept must be adjacent; the best of them counts.
     pub fn push_row(&mut self, concept: u32, row: usize, score: f32) {
-        // No score is -0, which would rank behind 0 although a threshold takes them for equal.
+        // -0 becomes 0: it would rank behind 0, although a threshold compares them as equal.
         let candidate = Candidate { concept: ConceptId(concept), score: score + 0.0 };
         match &mut self.open {
             Some(open) if open.candidate.concept == candidate.concept => {
@@ -56,7 +56,7 @@ impl Top {
         }
     }
 
-    /// Says that no further row of the last concept comes.
+    /// Ends the current concept.
     pub fn flush(&mut self) {
         let Some(found) = self.open.take() else { return };
         if self.worst.is_some_and(|worst| found.candidate.rank(&worst) != Ordering::Less) {
@@ -70,14 +70,14 @@ impl Top {
         }
     }
 
-    /// What was collected, the best k among them, in no order.
+    /// The collected concepts in no order. The best k are among them.
     pub fn into_found(mut self) -> Vec<Found> {
         self.flush();
         self.found
     }
 }
 
-/// The best k of candidates that may name a concept several times.
+/// The best k of candidates, best first, with each concept once.
 pub fn best_per_concept(mut candidates: Vec<Candidate>, k: usize) -> Vec<Candidate> {
     candidates.sort_unstable_by(|a, b| a.concept.cmp(&b.concept).then(a.rank(b)));
     candidates.dedup_by_key(|candidate| candidate.concept);
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn one_candidate_a_concept_and_ties_in_concept_order() {
+    fn each_concept_is_found_once_with_ties_in_concept_order() {
         for k in 1..8 {
             let mut top = Top::new(k);
             for (row, (concept, score)) in
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_threshold_stands_once_there_are_enough() {
+    fn threshold_is_nan_until_k_concepts_are_found() {
         let mut top = Top::new(1);
         top.push_row(0, 0, -0.0);
         assert!(top.threshold().is_nan());
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn duplicates_keep_their_best_score() {
+    fn duplicates_have_their_best_score() {
         let found = best_per_concept(vec![candidate(2, 0.1), candidate(1, 0.3), candidate(2, 0.4)], 5);
         assert_eq!(found, [candidate(2, 0.4), candidate(1, 0.3)]);
     }

@@ -1,20 +1,20 @@
-//! The vectors of an index, as floats or as bytes with one scale a vector, used where they lie.
+//! The vectors of an index, as floats or as int8 codes with one scale per vector, read in place.
 
 use super::codes::{pack, quantise, quantise_to_half};
 use crate::error::Result;
-use crate::kernels::{self, Hit, Isa, QueriesF32, QueriesI8, QueryI8, Scratch};
+use crate::kernels::{self, Hit, Isa, QueriesF32, QueriesI8, QueryI8, Scratch, Supported};
 use crate::numbers::Numbers;
 use std::ops::Range;
 
 /// `[rows, dim]` vectors.
 #[derive(Clone, Debug)]
 pub enum Vectors {
-    /// 4 bytes a value.
+    /// 4 bytes per value.
     F32 {
         /// `[rows, dim]`
         values: Numbers<f32>,
     },
-    /// 1 byte a value: value = code × scale, codes from -127 to 127.
+    /// 1 byte per value: value = code × scale, codes from -127 to 127.
     Int8 {
         /// `[rows, dim]`
         codes: Numbers<i8>,
@@ -23,7 +23,7 @@ pub enum Vectors {
     },
 }
 
-/// A query in the form that the vectors want.
+/// A query in the precision of the vectors.
 #[derive(Clone, Debug)]
 pub enum Query {
     /// For float vectors.
@@ -34,16 +34,16 @@ pub enum Query {
         codes: QueryI8,
         /// value = code × scale
         scale: f32,
-        /// `[dim]`, what the codes leave of the query, but for its part along them
+        /// `[dim]`: the residual of the query, without its part along the codes
         rest: QueryI8,
-        /// value = code × scale, of the rest
+        /// The scale of the residual.
         rest_scale: f32,
-        /// Of the codes.
+        /// The norm of the codes.
         length: f32,
     },
 }
 
-/// Several queries in the form that the vectors want.
+/// Several queries in the precision of the vectors.
 #[derive(Clone, Debug)]
 pub enum Queries {
     /// For float vectors.
@@ -53,7 +53,7 @@ pub enum Queries {
 }
 
 impl Vectors {
-    /// Brings a query into the form of these vectors.
+    /// Converts a query to the precision of these vectors.
     pub fn query(&self, vector: &[f32]) -> Query {
         match self {
             Self::F32 { .. } => Query::F32(vector.to_vec()),
@@ -68,7 +68,7 @@ impl Vectors {
         }
     }
 
-    /// Brings queries, `[n, dim]`, into the form of these vectors.
+    /// Converts queries `[n, dim]` to the precision of these vectors.
     pub fn queries(&self, vectors: &[f32], dim: usize) -> Queries {
         match self {
             Self::F32 { .. } => Queries::F32(QueriesF32::new(vectors, dim)),
@@ -93,7 +93,7 @@ impl Vectors {
         }
     }
 
-    /// What makes a row what it is: rows with the same cannot be told apart by any query.
+    /// The stored form of a row. No query distinguishes rows with the same form.
     pub fn identity(&self, row: usize, dim: usize) -> (&[u8], u32) {
         match self {
             Self::F32 { values } => (bytemuck::cast_slice(at(values.get(), row, dim)), 0),
@@ -103,7 +103,7 @@ impl Vectors {
         }
     }
 
-    /// The similarities of queries with the rows of a range, but for those that are at most their query's threshold.
+    /// The similarities of queries with the rows of a range, without those at or below the query's threshold.
     ///
     /// # Shapes
     /// thresholds `[queries]`; the hits' rows count from the start of the range
@@ -128,7 +128,7 @@ impl Vectors {
         }
     }
 
-    /// The similarities of a query with some rows, as [`Vectors::hits`] has them; allocates nothing.
+    /// The similarities of a query with some rows, as [`Vectors::hits`] computes them. It allocates nothing.
     ///
     /// # Shapes
     /// rows `[n]`, out `[n]`
@@ -152,7 +152,7 @@ impl Vectors {
         }
     }
 
-    /// Says that a row will be wanted soon.
+    /// Prefetches a row into the cache.
     #[inline]
     pub fn prefetch(&self, row: u32, dim: usize) {
         match self {
@@ -169,13 +169,13 @@ impl Vectors {
         matches!(self, Self::Int8 { .. })
     }
 
-    /// How many rows are to be taken by [`Vectors::near`] so that the best k by [`Vectors::score`] are among them.
+    /// The number of rows to take by [`Vectors::near`] so that the best k by [`Vectors::score`] are among them.
     pub fn taken(&self, k: usize) -> usize {
         if self.has_finer_scores() { k.saturating_add(k / 4 + 16) } else { k }
     }
 
-    /// The similarity of a query and one row as it is reported. For quantised vectors it knows the query to about 15 bits;
-    /// it never exceeds the product of the lengths, and a vector that has the row's codes is the row.
+    /// The reported similarity of a query with one row. For quantised vectors it uses about 15 bits of each value of the query.
+    /// It never exceeds the product of the norms, and a query with the row's codes equals the row.
     pub fn score(&self, query: &Query, row: usize) -> f32 {
         match (self, query) {
             (Self::F32 { values }, Query::F32(query)) => one_f32(query, at(values.get(), row, query.len())),
@@ -197,12 +197,13 @@ impl Vectors {
     }
 }
 
-/// The length of a row of codes; their squares add up exactly.
+/// The norm of a row of codes. The sum of squares is exact.
 fn length(codes: &[i8]) -> f32 {
     (codes.iter().map(|code| i32::from(*code).pow(2)).sum::<i32>() as f32).sqrt()
 }
 
-/// What codes leave of a vector, but for its part along them: a vector's similarity with itself stays what its codes say.
+/// The residual of a vector after quantisation, without its part along the codes, so that the similarity of a vector with
+/// itself is that of its codes.
 fn rest(vector: &[f32], codes: &[i8], scale: f32) -> Vec<f32> {
     let left: Vec<f32> = vector.iter().zip(codes).map(|(value, code)| value - f32::from(*code) * scale).collect();
     let along: f64 = left.iter().zip(codes).map(|(value, code)| f64::from(*value) * f64::from(*code)).sum();
@@ -221,10 +222,10 @@ fn one_f32(query: &[f32], row: &[f32]) -> f32 {
     out[0]
 }
 
-/// The rows of an index, ready to be compared with each other.
-pub struct Rows<'a> {
+/// The similarities between the rows of an index.
+pub struct PairwiseSimilarity<'a> {
     dim: usize,
-    isa: Isa,
+    isa: Supported,
     values: Values<'a>,
 }
 
@@ -233,7 +234,9 @@ enum Values<'a> {
     Int8 { codes: &'a [i8], sums: Vec<i32>, scales: &'a [f32] },
 }
 
-impl<'a> Rows<'a> {
+impl<'a> PairwiseSimilarity<'a> {
+    /// Prepares the comparison of all rows.
+    ///
     /// # Shapes
     /// vectors `[rows, dim]`
     pub fn new(vectors: &'a Vectors, dim: usize) -> Self {
@@ -245,11 +248,11 @@ impl<'a> Rows<'a> {
                 Values::Int8 { codes, sums: codes.chunks_exact(dim).map(sum).collect(), scales }
             }
         };
-        Self { dim, isa: Isa::best(), values }
+        Self { dim, isa: Isa::best().supported(), values }
     }
 
-    /// The similarity of two rows; allocates nothing.
-    pub fn pair(&self, one: usize, other: usize) -> f32 {
+    /// The similarity of two rows. It allocates nothing.
+    pub fn of(&self, one: usize, other: usize) -> f32 {
         match &self.values {
             Values::F32(values) => one_f32(at(values, one, self.dim), at(values, other, self.dim)),
             Values::Int8 { codes, sums, scales } => {

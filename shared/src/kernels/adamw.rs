@@ -1,13 +1,13 @@
-//! The step of AdamW (Loshchilov and Hutter, 2019) over a parameter's values where they lie, and the norm of gradients.
+//! A step of AdamW (Loshchilov and Hutter, 2019) in place, and the norm of gradients.
 
-use super::isa::{InstructionSet, Isa, Work, with};
+use super::isa::{InstructionSet, Isa, with_lanes};
 use super::lanes::LANES;
 use super::parallel::{for_each, for_each_chunk};
 
-/// Values that one thread takes at a time; fixed, so that sums do not depend on the number of threads.
+/// Values of a thread's chunk. It is fixed, so that sums do not depend on the number of threads.
 const CHUNK: usize = 1 << 16;
 
-/// What a step does; the same for all parameters but for the decay.
+/// The options of a step. Only the decay differs between parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AdamW {
     /// The learning rate.
@@ -36,63 +36,51 @@ pub fn adamw(isa: Isa, options: AdamW, values: &mut [f32], first: &mut [f32], se
     let chunks = values.chunks_mut(CHUNK).zip(first.chunks_mut(CHUNK)).zip(second.chunks_mut(CHUNK));
     let chunks = chunks.zip(gradient.chunks(CHUNK)).collect();
     for_each(chunks, |(((values, first), second), gradient)| {
-        with(isa, Step { options, values, first, second, gradient });
+        with_lanes!(
+            isa,
+            step(options: AdamW, values: &mut [f32], first: &mut [f32], second: &mut [f32], gradient: &[f32])
+        );
     });
 }
 
-struct Step<'a> {
+#[inline(always)]
+fn step<I: InstructionSet>(
     options: AdamW,
-    values: &'a mut [f32],
-    first: &'a mut [f32],
-    second: &'a mut [f32],
-    gradient: &'a [f32],
-}
-
-impl Work for Step<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<I: InstructionSet>(self) {
-        let Self { options, values, first, second, gradient } = self;
-        let AdamW { rate, beta_1, beta_2, epsilon, decay, step, scale } = options;
-        // In f64: 1 - β^t loses digits for small t.
-        let left = |beta: f32| 1.0 - f64::from(beta).powf(f64::from(step));
-        let (size, root) = ((f64::from(rate) / left(beta_1)) as f32, left(beta_2).sqrt().recip() as f32);
-        let kept = 1.0 - rate * decay;
-        for (((value, first), second), gradient) in values.iter_mut().zip(first).zip(second).zip(gradient) {
-            let gradient = gradient * scale;
-            *first = beta_1 * *first + (1.0 - beta_1) * gradient;
-            *second = beta_2 * *second + (1.0 - beta_2) * gradient * gradient;
-            *value = *value * kept - size * *first / (second.sqrt() * root + epsilon);
-        }
+    values: &mut [f32],
+    first: &mut [f32],
+    second: &mut [f32],
+    gradient: &[f32],
+) {
+    let AdamW { rate, beta_1, beta_2, epsilon, decay, step, scale } = options;
+    // In f64: 1 - β^t loses digits for small t.
+    let left = |beta: f32| 1.0 - f64::from(beta).powf(f64::from(step));
+    let (size, root) = ((f64::from(rate) / left(beta_1)) as f32, left(beta_2).sqrt().recip() as f32);
+    let retained = 1.0 - rate * decay;
+    for (((value, first), second), gradient) in values.iter_mut().zip(first).zip(second).zip(gradient) {
+        let gradient = gradient * scale;
+        *first = beta_1 * *first + (1.0 - beta_1) * gradient;
+        *second = beta_2 * *second + (1.0 - beta_2) * gradient * gradient;
+        *value = *value * retained - size * *first / (second.sqrt() * root + epsilon);
     }
 }
 
 /// The sum of squares, the same on any number of threads.
 pub fn sum_of_squares(isa: Isa, values: &[f32]) -> f64 {
-    let sums = for_each_chunk(values, CHUNK, |_, values| with(isa, Squares { values }));
+    let sums = for_each_chunk(values, CHUNK, |_, values| with_lanes!(isa, squares(values: &[f32]) -> f64));
     sums.iter().sum()
 }
 
-struct Squares<'a> {
-    values: &'a [f32],
-}
-
-impl Work for Squares<'_> {
-    type Output = f64;
-
-    #[inline(always)]
-    fn run<I: InstructionSet>(self) -> f64 {
-        let (whole, rest) = self.values.as_chunks::<LANES>();
-        let mut sums = [0.0f64; LANES];
-        for lane in whole {
-            for (sum, value) in sums.iter_mut().zip(lane) {
-                *sum += f64::from(*value) * f64::from(*value);
-            }
+#[inline(always)]
+fn squares<I: InstructionSet>(values: &[f32]) -> f64 {
+    let (whole, rest) = values.as_chunks::<LANES>();
+    let mut sums = [0.0f64; LANES];
+    for lane in whole {
+        for (sum, value) in sums.iter_mut().zip(lane) {
+            *sum += f64::from(*value) * f64::from(*value);
         }
-        let rest: f64 = rest.iter().map(|value| f64::from(*value) * f64::from(*value)).sum();
-        sums.iter().sum::<f64>() + rest
     }
+    let rest: f64 = rest.iter().map(|value| f64::from(*value) * f64::from(*value)).sum();
+    sums.iter().sum::<f64>() + rest
 }
 
 /// Adds other gradients.
@@ -109,7 +97,7 @@ pub fn add_to(sum: &mut [f32], other: &[f32]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernels::tested::here;
+    use crate::kernels::tested::supported_sets;
 
     const OPTIONS: AdamW =
         AdamW { rate: 0.1, beta_1: 0.9, beta_2: 0.999, epsilon: 1e-6, decay: 0.01, step: 1, scale: 0.5 };
@@ -138,7 +126,7 @@ mod tests {
         let (plain, squares) = run(Isa::Base);
         let exact: f64 = gradient.iter().map(|value| f64::from(*value).powi(2)).sum();
         assert!((squares - exact).abs() < 1e-9 * exact, "{squares}, exactly {exact}");
-        for isa in here("AdamW", Isa::LANES) {
+        for isa in supported_sets("AdamW", Isa::LANES) {
             let (values, other) = run(isa);
             assert!((other - squares).abs() < 1e-9 * exact);
             for (value, expected) in values.iter().zip(&plain) {

@@ -1,34 +1,23 @@
-//! Dropout that is told by a seed and a value's place alone.
+//! Dropout that depends only on a seed and a value's position.
 
-use super::isa::{InstructionSet, Isa, Work, with};
+use super::isa::{InstructionSet, Isa, with_lanes};
 
-/// Sets a share of `rate` of the values to zero and divides the others by 1 - rate. Which ones, is told by the seed and a
-/// value's place alone: the same call drops the same places again, as the gradient must.
-pub fn drop_out(isa: Isa, rate: f32, seed: u32, values: &mut [f32]) {
-    with(isa, DropOut { rate, seed, values });
+/// Sets values to zero with probability `rate` and divides the others by 1 - rate. The choice depends only on the seed and
+/// a value's position, so the same call on a gradient drops the same positions.
+pub fn apply_dropout(isa: Isa, rate: f32, seed: u32, values: &mut [f32]) {
+    with_lanes!(isa, dropout_lanes(rate: f32, seed: u32, values: &mut [f32]));
 }
 
-struct DropOut<'a> {
-    rate: f32,
-    seed: u32,
-    values: &'a mut [f32],
-}
-
-impl Work for DropOut<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<I: InstructionSet>(self) {
-        let Self { rate, seed, values } = self;
-        let limit = (f64::from(rate) * 4_294_967_296.0) as u32;
-        let scale = 1.0 / (1.0 - rate);
-        for (at, value) in values.iter_mut().enumerate() {
-            // Two rounds of multiplying and shifting mix the place well enough.
-            let mut x = (at as u32).wrapping_mul(0x9e37_79b9) ^ seed;
-            x = (x ^ (x >> 16)).wrapping_mul(0x7feb_352d);
-            x = (x ^ (x >> 15)).wrapping_mul(0x846c_a68b);
-            x ^= x >> 16;
-            *value = if x < limit { 0.0 } else { *value * scale };
-        }
+#[inline(always)]
+fn dropout_lanes<I: InstructionSet>(rate: f32, seed: u32, values: &mut [f32]) {
+    let limit = (f64::from(rate) * 4_294_967_296.0) as u32;
+    let scale = 1.0 / (1.0 - rate);
+    for (at, value) in values.iter_mut().enumerate() {
+        // Two rounds of multiplying and shifting mix the position well enough.
+        let mut x = (at as u32).wrapping_mul(0x9e37_79b9) ^ seed;
+        x = (x ^ (x >> 16)).wrapping_mul(0x7feb_352d);
+        x = (x ^ (x >> 15)).wrapping_mul(0x846c_a68b);
+        x ^= x >> 16;
+        *value = if x < limit { 0.0 } else { *value * scale };
     }
 }

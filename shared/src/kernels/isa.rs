@@ -1,19 +1,21 @@
-//! Which vector instructions the processor has, and how a loop is compiled once for each set of them.
+//! Detection of instruction sets, and the dispatch of a kernel to the best one.
 //!
-//! A loop is written in plain Rust over arrays of sixteen lanes, or over registers that its file describes for each set. It is
-//! inlined and compiled here for each set that it names ([`Work::SETS`]). `unsafe` because a function for instructions that
-//! the processor lacks must not be called; [`with`] calls none without having asked ([`Isa::is_here`]).
+//! A loop is written in plain Rust over arrays of sixteen lanes, or over registers that its file defines for each set. The
+//! macro `dispatch!` compiles it once for each set that the call lists. `unsafe` because a function for instructions that the
+//! processor lacks must not be called; `dispatch!` checks the processor first ([`Isa::supported`]).
 #![allow(unsafe_code)]
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 use std::sync::LazyLock;
+#[cfg(target_arch = "x86_64")]
+use std::sync::atomic::{AtomicU8, Ordering};
 
 /// A set of vector instructions. Each set of x86 has all of those before it, but for [`Isa::AvxVnni`], which AVX-512 lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Isa {
-    /// Plain loops, which the others are tested against.
+    /// Plain loops, the reference of tests.
     Scalar,
-    /// What the target always has: SSE2, NEON, or the SIMD of wasm, relaxed if the module is compiled so.
+    /// The target's baseline: SSE2, NEON, or the SIMD of wasm, relaxed if the module is compiled so.
     Base,
     /// AVX2 and FMA.
     Avx2,
@@ -25,13 +27,19 @@ pub enum Isa {
     Avx512Vnni,
     /// AVX-512 BF16: sums of products of bfloat16 (Intel's Cooper Lake and Sapphire Rapids, AMD since Zen 4).
     Avx512Bf16,
-    /// The tile registers of Intel's AMX, for bfloat16. Linux must be asked for them.
+    /// The tile registers of Intel's AMX, for bfloat16. Linux grants them on request.
     Amx,
 }
 
-/// The sets that this processor has, each a bit; all but AMX, for which the system would have to be asked.
+/// One bit for each set that this processor has; 0 before detection. AMX has no bit, because it needs a system call.
 #[cfg(target_arch = "x86_64")]
-static HERE: LazyLock<u8> = LazyLock::new(|| {
+static HERE: AtomicU8 = AtomicU8::new(0);
+
+/// Fills [`HERE`]. It is a function of its own so that the check before each kernel is a few instructions.
+#[cfg(target_arch = "x86_64")]
+#[cold]
+#[inline(never)]
+fn detect() -> u8 {
     let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
     let avx512 = avx2
         && is_x86_feature_detected!("avx512f")
@@ -39,7 +47,7 @@ static HERE: LazyLock<u8> = LazyLock::new(|| {
         && is_x86_feature_detected!("avx512dq")
         && is_x86_feature_detected!("avx512vl");
     let vnni = avx512 && is_x86_feature_detected!("avx512vnni");
-    [
+    let sets = [
         (Isa::Scalar, true),
         (Isa::Base, true),
         (Isa::Avx2, avx2),
@@ -47,10 +55,11 @@ static HERE: LazyLock<u8> = LazyLock::new(|| {
         (Isa::Avx512, avx512),
         (Isa::Avx512Vnni, vnni),
         (Isa::Avx512Bf16, vnni && is_x86_feature_detected!("avx512bf16")),
-    ]
-    .iter()
-    .fold(0, |bits, (isa, here)| bits | u8::from(*here) << *isa as u8)
-});
+    ];
+    let bits = sets.iter().fold(0, |bits, (isa, here)| bits | u8::from(*here) << *isa as u8);
+    HERE.store(bits, Ordering::Relaxed);
+    bits
+}
 
 /// Whether the processor has AMX with bfloat16 and the system lets this process use it.
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
@@ -61,8 +70,8 @@ static AMX: LazyLock<bool> = LazyLock::new(|| {
     const REQUEST_PERMISSION: libc::c_long = 0x1023;
     const TILE_DATA: libc::c_long = 18;
     let tiles = __cpuid(0).eax >= 7 && __cpuid_count(7, 0).edx & BITS == BITS;
-    // SAFETY: a system call that changes nothing in memory; a system that does not know it says no.
-    Isa::Avx512Bf16.is_here()
+    // SAFETY: a system call that changes no memory. A system without it returns an error.
+    Isa::Avx512Bf16.is_supported()
         && tiles
         && unsafe { libc::syscall(libc::SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0 }
 });
@@ -71,169 +80,199 @@ impl Isa {
     /// The sets that loops over arrays of lanes are compiled for.
     pub const LANES: &[Isa] = &[Isa::Base, Isa::Avx2, Isa::Avx512];
 
-    /// The best set that this processor has. AMX is left out: only products of bfloat16 ask for it
+    /// The best set that this processor has. AMX is left out, because only products of bfloat16 use it
     /// ([`super::bf16::best`]).
     pub fn best() -> Self {
         Self::best_of(&[Isa::Base, Isa::Avx2, Isa::AvxVnni, Isa::Avx512, Isa::Avx512Vnni, Isa::Avx512Bf16])
     }
 
-    /// The last of some sets that this processor has.
+    /// The last of the given sets that this processor has.
     pub fn best_of(sets: &[Isa]) -> Self {
-        sets.iter().rev().copied().find(|isa| isa.is_here()).unwrap_or(Isa::Scalar)
+        sets.iter().rev().copied().find(|isa| isa.is_supported()).unwrap_or(Isa::Scalar)
     }
 
     /// Whether this processor has the set.
     #[inline]
-    pub fn is_here(self) -> bool {
+    pub fn is_supported(self) -> bool {
         #[cfg(target_arch = "x86_64")]
         return match self {
             #[cfg(target_os = "linux")]
             Isa::Amx => *AMX,
-            _ => *HERE >> self as u8 & 1 == 1,
+            _ => {
+                let known = HERE.load(Ordering::Relaxed);
+                let bits = if known == 0 { detect() } else { known };
+                bits >> self as u8 & 1 == 1
+            }
         };
         #[cfg(not(target_arch = "x86_64"))]
         return self <= Isa::Base;
     }
 
-    /// Whether both are one set; for constants.
-    pub const fn is(self, other: Isa) -> bool {
-        self as u8 == other as u8
-    }
-
-    const fn includes(self, other: Isa) -> bool {
-        self.is(other) || other as u8 <= self as u8 && !other.is(Isa::AvxVnni)
+    /// This set, or [`Isa::Base`] if the processor lacks it.
+    #[inline]
+    pub fn supported(self) -> Supported {
+        Supported(if self.is_supported() { self } else { Isa::Base })
     }
 }
 
-/// For each set the best of `sets` that it includes, else the first of them.
-const fn nearest(sets: &[Isa]) -> [Isa; Isa::Amx as usize + 1] {
-    use Isa::{Amx, Avx2, Avx512, Avx512Bf16, Avx512Vnni, AvxVnni, Base, Scalar};
-    let all = [Scalar, Base, Avx2, AvxVnni, Avx512, Avx512Vnni, Avx512Bf16, Amx];
-    let mut found = [sets[0]; Amx as usize + 1];
-    let mut at = 0;
-    while at < all.len() {
-        let mut set = 0;
-        while set < sets.len() {
-            if all[at].includes(sets[set]) {
-                found[at] = sets[set];
-            }
-            set += 1;
-        }
-        at += 1;
+/// A set that this processor has. It saves the check where a kernel runs for every row.
+#[derive(Clone, Copy, Debug)]
+pub struct Supported(Isa);
+
+impl Supported {
+    /// Itself, so that [`dispatch!`] takes either type.
+    #[inline]
+    pub(super) fn supported(self) -> Self {
+        self
     }
-    found
+
+    /// Whether a processor with this set has the other one too.
+    #[inline]
+    pub(super) fn includes(self, other: Isa) -> bool {
+        self.0 == other || other < self.0 && other != Isa::AvxVnni
+    }
 }
 
-/// What a loop must know of the instructions that it is compiled for.
+/// What loops over arrays of lanes must know of the instructions that they are compiled for.
 pub trait InstructionSet {
-    /// Its name.
-    const ISA: Isa;
     /// Whether a product and a sum are one instruction; if not, `mul_add` would call a slow function.
     const FUSED: bool;
 }
 
-macro_rules! instruction_sets {
-    ($($isa:ident, $fused:expr;)*) => {$(
-        #[doc = concat!("[`Isa::", stringify!($isa), "`] as a type.")]
-        #[derive(Debug)]
-        pub struct $isa;
+/// The target's baseline.
+#[derive(Debug)]
+pub struct Base;
 
-        impl InstructionSet for $isa {
-            const ISA: Isa = Isa::$isa;
-            const FUSED: bool = $fused;
-        }
-    )*};
+impl InstructionSet for Base {
+    const FUSED: bool = cfg!(target_arch = "aarch64");
 }
 
-instruction_sets! {
-    Scalar, false;
-    Base, cfg!(target_arch = "aarch64");
-}
+/// A set with fused products and sums.
+#[cfg(target_arch = "x86_64")]
+#[derive(Debug)]
+pub struct Fused;
 
 #[cfg(target_arch = "x86_64")]
-instruction_sets! {
-    Avx2, true;
-    AvxVnni, true;
-    Avx512, true;
-    Avx512Vnni, true;
-    Avx512Bf16, true;
-    Amx, true;
+impl InstructionSet for Fused {
+    const FUSED: bool = true;
 }
 
-/// Work that is compiled for each set; `run` must be `#[inline(always)]`, and so must all that it calls, unless it is
-/// compiled for the set by an attribute of its own.
-pub trait Work {
-    /// What it gives.
-    type Output;
-    /// The sets that it is compiled for, the best last. What is asked for another set runs on the best that this includes.
-    const SETS: &'static [Isa] = Isa::LANES;
-    /// Does it.
-    fn run<I: InstructionSet>(self) -> Self::Output;
+/// Calls a function that is generic over its loops, with the loops of one set and compiled for its instructions.
+///
+/// `dispatch!(isa, [SET: LOOPS, ...; PLAIN], function(argument: Type, ...) -> Output)` calls `function::<LOOPS>(argument, ...)` for the
+/// first of the listed sets that `isa` includes, else `function::<PLAIN>`. List the sets from best to worst. A processor that lacks
+/// `isa` runs [`Isa::Base`]. Sets and loops of x86 are read on x86 only. The function must be `#[inline(always)]`, and so must all
+/// that it calls, unless an attribute of its own names the instructions.
+macro_rules! dispatch {
+    ($isa:expr, $sets:tt, $function:ident $arguments:tt) => {
+        $crate::kernels::isa::dispatch!($isa, $sets, $function $arguments -> ())
+    };
+    ($isa:expr, [$($set:ident: $loops:ty),+; $plain:ty], $function:ident $arguments:tt -> $output:ty) => {{
+        // Elsewhere than on x86 some calls have one set only.
+        #[allow(unused_variables)]
+        let isa = $isa.supported();
+        #[allow(unused_labels)]
+        let output = 'done: {
+            $($crate::kernels::isa::dispatch!(@$set isa, 'done, $loops, $function $arguments -> $output);)+
+            $crate::kernels::isa::dispatch!(@plain $plain, $function $arguments -> $output)
+        };
+        output
+    }};
+    // Not inlined on x86: registers that it needs would be saved before every call of the sets below.
+    (@plain $loops:ty, $function:ident($($argument:ident: $type:ty),*) -> $output:ty) => {{
+        #[cfg_attr(target_arch = "x86_64", inline(never))]
+        fn plain($($argument: $type),*) -> $output {
+            $function::<$loops>($($argument),*)
+        }
+        plain($($argument),*)
+    }};
+    (@Base $isa:ident, $done:lifetime, $loops:ty, $function:ident $arguments:tt -> $output:ty) => {
+        if $isa.includes($crate::kernels::isa::Isa::Base) {
+            break $done $crate::kernels::isa::dispatch!(@plain $loops, $function $arguments -> $output);
+        }
+    };
+    (@Avx2 $($call:tt)*) => { $crate::kernels::isa::dispatch!(@compiled Avx2, "avx2,fma", $($call)*) };
+    (@AvxVnni $($call:tt)*) => { $crate::kernels::isa::dispatch!(@compiled AvxVnni, "avx2,fma,avxvnni", $($call)*) };
+    (@Avx512 $($call:tt)*) => {
+        $crate::kernels::isa::dispatch!(@compiled Avx512, "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma", $($call)*)
+    };
+    (@Avx512Vnni $($call:tt)*) => {
+        $crate::kernels::isa::dispatch!(@compiled Avx512Vnni, "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma", $($call)*)
+    };
+    (@compiled $set:ident, $features:literal,
+        $isa:ident, $done:lifetime, $loops:ty, $function:ident($($argument:ident: $type:ty),*) -> $output:ty) => {
+        #[cfg(target_arch = "x86_64")]
+        if $isa.includes($crate::kernels::isa::Isa::$set) {
+            #[target_feature(enable = $features)]
+            fn compiled($($argument: $type),*) -> $output {
+                $function::<$loops>($($argument),*)
+            }
+            #[allow(unsafe_code)]
+            // SAFETY: the processor has `isa`, which includes the set.
+            break $done unsafe { compiled($($argument),*) };
+        }
+    };
 }
+pub(super) use dispatch;
 
-/// Does the work with the instructions of one set, or with those that the target always has if the processor lacks it.
-#[inline]
-pub fn with<W: Work>(isa: Isa, work: W) -> W::Output {
-    let isa = if isa.is_here() { isa } else { Isa::Base };
-    let isa = (const { &nearest(W::SETS) })[isa as usize];
-    #[cfg(target_arch = "x86_64")]
-    {
-        macro_rules! compiled {
-            ($($isa:ident: $features:tt;)*) => {$(
-                if const { nearest(W::SETS)[Isa::$isa as usize].is(Isa::$isa) } && isa == Isa::$isa {
-                    #[target_feature(enable = $features)]
-                    fn compiled<W: Work>(work: W) -> W::Output {
-                        work.run::<$isa>()
-                    }
-                    // SAFETY: the processor has the set, or one that includes it.
-                    return unsafe { compiled(work) };
-                }
-            )*};
-        }
-        compiled! {
-            Avx2: "avx2,fma";
-            AvxVnni: "avx2,fma,avxvnni";
-            Avx512: "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma";
-            Avx512Vnni: "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma";
-            Avx512Bf16: "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512bf16,avx2,fma";
-            // Its own instructions are written as assembly.
-            Amx: "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512bf16,avx2,fma";
-        }
-    }
-    match isa {
-        Isa::Scalar if const { nearest(W::SETS)[0].is(Isa::Scalar) } => work.run::<Scalar>(),
-        _ => work.run::<Base>(),
-    }
+/// [`dispatch!`] for loops over arrays of lanes, which are compiled for [`Isa::LANES`] and are generic over [`InstructionSet`].
+macro_rules! with_lanes {
+    ($isa:expr, $($call:tt)*) => {
+        $crate::kernels::isa::dispatch!(
+            $isa,
+            [Avx512: $crate::kernels::isa::Fused, Avx2: $crate::kernels::isa::Fused; $crate::kernels::isa::Base],
+            $($call)*
+        )
+    };
 }
+pub(super) use with_lanes;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Gives the set that it was compiled for.
-    struct Ran;
+    /// Which loops ran.
+    trait Loops {
+        const NAME: &str;
+    }
 
-    impl Work for Ran {
-        type Output = Isa;
-        const SETS: &'static [Isa] = &[Isa::Scalar, Isa::Avx2, Isa::AvxVnni, Isa::Avx512Vnni];
+    macro_rules! loops {
+        ($($name:ident),*) => {$(
+            struct $name;
 
-        #[inline(always)]
-        fn run<I: InstructionSet>(self) -> Isa {
-            I::ISA
-        }
+            impl Loops for $name {
+                const NAME: &str = stringify!($name);
+            }
+        )*};
+    }
+
+    loops!(Scalar, Avx2, AvxVnni, Avx512Vnni);
+
+    #[inline(always)]
+    fn name<L: Loops>() -> &'static str {
+        L::NAME
+    }
+
+    fn ran(isa: Isa) -> &'static str {
+        dispatch!(isa, [Avx512Vnni: Avx512Vnni, AvxVnni: AvxVnni, Avx2: Avx2; Scalar], name() -> &'static str)
     }
 
     #[test]
-    fn work_runs_on_the_best_of_its_sets_that_the_asked_one_includes() {
-        use Isa::{Amx, Avx2, Avx512, Avx512Bf16, Avx512Vnni, AvxVnni, Base, Scalar};
-        let expected = [Scalar, Scalar, Avx2, AvxVnni, Avx2, Avx512Vnni, Avx512Vnni, Avx512Vnni];
-        assert_eq!(nearest(Ran::SETS), expected);
-        assert_eq!(nearest(Isa::LANES), [Base, Base, Avx2, Avx2, Avx512, Avx512, Avx512, Avx512]);
-        for (isa, nearest) in
-            [Scalar, Base, Avx2, AvxVnni, Avx512, Avx512Vnni, Avx512Bf16, Amx].into_iter().zip(expected)
-        {
-            assert_eq!(with(isa, Ran), if isa.is_here() { nearest } else { Scalar }, "{isa:?}");
+    fn dispatch_chooses_the_best_listed_set_that_the_requested_one_includes() {
+        use Isa::{Amx, Avx512, Avx512Bf16};
+        let cases = [
+            (Isa::Scalar, "Scalar"),
+            (Isa::Base, "Scalar"),
+            (Isa::Avx2, "Avx2"),
+            (Isa::AvxVnni, "AvxVnni"),
+            (Avx512, "Avx2"),
+            (Isa::Avx512Vnni, "Avx512Vnni"),
+            (Avx512Bf16, "Avx512Vnni"),
+            (Amx, "Avx512Vnni"),
+        ];
+        for (isa, name) in cases {
+            assert_eq!(ran(isa), if isa.is_supported() { name } else { "Scalar" }, "{isa:?}");
         }
-        assert!(Isa::best().is_here() && Isa::best() >= Base);
+        assert!(Isa::best().is_supported() && Isa::best() >= Isa::Base);
     }
 }

@@ -1,19 +1,19 @@
 //! Functions of sixteen numbers at once.
 //!
-//! NaN stays NaN: limits are written as comparisons, which are false for it.
+//! They propagate NaN: limits are written as comparisons, which are false for NaN.
 
 // A loop over lanes by number becomes one instruction.
 #![allow(clippy::needless_range_loop)]
 
 use super::isa::InstructionSet;
 
-/// Lanes of one step; a panel of a packed matrix is as wide.
+/// Lanes of one step, and columns of a panel of a packed matrix.
 pub const LANES: usize = 16;
 
 /// Sixteen numbers.
 pub type Lane = [f32; LANES];
 
-/// `a * b + c`, in one instruction where there is one.
+/// `a * b + c`, fused if the instruction set can.
 #[inline(always)]
 pub fn fma<I: InstructionSet>(a: f32, b: f32, c: f32) -> f32 {
     if I::FUSED { a.mul_add(b, c) } else { a * b + c }
@@ -172,7 +172,7 @@ pub fn sum(x: Lane) -> f32 {
     x[0]
 }
 
-/// The largest lane; a NaN may be passed over.
+/// The largest lane. NaN may be ignored.
 #[inline(always)]
 pub fn max(x: Lane) -> f32 {
     let mut x = x;

@@ -1,11 +1,11 @@
-//! Views of matrices, and the one way in which several threads write into one: by rows or by columns of it.
+//! Views of matrices. Several threads write into one matrix by splitting it by rows or by columns.
 //!
 //! `unsafe` because Rust cannot split a slice by columns; [`MatrixMut`] holds a pointer, and its parts never overlap.
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
 
-/// `[rows, cols]` numbers to read, any distance apart.
+/// A read-only `[rows, cols]` view with any strides.
 #[derive(Clone, Copy, Debug)]
 pub struct Matrix<'a> {
     /// The numbers.
@@ -14,22 +14,22 @@ pub struct Matrix<'a> {
     pub rows: usize,
     /// Columns.
     pub cols: usize,
-    /// From one row to the next.
+    /// The distance between rows.
     pub row_stride: usize,
-    /// From one column to the next.
+    /// The distance between columns.
     pub col_stride: usize,
 }
 
 impl<'a> Matrix<'a> {
-    /// Row after row.
+    /// A row-major view.
     ///
     /// # Panics
-    /// If the numbers are too few.
+    /// If there are too few numbers.
     pub fn new(data: &'a [f32], rows: usize, cols: usize) -> Self {
         Self::strided(data, rows, cols, cols, 1)
     }
 
-    /// With given distances.
+    /// A view with the given strides.
     ///
     /// # Panics
     /// If the last number lies outside.
@@ -38,7 +38,7 @@ impl<'a> Matrix<'a> {
         let across = cols.saturating_sub(1).checked_mul(col_stride);
         let last = down.zip(across).and_then(|(down, across)| down.checked_add(across));
         let inside = rows == 0 || cols == 0 || last.is_some_and(|last| last < data.len());
-        assert!(inside, "{rows} x {cols} values do not lie in {}", data.len());
+        assert!(inside, "expected {rows} x {cols} values, found {}", data.len());
         Self { data, rows, cols, row_stride, col_stride }
     }
 
@@ -59,7 +59,7 @@ impl<'a> Matrix<'a> {
     }
 }
 
-/// `[rows, cols]` numbers to write; a row's numbers lie side by side.
+/// A mutable `[rows, cols]` view. The numbers of a row are contiguous.
 #[derive(Debug)]
 pub struct MatrixMut<'a> {
     first: *mut f32,
@@ -73,13 +73,13 @@ pub struct MatrixMut<'a> {
 unsafe impl Send for MatrixMut<'_> {}
 
 impl<'a> MatrixMut<'a> {
-    /// Row after row.
+    /// A row-major view.
     ///
     /// # Panics
-    /// If the numbers are too few.
+    /// If there are too few numbers.
     pub fn new(data: &'a mut [f32], rows: usize, cols: usize) -> Self {
         let inside = rows.checked_mul(cols).is_some_and(|count| count <= data.len());
-        assert!(inside, "{rows} x {cols} values do not lie in {}", data.len());
+        assert!(inside, "expected {rows} x {cols} values, found {}", data.len());
         Self { first: data.as_mut_ptr(), rows, cols, stride: cols, life: PhantomData }
     }
 
@@ -104,7 +104,7 @@ impl<'a> MatrixMut<'a> {
         unsafe { std::slice::from_raw_parts_mut(self.first.add(row * self.stride), self.cols) }
     }
 
-    /// A shorter loan of the same matrix.
+    /// The same matrix with a shorter lifetime.
     pub fn borrow(&mut self) -> MatrixMut<'_> {
         MatrixMut { first: self.first, rows: self.rows, cols: self.cols, stride: self.stride, life: PhantomData }
     }
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn views_by_hand() {
+    fn part_of_a_transposed_matrix_matches_hand_computed_values() {
         let data: Vec<f32> = (0..6u8).map(f32::from).collect();
         let part = Matrix::new(&data, 2, 3).transposed().part(1, 2, 1, 1);
         assert_eq!((part.data[0], part.data[part.row_stride]), (4.0, 5.0));

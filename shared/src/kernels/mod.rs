@@ -1,7 +1,7 @@
-//! Hand-vectorised and parallel inner loops: the one room with `cfg(target_arch)`, `unsafe` and threads.
+//! Vectorised and parallel inner loops: the only module with `cfg(target_arch)`, `unsafe` and threads.
 //!
-//! Each has a plain fallback, and tests that both agree. Float sums are taken in lanes, so that the plain loop and the
-//! vector loop add in nearly the same order; results may differ in the last bits between processors.
+//! Each loop has a plain fallback, and tests compare both. Float sums are taken in lanes, so the plain loop and the
+//! vector loop add in nearly the same order. Results may differ in the last bits between processors.
 
 mod adamw;
 pub mod bf16;
@@ -18,11 +18,12 @@ pub mod rows;
 pub mod sums;
 #[cfg(test)]
 mod tested;
+mod tiling;
 
 pub use adamw::{AdamW, adamw, add_to, sum_of_squares};
 pub use dots::{Hit, QueriesF32, QueriesI8, QueryI8, Scratch, dot_f32, dot_f32_at, dot_i8, dot_i8_row, prefetch};
-pub use dropout::drop_out;
-pub use isa::Isa;
+pub use dropout::apply_dropout;
+pub use isa::{Isa, Supported};
 pub use lanes::LANES;
 pub use parallel::{for_each, for_each_chunk, on_one_thread, threads};
 pub use peak::multiply_add;

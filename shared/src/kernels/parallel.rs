@@ -1,4 +1,4 @@
-//! The one place where work is spread over threads; in wasm it runs on the caller's.
+//! The only place that uses threads. In wasm, work runs on the caller's thread.
 
 /// Runs `work` over equal chunks of `items` (the last may be shorter), each with its number, and returns the results in order.
 #[cfg(not(target_arch = "wasm32"))]
@@ -13,7 +13,7 @@ pub fn for_each_chunk<T: Sync, R: Send>(items: &[T], chunk: usize, work: impl Fn
     items.chunks(chunk.max(1)).enumerate().map(|(at, chunk)| work(at, chunk)).collect()
 }
 
-/// Hands each item to a thread of its own, as far as there are threads.
+/// Runs `work` for each item, in parallel as far as there are threads.
 #[cfg(not(target_arch = "wasm32"))]
 pub fn for_each<T: Send>(items: Vec<T>, work: impl Fn(T) + Send + Sync) {
     use rayon::prelude::*;
@@ -23,25 +23,25 @@ pub fn for_each<T: Send>(items: Vec<T>, work: impl Fn(T) + Send + Sync) {
     }
 }
 
-/// Hands each item to a thread of its own, as far as there are threads.
+/// Runs `work` for each item, in parallel as far as there are threads.
 #[cfg(target_arch = "wasm32")]
 pub fn for_each<T: Send>(items: Vec<T>, work: impl Fn(T) + Send + Sync) {
     items.into_iter().for_each(work);
 }
 
-/// How many threads share the work.
+/// The number of threads.
 #[cfg(not(target_arch = "wasm32"))]
 pub fn threads() -> usize {
     rayon::current_num_threads()
 }
 
-/// How many threads share the work.
+/// The number of threads.
 #[cfg(target_arch = "wasm32")]
 pub fn threads() -> usize {
     1
 }
 
-/// Runs work that would spread over threads by itself on one of them, so that it is deterministic.
+/// Runs work that uses threads itself on a single thread, so that it is deterministic.
 #[cfg(not(target_arch = "wasm32"))]
 pub fn on_one_thread<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     match rayon::ThreadPoolBuilder::new().num_threads(1).build() {
@@ -50,7 +50,7 @@ pub fn on_one_thread<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     }
 }
 
-/// Runs work that would spread over threads by itself on one of them, so that it is deterministic.
+/// Runs work that uses threads itself on a single thread, so that it is deterministic.
 #[cfg(target_arch = "wasm32")]
 pub fn on_one_thread<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     work()
@@ -61,7 +61,7 @@ mod tests {
     use super::for_each_chunk;
 
     #[test]
-    fn results_come_in_the_order_of_the_chunks() {
+    fn results_are_in_chunk_order() {
         let items: Vec<u32> = (0..1000).collect();
         let sums = for_each_chunk(&items, 7, |at, chunk| (at, chunk.iter().sum::<u32>()));
         assert!(sums.iter().enumerate().all(|(at, (number, _))| at == *number));

@@ -1,9 +1,9 @@
-//! What is done to the rows of a matrix between two products: LayerNorm, softmax, activations, and their gradients.
+//! LayerNorm, softmax and activations of the rows of a matrix, and their gradients.
 
 // A loop over lanes by number becomes one instruction.
 #![allow(clippy::needless_range_loop)]
 
-use super::isa::{InstructionSet, Isa, Work, with};
+use super::isa::{InstructionSet, Isa, with_lanes};
 use super::lanes::{self, LANES, Lane, fma};
 use serde::{Deserialize, Serialize};
 
@@ -42,13 +42,7 @@ pub struct Norm<'a> {
 /// If γ or β have another length than a row.
 pub fn layer_norm(isa: Isa, norm: Norm<'_>, width: usize, rows: &mut [f32]) {
     assert!(norm.gamma.len() == width && norm.beta.len() == width && rows.len().is_multiple_of(width));
-    with(isa, LayerNorm { norm, width, rows });
-}
-
-struct LayerNorm<'a> {
-    norm: Norm<'a>,
-    width: usize,
-    rows: &'a mut [f32],
+    with_lanes!(isa, layer_norm_lanes(norm: Norm<'_>, width: usize, rows: &mut [f32]));
 }
 
 /// Mean and 1 / √(variance + ε) of a row.
@@ -74,22 +68,18 @@ fn moments<I: InstructionSet>(row: &[f32], epsilon: f32) -> (f32, f32) {
     (mean, 1.0 / (variance + epsilon).sqrt())
 }
 
-impl Work for LayerNorm<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<I: InstructionSet>(self) {
-        for row in self.rows.chunks_exact_mut(self.width) {
-            let (mean, scale) = moments::<I>(row, self.norm.epsilon);
-            for ((value, gamma), beta) in row.iter_mut().zip(self.norm.gamma).zip(self.norm.beta) {
-                *value = fma::<I>((*value - mean) * scale, *gamma, *beta);
-            }
+#[inline(always)]
+fn layer_norm_lanes<I: InstructionSet>(norm: Norm<'_>, width: usize, rows: &mut [f32]) {
+    for row in rows.chunks_exact_mut(width) {
+        let (mean, scale) = moments::<I>(row, norm.epsilon);
+        for ((value, gamma), beta) in row.iter_mut().zip(norm.gamma).zip(norm.beta) {
+            *value = fma::<I>((*value - mean) * scale, *gamma, *beta);
         }
     }
 }
 
-/// The gradient through [`layer_norm`]: `grads` comes in as the gradient of its output and goes out as that of its input;
-/// the gradients of γ and β are added to `gamma` and `beta`.
+/// The backward pass of [`layer_norm`]: replaces the gradient of its output in `grads` by that of its input, and adds the
+/// gradients of γ and β to `gamma` and `beta`.
 ///
 /// # Shapes
 /// input, grads `[n, width]`; gamma, beta `[width]`
@@ -107,41 +97,39 @@ pub fn layer_norm_backward(
     let width = norm.gamma.len();
     assert!(input.len() == grads.len() && input.len().is_multiple_of(width));
     assert!(norm.beta.len() == width && gamma.len() == width && beta.len() == width);
-    with(isa, LayerNormBackward { norm, input, grads, gamma, beta });
+    with_lanes!(
+        isa,
+        layer_norm_backward_lanes(
+            norm: Norm<'_>, input: &[f32], grads: &mut [f32], gamma: &mut [f32], beta: &mut [f32]
+        )
+    );
 }
 
-struct LayerNormBackward<'a> {
-    norm: Norm<'a>,
-    input: &'a [f32],
-    grads: &'a mut [f32],
-    gamma: &'a mut [f32],
-    beta: &'a mut [f32],
-}
-
-impl Work for LayerNormBackward<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<I: InstructionSet>(self) {
-        let width = self.norm.gamma.len();
-        let Self { norm, input, grads, gamma: gamma_grads, beta: beta_grads } = self;
-        for (row, grad) in input.chunks_exact(width).zip(grads.chunks_exact_mut(width)) {
-            let (mean, scale) = moments::<I>(row, norm.epsilon);
-            let (mut sum, mut product) = ([0.0; LANES], [0.0; LANES]);
-            for at in 0..width {
-                let normal = (row[at] - mean) * scale;
-                gamma_grads[at] = fma::<I>(grad[at], normal, gamma_grads[at]);
-                beta_grads[at] += grad[at];
-                let through = grad[at] * norm.gamma[at];
-                grad[at] = through;
-                sum[at % LANES] += through;
-                product[at % LANES] = fma::<I>(through, normal, product[at % LANES]);
-            }
-            let (sum, product) = (lanes::sum(sum) / width as f32, lanes::sum(product) / width as f32);
-            for (value, x) in grad.iter_mut().zip(row) {
-                let normal = (x - mean) * scale;
-                *value = scale * (*value - sum - normal * product);
-            }
+#[inline(always)]
+fn layer_norm_backward_lanes<I: InstructionSet>(
+    norm: Norm<'_>,
+    input: &[f32],
+    grads: &mut [f32],
+    gamma_grads: &mut [f32],
+    beta_grads: &mut [f32],
+) {
+    let width = norm.gamma.len();
+    for (row, grad) in input.chunks_exact(width).zip(grads.chunks_exact_mut(width)) {
+        let (mean, scale) = moments::<I>(row, norm.epsilon);
+        let (mut sum, mut product) = ([0.0; LANES], [0.0; LANES]);
+        for at in 0..width {
+            let normal = (row[at] - mean) * scale;
+            gamma_grads[at] = fma::<I>(grad[at], normal, gamma_grads[at]);
+            beta_grads[at] += grad[at];
+            let through = grad[at] * norm.gamma[at];
+            grad[at] = through;
+            sum[at % LANES] += through;
+            product[at % LANES] = fma::<I>(through, normal, product[at % LANES]);
+        }
+        let (sum, product) = (lanes::sum(sum) / width as f32, lanes::sum(product) / width as f32);
+        for (value, x) in grad.iter_mut().zip(row) {
+            let normal = (x - mean) * scale;
+            *value = scale * (*value - sum - normal * product);
         }
     }
 }
@@ -152,7 +140,7 @@ impl Work for LayerNormBackward<'_> {
 /// rows `[n, width]`
 pub fn softmax(isa: Isa, scale: f32, width: usize, rows: &mut [f32]) {
     assert!(width > 0 && rows.len().is_multiple_of(width));
-    with(isa, Softmax { scale, width, rows });
+    with_lanes!(isa, softmax_lanes(scale: f32, width: usize, rows: &mut [f32]));
 }
 
 /// e^(scale (x - highest))
@@ -165,157 +153,117 @@ fn powers<I: InstructionSet>(x: Lane, highest: f32, scale: f32) -> Lane {
     lanes::exp::<I>(off)
 }
 
-struct Softmax<'a> {
-    scale: f32,
-    width: usize,
-    rows: &'a mut [f32],
-}
-
-impl Work for Softmax<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<I: InstructionSet>(self) {
-        for row in self.rows.chunks_exact_mut(self.width) {
-            let (whole, rest) = row.as_chunks_mut::<LANES>();
-            let mut last = [f32::NEG_INFINITY; LANES];
-            last[..rest.len()].copy_from_slice(rest);
-            // A NaN that is passed over here makes the sum NaN.
-            let mut highest = last;
-            for lane in &*whole {
-                for at in 0..LANES {
-                    highest[at] = lanes::larger(highest[at], lane[at]);
-                }
+#[inline(always)]
+fn softmax_lanes<I: InstructionSet>(scale: f32, width: usize, rows: &mut [f32]) {
+    for row in rows.chunks_exact_mut(width) {
+        let (whole, rest) = row.as_chunks_mut::<LANES>();
+        let mut last = [f32::NEG_INFINITY; LANES];
+        last[..rest.len()].copy_from_slice(rest);
+        // A NaN that is ignored here makes the sum NaN.
+        let mut highest = last;
+        for lane in &*whole {
+            for at in 0..LANES {
+                highest[at] = lanes::larger(highest[at], lane[at]);
             }
-            let highest = lanes::max(highest);
-            let mut sums = [0.0; LANES];
-            for lane in &mut *whole {
-                *lane = powers::<I>(*lane, highest, self.scale);
-                for at in 0..LANES {
-                    sums[at] += lane[at];
-                }
-            }
-            let last = powers::<I>(last, highest, self.scale);
-            for (sum, power) in sums.iter_mut().zip(&last[..rest.len()]) {
-                *sum += power;
-            }
-            rest.copy_from_slice(&last[..rest.len()]);
-            let inverse = 1.0 / lanes::sum(sums);
-            row.iter_mut().for_each(|value| *value *= inverse);
         }
+        let highest = lanes::max(highest);
+        let mut sums = [0.0; LANES];
+        for lane in &mut *whole {
+            *lane = powers::<I>(*lane, highest, scale);
+            for at in 0..LANES {
+                sums[at] += lane[at];
+            }
+        }
+        let last = powers::<I>(last, highest, scale);
+        for (sum, power) in sums.iter_mut().zip(&last[..rest.len()]) {
+            *sum += power;
+        }
+        rest.copy_from_slice(&last[..rest.len()]);
+        let inverse = 1.0 / lanes::sum(sums);
+        row.iter_mut().for_each(|value| *value *= inverse);
     }
 }
 
-/// The gradient through [`softmax`]: `grads` comes in as the gradient of its output (`shares`) and goes out as that of its input.
+/// The backward pass of [`softmax`]: replaces the gradient of its output (`probabilities`) in `grads` by that of its input.
 ///
 /// # Shapes
-/// shares, grads `[n, width]`
+/// probabilities, grads `[n, width]`
 ///
 /// # Panics
 /// If the sizes disagree.
-pub fn softmax_backward(isa: Isa, scale: f32, width: usize, shares: &[f32], grads: &mut [f32]) {
-    assert!(shares.len() == grads.len() && width > 0 && shares.len().is_multiple_of(width));
-    with(isa, SoftmaxBackward { scale, width, shares, grads });
+pub fn softmax_backward(isa: Isa, scale: f32, width: usize, probabilities: &[f32], grads: &mut [f32]) {
+    assert!(probabilities.len() == grads.len() && width > 0 && probabilities.len().is_multiple_of(width));
+    with_lanes!(isa, softmax_backward_lanes(scale: f32, width: usize, probabilities: &[f32], grads: &mut [f32]));
 }
 
-struct SoftmaxBackward<'a> {
-    scale: f32,
-    width: usize,
-    shares: &'a [f32],
-    grads: &'a mut [f32],
-}
-
-impl Work for SoftmaxBackward<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<I: InstructionSet>(self) {
-        for (shares, grads) in self.shares.chunks_exact(self.width).zip(self.grads.chunks_exact_mut(self.width)) {
-            let mut sums = [0.0; LANES];
-            let (whole, rest) = shares.as_chunks::<LANES>();
-            let (whole_grads, rest_grads) = grads.as_chunks::<LANES>();
-            for (share, grad) in whole.iter().zip(whole_grads) {
-                for at in 0..LANES {
-                    sums[at] = fma::<I>(share[at], grad[at], sums[at]);
-                }
+#[inline(always)]
+fn softmax_backward_lanes<I: InstructionSet>(scale: f32, width: usize, probabilities: &[f32], grads: &mut [f32]) {
+    for (probabilities, grads) in probabilities.chunks_exact(width).zip(grads.chunks_exact_mut(width)) {
+        let mut sums = [0.0; LANES];
+        let (whole, rest) = probabilities.as_chunks::<LANES>();
+        let (whole_grads, rest_grads) = grads.as_chunks::<LANES>();
+        for (probability, grad) in whole.iter().zip(whole_grads) {
+            for at in 0..LANES {
+                sums[at] = fma::<I>(probability[at], grad[at], sums[at]);
             }
-            let rest: f32 = rest.iter().zip(rest_grads).map(|(share, grad)| share * grad).sum();
-            let mean = lanes::sum(sums) + rest;
-            for (grad, share) in grads.iter_mut().zip(shares) {
-                *grad = self.scale * share * (*grad - mean);
-            }
+        }
+        let rest: f32 = rest.iter().zip(rest_grads).map(|(probability, grad)| probability * grad).sum();
+        let mean = lanes::sum(sums) + rest;
+        for (grad, probability) in grads.iter_mut().zip(probabilities) {
+            *grad = scale * probability * (*grad - mean);
         }
     }
 }
 
 /// Applies the activation.
 pub fn activate(isa: Isa, activation: Activation, values: &mut [f32]) {
-    with(isa, Activate { activation, values });
+    with_lanes!(isa, activate_lanes(activation: Activation, values: &mut [f32]));
 }
 
-struct Activate<'a> {
-    activation: Activation,
-    values: &'a mut [f32],
-}
-
-impl Work for Activate<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<I: InstructionSet>(self) {
-        let (whole, rest) = self.values.as_chunks_mut::<LANES>();
-        let mut last = [0.0; LANES];
-        last[..rest.len()].copy_from_slice(rest);
-        // One loop for each, so that no choice is made inside.
-        match self.activation {
-            Activation::Gelu => {
-                whole.iter_mut().for_each(|lane| *lane = lanes::gelu::<I>(*lane));
-                last = lanes::gelu::<I>(last);
-            }
-            Activation::GeluTanh => {
-                whole.iter_mut().for_each(|lane| *lane = lanes::gelu_tanh::<I>(*lane));
-                last = lanes::gelu_tanh::<I>(last);
-            }
-            Activation::Relu => {
-                whole.iter_mut().for_each(|lane| *lane = lanes::relu(*lane));
-                last = lanes::relu(last);
-            }
+#[inline(always)]
+fn activate_lanes<I: InstructionSet>(activation: Activation, values: &mut [f32]) {
+    let (whole, rest) = values.as_chunks_mut::<LANES>();
+    let mut last = [0.0; LANES];
+    last[..rest.len()].copy_from_slice(rest);
+    // One loop for each activation, so that no branch is inside.
+    match activation {
+        Activation::Gelu => {
+            whole.iter_mut().for_each(|lane| *lane = lanes::gelu::<I>(*lane));
+            last = lanes::gelu::<I>(last);
         }
-        rest.copy_from_slice(&last[..rest.len()]);
+        Activation::GeluTanh => {
+            whole.iter_mut().for_each(|lane| *lane = lanes::gelu_tanh::<I>(*lane));
+            last = lanes::gelu_tanh::<I>(last);
+        }
+        Activation::Relu => {
+            whole.iter_mut().for_each(|lane| *lane = lanes::relu(*lane));
+            last = lanes::relu(last);
+        }
     }
+    rest.copy_from_slice(&last[..rest.len()]);
 }
 
-/// The gradient through [`activate`]: `grads` comes in as the gradient of its output and goes out as that of `input`.
+/// The backward pass of [`activate`]: replaces the gradient of its output in `grads` by that of `input`.
 ///
 /// # Panics
 /// If the sizes disagree.
 pub fn activate_backward(isa: Isa, activation: Activation, input: &[f32], grads: &mut [f32]) {
     assert_eq!(input.len(), grads.len());
-    with(isa, ActivateBackward { activation, input, grads });
+    with_lanes!(isa, activate_backward_lanes(activation: Activation, input: &[f32], grads: &mut [f32]));
 }
 
-struct ActivateBackward<'a> {
-    activation: Activation,
-    input: &'a [f32],
-    grads: &'a mut [f32],
-}
-
-impl Work for ActivateBackward<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<I: InstructionSet>(self) {
-        let (whole, rest) = self.input.as_chunks::<LANES>();
-        let (whole_grads, rest_grads) = self.grads.as_chunks_mut::<LANES>();
-        let (mut last, mut last_grads) = ([0.0; LANES], [0.0; LANES]);
-        last[..rest.len()].copy_from_slice(rest);
-        last_grads[..rest.len()].copy_from_slice(rest_grads);
-        for (x, grad) in whole.iter().zip(whole_grads) {
-            *grad = slope::<I>(self.activation, *x, *grad);
-        }
-        last_grads = slope::<I>(self.activation, last, last_grads);
-        rest_grads.copy_from_slice(&last_grads[..rest.len()]);
+#[inline(always)]
+fn activate_backward_lanes<I: InstructionSet>(activation: Activation, input: &[f32], grads: &mut [f32]) {
+    let (whole, rest) = input.as_chunks::<LANES>();
+    let (whole_grads, rest_grads) = grads.as_chunks_mut::<LANES>();
+    let (mut last, mut last_grads) = ([0.0; LANES], [0.0; LANES]);
+    last[..rest.len()].copy_from_slice(rest);
+    last_grads[..rest.len()].copy_from_slice(rest_grads);
+    for (x, grad) in whole.iter().zip(whole_grads) {
+        *grad = slope::<I>(activation, *x, *grad);
     }
+    last_grads = slope::<I>(activation, last, last_grads);
+    rest_grads.copy_from_slice(&last_grads[..rest.len()]);
 }
 
 #[inline(always)]

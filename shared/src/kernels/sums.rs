@@ -1,4 +1,4 @@
-//! Sums of rows: what gradients of biases and of split work are.
+//! Sums of rows, for gradients of biases and of work split between threads.
 
 /// Adds `more` to `values`.
 ///

@@ -1,8 +1,8 @@
-//! Which instruction sets a test runs, and which it leaves out because the processor lacks them: a kernel that is asked for such a set falls
-//! back to another one, and a test of it would test that one again.
+//! The instruction sets that a test runs, without those that the processor lacks. A kernel falls back from such a set to
+//! another one, so its test would repeat that one.
 //!
-//! Each kernel is told once: on standard error, and as a line of the file that the environment variable `PEL_TESTED_SETS` names. `./check`
-//! prints these lines after the tests.
+//! Each kernel is reported once: on standard error, and as a line of the file that the environment variable
+//! `PEL_TESTED_SETS` names. `./check` prints these lines after the tests.
 
 use super::Isa;
 use std::collections::BTreeSet;
@@ -12,22 +12,24 @@ use std::sync::Mutex;
 
 static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
-/// Of the sets that a kernel knows, those of this processor.
-pub fn here(kernel: &str, sets: &[Isa]) -> Vec<Isa> {
-    let (here, lacking) = parted(sets, Isa::is_here);
+/// The sets of a kernel that this processor has.
+pub fn supported_sets(kernel: &str, sets: &[Isa]) -> Vec<Isa> {
+    let (here, lacking) = parted(sets, Isa::is_supported);
     tell(&words(kernel, &here, &lacking));
     here
 }
 
-fn parted(sets: &[Isa], is_here: impl Fn(Isa) -> bool) -> (Vec<Isa>, Vec<Isa>) {
-    sets.iter().partition(|set| is_here(**set))
+fn parted(sets: &[Isa], is_supported: impl Fn(Isa) -> bool) -> (Vec<Isa>, Vec<Isa>) {
+    sets.iter().partition(|set| is_supported(**set))
 }
 
 fn words(kernel: &str, here: &[Isa], lacking: &[Isa]) -> String {
     let list = |sets: &[Isa]| sets.iter().map(|set| format!("{set:?}")).collect::<Vec<_>>().join(", ");
     match lacking.is_empty() {
         true => format!("{kernel}: ran {}; none was left out", list(here)),
-        false => format!("{kernel}: ran {}; NOT TESTED, for this processor lacks them: {}", list(here), list(lacking)),
+        false => {
+            format!("{kernel}: ran {}; NOT TESTED, because this processor lacks them: {}", list(here), list(lacking))
+        }
     }
 }
 
@@ -45,13 +47,13 @@ fn tell(line: &str) {
 }
 
 #[test]
-fn what_the_processor_lacks_is_left_out_and_told() {
+fn unsupported_sets_are_left_out_and_reported() {
     let (ran, lacking) = parted(&[Isa::Base, Isa::Avx2, Isa::Amx], |set| set != Isa::Avx2);
     assert_eq!((&ran[..], &lacking[..]), (&[Isa::Base, Isa::Amx][..], &[Isa::Avx2][..]));
-    assert_eq!(words("a", &ran, &lacking), "a: ran Base, Amx; NOT TESTED, for this processor lacks them: Avx2");
+    assert_eq!(words("a", &ran, &lacking), "a: ran Base, Amx; NOT TESTED, because this processor lacks them: Avx2");
     assert_eq!(words("a", &ran, &[]), "a: ran Base, Amx; none was left out");
     // The plain set is on every processor.
-    assert!(here("rows", Isa::LANES).contains(&Isa::Base));
+    assert!(supported_sets("rows", Isa::LANES).contains(&Isa::Base));
     let told = TOLD.lock().expect("no test has failed with it");
     assert!(told.iter().any(|line| line.starts_with("rows: ran Base")), "{told:?}");
 }

@@ -5,10 +5,10 @@
 //! without the constant factor k1 + 1. Document lengths are exact. Repeated words of a query count
 //! repeatedly.
 
-use super::Ranked;
 use super::postings::{Document, Postings, Scratch};
 use crate::error::{Error, Result};
 use crate::kb::{Concept, KnowledgeBase};
+use crate::score::Candidate;
 use std::collections::{BTreeMap, HashMap};
 
 /// The parameters of BM25.
@@ -82,7 +82,7 @@ impl Bm25 {
     }
 
     /// The best `k` concepts that share a word with the query.
-    pub fn search(&self, surface: &str, k: usize, scratch: &mut Scratch) -> Ranked {
+    pub fn search(&self, surface: &str, k: usize, scratch: &mut Scratch) -> Vec<Candidate> {
         let mut query: BTreeMap<u32, f32> = BTreeMap::new();
         for term in words(surface).filter_map(|word| self.vocabulary.get(&word)) {
             *query.entry(*term).or_default() += 1.0;
@@ -133,13 +133,13 @@ mod tests {
         let saturation = |length: f64| 1.2 * (0.25 + 0.75 * length / (7.0 / 3.0));
         let close = |found: f32, expected: f64| (f64::from(found) - expected).abs() < 1e-6;
         let ranked = index.search("LUNG", 8, &mut Scratch::new());
-        assert_eq!(ranked.iter().map(|(id, _)| id.0).collect::<Vec<_>>(), [1, 0]);
-        assert!(close(ranked[0].1, 1.6f64.ln() / (1.0 + saturation(1.0))));
-        assert!(close(ranked[1].1, 1.6f64.ln() * 2.0 / (2.0 + saturation(5.0))));
+        assert_eq!(ranked.iter().map(|found| found.concept.0).collect::<Vec<_>>(), [1, 0]);
+        assert!(close(ranked[0].score, 1.6f64.ln() / (1.0 + saturation(1.0))));
+        assert!(close(ranked[1].score, 1.6f64.ln() * 2.0 / (2.0 + saturation(5.0))));
         // The query repeats "cancer".
         let ranked = index.search("cancer-cancer, lung", 1, &mut Scratch::new());
         let both = (2.0 * (8.0f64 / 3.0).ln() + 1.6f64.ln()) * 2.0 / (2.0 + saturation(5.0));
-        assert!(ranked[0].0 == ConceptId(0) && close(ranked[0].1, both));
+        assert!(ranked[0].concept == ConceptId(0) && close(ranked[0].score, both));
         assert_eq!(index.search("the heart", 8, &mut Scratch::new()), []);
     }
 
@@ -149,7 +149,7 @@ mod tests {
             Bm25::new(&kb(), Bm25Config { definitions: true, ..Bm25Config::default() }).expect("good parameters");
         let without = Bm25::new(&kb(), Bm25Config::default()).expect("good parameters");
         let found = |index: &Bm25| -> Vec<u32> {
-            index.search("tumour", 8, &mut Scratch::new()).iter().map(|(id, _)| id.0).collect()
+            index.search("tumour", 8, &mut Scratch::new()).iter().map(|found| found.concept.0).collect()
         };
         assert_eq!((found(&with), found(&without)), (vec![2, 0], vec![2]));
     }

@@ -1,7 +1,8 @@
 //! The majority baseline: a surface form's concepts in the training mentions, then exact names.
 
-use super::{ExactNames, Ranked};
+use super::ExactNames;
 use crate::kb::ConceptId;
+use crate::score::Candidate;
 use std::collections::HashMap;
 
 /// The training mentions of a surface form.
@@ -46,15 +47,15 @@ impl MajoritySurface {
     }
 
     /// The first `k` concepts of a surface form.
-    pub fn search(&self, surface: &str, k: usize) -> Ranked {
+    pub fn search(&self, surface: &str, k: usize) -> Vec<Candidate> {
         let (mentions, seen) = match self.seen.get(&self.names.normal().apply(surface)) {
             Some(seen) => (seen.mentions as f32, seen.concepts.as_slice()),
             None => (0.0, [].as_slice()),
         };
-        let trained = seen.iter().map(|(id, count)| (*id, *count as f32 / (mentions + 1.0)));
+        let trained = seen.iter().map(|(id, count)| Candidate::new(*id, *count as f32 / (mentions + 1.0)));
         let is_new = |id: &&ConceptId| seen.iter().all(|(trained, _)| trained != *id);
         let named = self.names.bearers(surface).iter().filter(is_new);
-        trained.chain(named.map(|id| (*id, 1.0 / (mentions + 2.0)))).take(k).collect()
+        trained.chain(named.map(|id| Candidate::new(*id, 1.0 / (mentions + 2.0)))).take(k).collect()
     }
 }
 
@@ -75,14 +76,14 @@ mod tests {
         let majority = MajoritySurface::new(ExactNames::new(&kb, Normal::LowerCase), training);
         // 5 mentions: D2 has 2, D1 and D3 have 1 each. D0 has the name alone.
         let ranked = [
-            (ConceptId(2), 2.0 / 6.0),
-            (ConceptId(1), 1.0 / 6.0),
-            (ConceptId(3), 1.0 / 6.0),
-            (ConceptId(0), 1.0 / 7.0),
+            Candidate::new(ConceptId(2), 2.0 / 6.0),
+            Candidate::new(ConceptId(1), 1.0 / 6.0),
+            Candidate::new(ConceptId(3), 1.0 / 6.0),
+            Candidate::new(ConceptId(0), 1.0 / 7.0),
         ];
         assert_eq!(majority.search("COLD", 8), ranked);
         assert_eq!(majority.search("cold", 2), ranked[..2]);
-        assert_eq!(majority.search("coldness", 8), [(ConceptId(2), 0.5)]);
+        assert_eq!(majority.search("coldness", 8), [Candidate::new(ConceptId(2), 0.5)]);
         assert_eq!(majority.search("fever", 8), []);
     }
 }

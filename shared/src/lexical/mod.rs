@@ -2,7 +2,7 @@
 //! TF-IDF and the majority concept of a surface form. A query is a mention's surface form, without
 //! its context.
 //!
-//! Each returns [`Ranked`].
+//! Each returns candidates in descending order of scores. A concept occurs once; ties are in concept order.
 
 mod bm25;
 mod majority;
@@ -17,8 +17,3 @@ pub use names::{ExactNames, Normal};
 pub use postings::Scratch;
 pub use spelling::Spelling;
 pub use tfidf::CharTfidf;
-
-use crate::kb::ConceptId;
-
-/// Concepts with scores in descending order. Each concept occurs once; ties are in concept order.
-pub type Ranked = Vec<(ConceptId, f32)>;

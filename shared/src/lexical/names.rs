@@ -1,7 +1,7 @@
 //! Exact matching of surface forms with names.
 
-use super::Ranked;
 use crate::kb::{ConceptId, KnowledgeBase};
+use crate::score::Candidate;
 use std::collections::HashMap;
 
 /// How names and surface forms are normalised before they are compared.
@@ -77,8 +77,8 @@ impl ExactNames {
     }
 
     /// The first `k` concepts that have this name, each with score 1.
-    pub fn search(&self, surface: &str, k: usize) -> Ranked {
-        self.bearers(surface).iter().take(k).map(|id| (*id, 1.0)).collect()
+    pub fn search(&self, surface: &str, k: usize) -> Vec<Candidate> {
+        self.bearers(surface).iter().take(k).map(|id| Candidate::new(*id, 1.0)).collect()
     }
 }
 
@@ -103,9 +103,9 @@ mod tests {
     #[test]
     fn search_returns_each_concept_once_in_concept_order() {
         let names = ExactNames::new(&kb(), Normal::LowerCase);
-        assert_eq!(names.search("t2D", 8), [(ConceptId(0), 1.0), (ConceptId(1), 1.0)]);
-        assert_eq!(names.search("t2D", 1), [(ConceptId(0), 1.0)]);
-        assert_eq!(names.search("type 2 diabetes", 8), [(ConceptId(2), 1.0)]);
+        assert_eq!(names.search("t2D", 8), [Candidate::new(ConceptId(0), 1.0), Candidate::new(ConceptId(1), 1.0)]);
+        assert_eq!(names.search("t2D", 1), [Candidate::new(ConceptId(0), 1.0)]);
+        assert_eq!(names.search("type 2 diabetes", 8), [Candidate::new(ConceptId(2), 1.0)]);
         assert_eq!(names.search("t2", 8), []);
         assert_eq!(names.len(), 4);
     }

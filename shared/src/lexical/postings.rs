@@ -4,8 +4,8 @@
 //! A search reads all postings of the query's terms. Skipping documents that cannot reach the top k
 //! (as in WAND) saved no time: names are short, so most documents stay candidates to the end.
 
-use super::Ranked;
 use crate::kb::ConceptId;
+use crate::score::Candidate;
 
 /// Lists of different lengths in one allocation.
 #[derive(Clone, Debug)]
@@ -107,7 +107,12 @@ impl Postings {
     /// document.
     ///
     /// `query` has each term once, with positive weights.
-    pub fn search(&self, query: impl IntoIterator<Item = (u32, f32)>, k: usize, scratch: &mut Scratch) -> Ranked {
+    pub fn search(
+        &self,
+        query: impl IntoIterator<Item = (u32, f32)>,
+        k: usize,
+        scratch: &mut Scratch,
+    ) -> Vec<Candidate> {
         if k == 0 {
             return Vec::new();
         }
@@ -133,22 +138,22 @@ impl Postings {
         ranked
     }
 
-    fn rank(&self, k: usize, scratch: &mut Scratch) -> Ranked {
+    fn rank(&self, k: usize, scratch: &mut Scratch) -> Vec<Candidate> {
         let min_score = self.kth_score(k, scratch);
         let Scratch { sums, touched, order, .. } = scratch;
         order.clear();
         order.extend(touched.iter().map(|at| (sums[*at as usize], *at)).filter(|(score, _)| *score >= min_score));
         order.sort_unstable_by(descending);
         let round = scratch.next_round();
-        let mut ranked: Ranked = Vec::new();
+        let mut ranked: Vec<Candidate> = Vec::new();
         for (score, document) in &scratch.order {
             for concept in self.owners.get(*document) {
                 if std::mem::replace(&mut scratch.seen[concept.index()], round) != round {
-                    ranked.push((*concept, *score));
+                    ranked.push(Candidate::new(*concept, *score));
                 }
             }
         }
-        ranked.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        ranked.sort_unstable_by(Candidate::rank);
         ranked.truncate(k);
         ranked
     }
@@ -203,11 +208,12 @@ mod tests {
             3,
             vec![document(&[(0, 1.0)], &[2]), document(&[(1, 2.0), (0, 1.0)], &[1, 2]), document(&[(0, 1.0)], &[0])],
         );
+        let candidate = |(at, score)| Candidate::new(ConceptId(at), score);
         let mut scratch = Scratch::new();
         // Documents: 1; 1 + 2 * 0.5; 1.
         let ranked = postings.search([(0, 1.0), (1, 0.5)], 8, &mut scratch);
-        assert_eq!(ranked, [(ConceptId(1), 2.0), (ConceptId(2), 2.0), (ConceptId(0), 1.0)]);
-        assert_eq!(postings.search([(0, 1.0)], 2, &mut scratch), [(ConceptId(0), 1.0), (ConceptId(1), 1.0)]);
+        assert_eq!(ranked, [(1, 2.0), (2, 2.0), (0, 1.0)].map(candidate));
+        assert_eq!(postings.search([(0, 1.0)], 2, &mut scratch), [(0, 1.0), (1, 1.0)].map(candidate));
         assert_eq!(postings.search([(2, 1.0)], 2, &mut scratch), []);
         assert_eq!(postings.search([(0, 1.0)], 0, &mut scratch), []);
     }
@@ -244,9 +250,9 @@ mod tests {
                         best[concept.index()] = best[concept.index()].max(sum);
                     }
                 }
-                let mut expected: Ranked =
-                    (0u32..).map(ConceptId).zip(best).filter(|(_, score)| *score > 0.0).collect();
-                expected.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+                let candidates = (0u32..).zip(best).map(|(at, score)| Candidate::new(ConceptId(at), score));
+                let mut expected: Vec<Candidate> = candidates.filter(|found| found.score > 0.0).collect();
+                expected.sort_by(Candidate::rank);
                 expected.truncate(k);
                 prop_assert_eq!(postings.search(query, k, &mut scratch), expected);
             }

@@ -8,9 +8,9 @@
 //! frequency ln((1 + n) / (1 + df)) + 1. Vectors have unit length. Grams of a query that no name
 //! has do not count towards its length.
 
-use super::Ranked;
 use super::postings::{Document, Postings, Scratch};
 use crate::kb::{ConceptId, KnowledgeBase};
+use crate::score::Candidate;
 use std::collections::HashMap;
 
 /// A 3-gram: three code points of 21 bits each.
@@ -74,7 +74,7 @@ impl CharTfidf {
 
     /// The best `k` concepts by the cosine similarity (0 to 1) of their most similar name. Concepts
     /// without a shared gram are left out.
-    pub fn search(&self, surface: &str, k: usize, scratch: &mut Scratch) -> Ranked {
+    pub fn search(&self, surface: &str, k: usize, scratch: &mut Scratch) -> Vec<Candidate> {
         let query = weigh(&count(&surface.to_lowercase()), &self.vocabulary, &self.idf);
         self.postings.search(query, k, scratch)
     }
@@ -149,8 +149,9 @@ mod tests {
         for (query, cosine) in golden.queries.iter().zip(&golden.cosine) {
             let ranked = index.search(query, golden.names.len(), &mut scratch);
             assert_eq!(ranked.len(), cosine.iter().filter(|cosine| **cosine > 0.0).count(), "{query:?}");
-            for (id, score) in ranked {
-                assert!((f64::from(score) - cosine[id.index()]).abs() < 1e-6, "{query:?} and name {}", id.index());
+            for Candidate { concept, score } in ranked {
+                let at = concept.index();
+                assert!((f64::from(score) - cosine[at]).abs() < 1e-6, "{query:?} and name {at}");
             }
         }
     }
@@ -174,8 +175,8 @@ mod tests {
         let synonyms = vec!["pyrexia".into(), "FEVER".into(), "high fever".into()];
         kb.push(Concept { id: "E".into(), name: "heat".into(), synonyms, ..Concept::default() }).expect("new");
         let ranked = CharTfidf::new(&kb).search("Fever", 8, &mut Scratch::new());
-        let ids: Vec<_> = ranked.iter().map(|(id, _)| id.0).collect();
+        let ids: Vec<_> = ranked.iter().map(|found| found.concept.0).collect();
         assert_eq!(ids, [0, 2, 1]);
-        assert!((ranked[0].1 - 1.0).abs() < 1e-6 && ranked[0].1 == ranked[1].1 && ranked[2].1 < 0.99);
+        assert!((ranked[0].score - 1.0).abs() < 1e-6 && ranked[0].score == ranked[1].score && ranked[2].score < 0.99);
     }
 }

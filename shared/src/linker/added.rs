@@ -1,6 +1,6 @@
-//! Concepts that a user adds to a bundle: searched beside its own, and taken away again.
+//! Concepts that a user adds to a bundle and removes again. They are searched with those of the bundle.
 //!
-//! They are few, so their index and dictionary are made anew at each change; their vectors are kept.
+//! They are few: each change builds their index and dictionary again, from vectors that are computed once.
 
 use super::Linker;
 use crate::error::{Error, Result};
@@ -15,51 +15,62 @@ use crate::tokens::Encoded;
 use crate::tokens::View;
 use bytes::Bytes;
 
-/// The reason for skipping a concept whose identifier the bundle has, or another that was added.
+/// The reason for skipping a concept whose identifier belongs to a concept of the bundle or to an added one.
 pub const TAKEN: &str = "the id is taken by another concept";
 /// The reason for skipping a concept without identifier or name.
 pub const INCOMPLETE: &str = "a concept without id or name";
-/// The reason for skipping a concept whose names have no letter that the encoder reads.
+/// The reason for skipping a concept whose names are all empty after normalisation.
 pub const UNREADABLE: &str = "nothing can be read in its names";
 
-/// Concepts beside those of a bundle; their positions go on where the bundle's end.
-pub struct Added {
+/// Concepts that were added to a bundle. Their positions follow those of the bundle.
+pub struct AddedConcepts {
     first: usize,
     kb: KnowledgeBase,
-    vectors: Vec<Own>,
-    /// Nothing while there is no concept.
-    found_by: Option<FoundBy>,
+    vectors: Vec<ConceptVectors>,
+    /// `None` without a concept.
+    search: Option<AddedSearch>,
 }
 
-/// The rows of a concept, one after the other.
+/// Concepts that can be added, with their token sequences.
+#[non_exhaustive]
+pub struct TokenizedConcepts {
+    /// The concepts.
+    pub concepts: Vec<Concept>,
+    /// The token sequences of all concepts, one concept after the other. They are encoded as entities.
+    pub rows: Vec<Encoded>,
+    /// The number of sequences of each concept.
+    counts: Vec<usize>,
+}
+
+/// The vectors of a concept.
 #[derive(Clone)]
-struct Own {
+struct ConceptVectors {
     /// `[rows, dim]`
     pooled: Vec<f32>,
-    /// For each row; empty where whole vectors are compared.
+    /// The token vectors of each row. Empty unless Sum-of-Max compares them.
     tokens: Vec<TokenCodes>,
 }
 
-/// What finds them, over positions from 0.
-struct FoundBy {
+/// The index and dictionary of added concepts, with positions from 0.
+struct AddedSearch {
     index: Index,
-    /// Where Sum-of-Max compares.
+    /// `None` unless Sum-of-Max compares.
     tokens: Option<TokenStore>,
     dictionary: Dictionary,
 }
 
-impl Added {
-    /// None yet, beside a bundle of so many.
+impl AddedConcepts {
+    /// No concepts yet. `first` is the number of concepts of the bundle.
     pub(super) fn new(first: usize) -> Self {
-        Self { first, kb: KnowledgeBase::new(), vectors: Vec::new(), found_by: None }
+        Self { first, kb: KnowledgeBase::new(), vectors: Vec::new(), search: None }
     }
 
-    /// Themselves, in the order in which they were added.
+    /// The concepts, in the order in which they were added.
     pub fn concepts(&self) -> impl ExactSizeIterator<Item = &Concept> {
         self.kb.iter().map(|(_, concept)| concept)
     }
 
-    /// Whether a position is one of theirs.
+    /// Whether a position is that of an added concept.
     pub fn has(&self, id: ConceptId) -> bool {
         id.index() >= self.first
     }
@@ -70,45 +81,47 @@ impl Added {
     }
 
     pub(super) fn find(&self, id: &str) -> Option<ConceptId> {
-        self.kb.find(id).map(|at| self.outside(at))
+        self.kb.find(id).map(|at| self.global(at))
     }
 
-    fn outside(&self, at: ConceptId) -> ConceptId {
+    /// The position among all concepts.
+    fn global(&self, at: ConceptId) -> ConceptId {
         ConceptId((self.first + at.index()) as u32)
     }
 
-    fn inside(&self, id: ConceptId) -> ConceptId {
+    /// The position among the added concepts.
+    fn local(&self, id: ConceptId) -> ConceptId {
         ConceptId((id.index() - self.first) as u32)
     }
 
-    /// What was found among them, as a candidate among all.
-    fn of_all(&self, found: Candidate) -> Candidate {
-        Candidate { concept: self.outside(found.concept), ..found }
+    /// A candidate with its position among all concepts.
+    fn to_global(&self, found: Candidate) -> Candidate {
+        Candidate { concept: self.global(found.concept), ..found }
     }
 
-    /// Those that have a mention as their name.
+    /// The concepts with this name after normalisation.
     pub(super) fn named(&self, mention: &str) -> Vec<ConceptId> {
-        let Some(FoundBy { dictionary, .. }) = &self.found_by else { return Vec::new() };
-        dictionary.lookup_mention(mention).into_iter().map(|at| self.outside(at)).collect()
+        let Some(AddedSearch { dictionary, .. }) = &self.search else { return Vec::new() };
+        dictionary.lookup_mention(mention).into_iter().map(|at| self.global(at)).collect()
     }
 
-    /// Those that have a mention as their name in any form.
-    pub(super) fn alike(&self, mention: &str) -> Vec<ConceptId> {
-        let Some(FoundBy { dictionary, .. }) = &self.found_by else { return Vec::new() };
-        dictionary.lookup_forms(mention).into_iter().map(|at| self.outside(at)).collect()
+    /// The concepts with an inflected form of this name.
+    pub(super) fn lookup_forms(&self, mention: &str) -> Vec<ConceptId> {
+        let Some(AddedSearch { dictionary, .. }) = &self.search else { return Vec::new() };
+        dictionary.lookup_forms(mention).into_iter().map(|at| self.global(at)).collect()
     }
 
-    /// Adds the mentions of their names to those of the bundle: of names that overlap the longer stays, and unknown terms
-    /// give way.
+    /// Adds the mentions of their names to those of the bundle. Of overlapping names the longer one stays, and a name replaces
+    /// overlapping unknown terms.
     pub(super) fn detect(&self, text: &str, found: Vec<Detected>, options: &DetectOptions) -> Vec<Detected> {
-        let Some(FoundBy { dictionary, .. }) = &self.found_by else { return found };
+        let Some(AddedSearch { dictionary, .. }) = &self.search else { return found };
         let own = dictionary.detect(text, &DetectOptions { unknown_terms: false, ..*options });
         let beats = |own: &Detected, other: &Detected| {
             let same = own.pieces() == other.pieces();
             let longer = own.span.len() > other.span.len();
             other.origin == Origin::UnknownTerm || !options.overlapping && (same || longer)
         };
-        // Both are in the order of the text; a mention overlaps few others.
+        // Both lists are in the order of the text, and a mention overlaps few others.
         let (mut joined, mut from) = (Vec::with_capacity(found.len() + own.len()), 0);
         let mut lost = vec![false; found.len()];
         for own in own {
@@ -129,41 +142,37 @@ impl Added {
         joined
     }
 
-    /// Joins the best of them to the bundle's candidates of each query.
+    /// Merges their candidates with those of the bundle, `k` for each query.
     pub(super) fn search(&self, queries: &[f32], k: usize, candidates: &mut [Vec<Candidate>]) {
-        let Some(FoundBy { index, .. }) = &self.found_by else { return };
+        let Some(AddedSearch { index, .. }) = &self.search else { return };
         for (found, candidates) in index.search(queries, k).into_iter().zip(candidates) {
-            candidates.extend(found.into_iter().map(|found| self.of_all(found)));
+            candidates.extend(found.into_iter().map(|found| self.to_global(found)));
             *candidates = best_per_concept(std::mem::take(candidates), k);
         }
     }
 
-    /// The scores of some of them with a query.
+    /// The scores of some of them with a query `[dim]`.
     pub(super) fn score(&self, query: &[f32], concepts: Vec<ConceptId>) -> Vec<Candidate> {
-        let Some(FoundBy { index, .. }) = &self.found_by else { return Vec::new() };
-        let inside = concepts.iter().map(|id| self.inside(*id));
-        index.score(query, inside).into_iter().map(|found| self.of_all(found)).collect()
+        let Some(AddedSearch { index, .. }) = &self.search else { return Vec::new() };
+        let inside = concepts.iter().map(|id| self.local(*id));
+        index.score(query, inside).into_iter().map(|found| self.to_global(found)).collect()
     }
 
     /// The Sum-of-Max of a mention with some of them.
     pub(super) fn rank(&self, tokens: &TokenCodes, concepts: Vec<ConceptId>) -> Vec<Candidate> {
-        let Some(FoundBy { tokens: Some(store), .. }) = &self.found_by else { return Vec::new() };
-        let inside = concepts.iter().map(|id| self.inside(*id));
-        store.rank(tokens, inside).into_iter().map(|found| self.of_all(found)).collect()
+        let Some(AddedSearch { tokens: Some(store), .. }) = &self.search else { return Vec::new() };
+        let inside = concepts.iter().map(|id| self.local(*id));
+        store.rank(tokens, inside).into_iter().map(|found| self.to_global(found)).collect()
     }
 }
 
 impl Linker {
-    /// The concepts that can be added, with the rows of all, one after the other, and how many each has. The rows are encoded as
-    /// entities, and their vectors go to [`Linker::add`]. What cannot be added is counted as skipped.
+    /// Tokenizes concepts that are to be added. [`Linker::add_concepts`] takes the result with the vectors of its rows. Concepts
+    /// that cannot be added are counted in `report`.
     ///
     /// # Errors
-    /// If none can be added, a concept of the bundle is damaged, or a text cannot be tokenized.
-    pub fn rows_of(
-        &self,
-        concepts: Vec<Concept>,
-        report: &mut Report,
-    ) -> Result<(Vec<Concept>, Vec<Encoded>, Vec<usize>)> {
+    /// If no concept can be added, a concept of the bundle is damaged, or a text cannot be tokenized.
+    pub fn tokenize_concepts(&self, concepts: Vec<Concept>, report: &mut Report) -> Result<TokenizedConcepts> {
         let (mut kept, mut rows, mut counts) = (KnowledgeBase::new(), Vec::new(), Vec::new());
         let view = &self.bundle.manifest.view;
         for concept in concepts {
@@ -190,20 +199,22 @@ impl Linker {
             let why = if why.is_empty() { "there is none".to_owned() } else { format!("skipped {why}") };
             return Err(Error::input(format!("no concept to add: {why}")));
         }
-        Ok((kept.iter().map(|(_, concept)| concept.clone()).collect(), rows, counts))
+        let concepts = kept.iter().map(|(_, concept)| concept.clone()).collect();
+        Ok(TokenizedConcepts { concepts, rows, counts })
     }
 
     /// Adds concepts with the vectors of their rows; all of them, or none.
     ///
     /// # Shapes
-    /// vectors of all `[rows]`, as [`Linker::encodings`] gives them
+    /// vectors of [`TokenizedConcepts::rows`], encoded as entities for [`Linker::scorer`]
     ///
     /// # Errors
-    /// If an identifier is taken, or they cannot be indexed.
+    /// If an identifier is taken, or the vectors cannot be indexed.
     ///
     /// # Panics
-    /// If the vectors are not those of the rows, or of another scorer.
-    pub fn add(&mut self, concepts: Vec<Concept>, counts: &[usize], vectors: &Encodings) -> Result<()> {
+    /// If the vectors are not those of the rows, or were encoded for another scorer.
+    pub fn add_concepts(&mut self, tokenized: TokenizedConcepts, vectors: &Encodings) -> Result<()> {
+        let TokenizedConcepts { concepts, counts, .. } = tokenized;
         let (dim, rows) = (self.bundle.index.info().dim, counts.iter().sum::<usize>());
         assert_eq!(vectors.pooled.len(), rows * dim, "vectors of {dim} values for all rows");
         let tokens = vectors.tokens.as_deref().unwrap_or_default();
@@ -211,49 +222,49 @@ impl Linker {
         assert_eq!(tokens.len(), expected, "tokens for all rows where they are compared");
         let (mut kb, mut all) = (self.added.kb.clone(), self.added.vectors.clone());
         let mut first = 0;
-        for (concept, count) in concepts.into_iter().zip(counts) {
+        for (concept, count) in concepts.into_iter().zip(&counts) {
             kb.push(concept)?;
             let own = first..first + count;
             first = own.end;
             let pooled = vectors.pooled[own.start * dim..own.end * dim].to_vec();
             let tokens = tokens.get(own).unwrap_or_default().iter().map(|row| TokenCodes::new(dim, row)).collect();
-            all.push(Own { pooled, tokens });
+            all.push(ConceptVectors { pooled, tokens });
         }
         self.replace(kb, all)
     }
 
-    /// Takes added concepts away; gives how many went.
+    /// Removes the added concepts for which `is_removed` is true. Returns their number.
     ///
     /// # Errors
-    /// If what is left cannot be indexed.
-    pub fn remove(&mut self, goes: impl Fn(&Concept) -> bool) -> Result<usize> {
+    /// If the others cannot be indexed.
+    pub fn remove_concepts(&mut self, is_removed: impl Fn(&Concept) -> bool) -> Result<usize> {
         let (mut kb, mut vectors) = (KnowledgeBase::new(), Vec::new());
         for ((_, concept), own) in self.added.kb.iter().zip(&self.added.vectors) {
-            if !goes(concept) {
+            if !is_removed(concept) {
                 kb.push(concept.clone())?;
                 vectors.push(own.clone());
             }
         }
-        let gone = self.added.kb.len() - kb.len();
+        let removed = self.added.kb.len() - kb.len();
         self.replace(kb, vectors)?;
-        Ok(gone)
+        Ok(removed)
     }
 
-    fn replace(&mut self, kb: KnowledgeBase, vectors: Vec<Own>) -> Result<()> {
+    fn replace(&mut self, kb: KnowledgeBase, vectors: Vec<ConceptVectors>) -> Result<()> {
         let first = self.added.first;
-        let found_by = match kb.is_empty() {
+        let search = match kb.is_empty() {
             true => None,
             false => {
                 let (index, tokens) = self.index_of(&vectors)?;
                 let dictionary = Dictionary::from_bytes(Dictionary::build(kb.iter())?.into())?;
-                Some(FoundBy { index, tokens, dictionary })
+                Some(AddedSearch { index, tokens, dictionary })
             }
         };
-        self.added = Added { first, kb, vectors, found_by };
+        self.added = AddedConcepts { first, kb, vectors, search };
         Ok(())
     }
 
-    fn index_of(&self, vectors: &[Own]) -> Result<(Index, Option<TokenStore>)> {
+    fn index_of(&self, vectors: &[ConceptVectors]) -> Result<(Index, Option<TokenStore>)> {
         let (info, view) = (self.bundle.index.info(), &self.bundle.manifest.view);
         let (mut concepts, mut all) = (Vec::new(), Vec::new());
         let mut store = TokenStoreBuilder::new(info.dim);

@@ -1,14 +1,18 @@
-//! The whole road from text and spans to links.
+//! Links the mentions of texts to the concepts of a bundle.
 //!
-//! ```text
-//! let prepared = linker.prepare(text, linker.detect(text, &options))?;   steps 0 to 2
-//! let queries = linker.encode(&prepared)?;                               steps 3 and 4
-//! let links = linker.finish(&prepared, &queries, &options);              steps 5 to 7
-//! ```
+//! [`Linker::link`] links one text. Its stages can be called one by one:
 //!
-//! Several texts go together faster: [`Prepared::join`] makes one of them, and [`Linker::finish`] gives their links one after
-//! the other. A page, which wants to show the first links early and must wait for its GPU without blocking, goes by parts:
-//! [`Prepared::split`] by [`Encoder::batches`], and for each [`Encoder::steps`] and [`Linker::finish`].
+//! | stage | call | steps |
+//! | --- | --- | --- |
+//! | detect | [`Linker::detect`] | find the mentions |
+//! | prepare | [`Linker::prepare`] | cut and tokenize them |
+//! | encode | [`Linker::encode`] | encode and pool the tokens |
+//! | finish | [`Linker::finish`] | search, share candidates within a text, decide |
+//!
+//! Several texts are linked faster together: [`Prepared::join`] joins them, and [`Linker::finish`] returns their links text by
+//! text. A web page shows the first links early and must not block on its GPU. It calls [`Prepared::split`] with
+//! [`Encoder::batches`], then [`Encoder::steps`] and [`Linker::finish`] for each part, and [`Linker::share_candidates`] at the
+//! end.
 
 mod added;
 mod candidates;
@@ -17,19 +21,19 @@ mod prepared;
 mod queries;
 mod rerank;
 
-pub use crate::index::Queries;
-pub use added::Added;
-pub use explain::{Met, Texts, TokenMet};
+pub use crate::bundle::Queries;
+pub use crate::model::cross_encoder::Pairs;
+pub use added::{AddedConcepts, TokenizedConcepts};
+pub use explain::{CandidateTexts, MatchedText, TokenAlignment};
 pub use prepared::{Part, Prepared};
-pub use rerank::Pairs;
 
 use crate::bundle::Bundle;
 use crate::error::Result;
 use crate::index::best_per_concept;
 use crate::kb::{Concept, ConceptId};
 use crate::model::encode::{Encoder, SequenceInterner};
-use crate::nil::{Decision, NilPolicy, NilReason, Signs};
-use crate::score::{Candidate, Score, Scorer};
+use crate::nil::{Decision, NilFeatures, NilPolicy, NilReason};
+use crate::score::{Candidate, Scorer, Similarity};
 use crate::text::abbreviations::Reader;
 use crate::text::detect::{DetectOptions, Detected, Origin};
 use crate::text::{self, Span};
@@ -40,27 +44,28 @@ use candidates::is_among;
 use prepared::PreparedMention;
 use std::borrow::Cow;
 
-/// How far the best score may be before that of a concept which bears the mention's name, and the latter comes first still, as a share of
-/// the highest score there is. On 789 mentions of notes and 8,387 of abstracts and articles where the best did not bear the name and
-/// another concept did, the latter was right up to 0.07 behind; further behind, "PVC" was a plastic.
+/// The largest lead of the best score over that of a concept named like the mention at which that concept still comes first, as
+/// a share of the highest possible score. It was measured on mentions whose best candidate has another name: 789 of notes and
+/// 8,387 of abstracts and articles. The concept of that name was right up to 0.07 behind. Further behind, "PVC" was a plastic.
 const NAMED_BEHIND: f32 = 0.15;
 
-/// A bundle with its encoder on a device, and concepts that were added to it.
+/// A bundle with its encoder on a device, and the concepts that were added to it.
 pub struct Linker {
     bundle: Bundle,
     encoder: Encoder,
     scorer: Scorer,
-    added: Added,
+    added: AddedConcepts,
 }
 
-/// What a caller may choose for one text.
+/// The options for linking a text.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct LinkOptions {
-    /// Candidates of a mention.
+    /// The number of candidates of a mention.
     pub k: usize,
-    /// A threshold in place of the bundle's.
+    /// The lowest score that is linked; `None` uses the bundle's policy.
     pub threshold: Option<f32>,
-    /// How mentions are found.
+    /// The options for detection.
     pub detect: DetectOptions,
 }
 
@@ -70,38 +75,59 @@ impl Default for LinkOptions {
     }
 }
 
-/// A mention with what became of it.
+impl LinkOptions {
+    /// Sets the number of candidates of a mention.
+    #[must_use]
+    pub fn k(self, k: usize) -> Self {
+        Self { k, ..self }
+    }
+
+    /// Sets the lowest score that is linked; `None` uses the bundle's policy.
+    #[must_use]
+    pub fn threshold(self, threshold: Option<f32>) -> Self {
+        Self { threshold, ..self }
+    }
+
+    /// Sets the options for detection.
+    #[must_use]
+    pub fn detect(self, detect: DetectOptions) -> Self {
+        Self { detect, ..self }
+    }
+}
+
+/// A mention with its decision.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Link {
-    /// Where it stands, from its first piece to its last.
+    /// The extent of the mention, from its first fragment to its last.
     pub span: Span,
-    /// Its pieces, if it is in several ([`Detected::fragments`]).
+    /// The fragments of a discontinuous mention ([`Detected::fragments`]); empty for a continuous one.
     pub fragments: Vec<Span>,
-    /// Who says that it is a mention.
+    /// The source of the mention.
     pub origin: Origin,
     /// Linked or NIL.
     pub decision: Decision,
     /// The best candidates, best first.
     pub candidates: Vec<Candidate>,
-    /// What the bundle's policy adds to the best score before it compares it with the threshold; 0 where scores stand alone.
-    pub lift: f32,
-    /// The ranker's scores of the first of them, if it has put them into order.
+    /// What the NIL model adds to the best score before the comparison with the threshold; 0 without a NIL model.
+    pub nil_offset: f32,
+    /// The cross-encoder's scores of the first candidates. Empty without a reranking.
     pub ranker_scores: Vec<f32>,
-    /// Whether the mention is a name of the best one, up to spelling.
+    /// Whether the mention is a name of the best candidate after normalisation.
     pub named: bool,
-    /// What a short form was read as, where the text defines it.
+    /// The long form of an abbreviation that the text defines.
     pub read_as: Option<String>,
-    /// What did not fit into the encoder's window.
+    /// What the encoder's window truncated.
     pub cut: Cut,
 }
 
 impl Link {
-    /// The pieces of the text that the mention consists of, one or more.
+    /// The fragments of the mention, one or more.
     pub fn pieces(&self) -> &[Span] {
         text::pieces(&self.span, &self.fragments)
     }
 
-    /// How far the best candidate is before the second, by whoever put them into order.
+    /// The lead of the best candidate over the second, in the scores that ordered them; `None` with fewer than 2 candidates.
     pub fn margin(&self) -> Option<f32> {
         match (&self.ranker_scores[..], &self.candidates[..]) {
             ([best, second, ..], _) => Some(best - second).filter(|margin| margin.is_finite()),
@@ -110,7 +136,7 @@ impl Link {
         }
     }
 
-    /// Leaves the first `count` candidates.
+    /// Removes all but the first `count` candidates.
     pub fn truncate(&mut self, count: usize) {
         self.candidates.truncate(count);
         self.ranker_scores.truncate(count);
@@ -124,18 +150,36 @@ impl Linker {
     /// As [`Bundle::encoder`].
     pub fn new(bundle: Bundle, device: &Device) -> Result<Self> {
         let encoder = bundle.encoder(device)?;
-        let (added, scorer) = (Added::new(bundle.concepts.len()), bundle.scorer());
+        let (added, scorer) = (AddedConcepts::new(bundle.concepts.len()), bundle.scorer());
         let mut linker = Self { bundle, encoder, scorer, added };
         linker.set_scorer(scorer)?;
         Ok(linker)
     }
 
-    /// The bundle.
+    /// Links the mentions that are detected in a text, in the order of the text.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn link(&self, text: &str, options: &LinkOptions) -> Result<Vec<Link>> {
+        self.link_mentions(text, self.detect(text, options), options)
+    }
+
+    /// Links given mentions of a text, in the order given.
+    ///
+    /// # Errors
+    /// If a span cannot be cut out of the text, or the device fails.
+    pub fn link_mentions(&self, text: &str, mentions: Vec<Detected>, options: &LinkOptions) -> Result<Vec<Link>> {
+        let prepared = self.prepare(text, mentions)?;
+        let queries = self.encode(&prepared, |_| Ok(()))?;
+        Ok(self.finish(&prepared, &queries, options))
+    }
+
+    /// The bundle, with the changes of the setters in its manifest.
     pub fn bundle(&self) -> &Bundle {
         &self.bundle
     }
 
-    /// Scores with another mix than the bundle's ([`ViewOptions::mix`](crate::tokens::ViewOptions::mix)).
+    /// Sets the weight of the template in a score ([`ViewOptions::mix`](crate::tokens::ViewOptions::mix)).
     ///
     /// # Errors
     /// As [`ViewOptions::check_mix`](crate::tokens::ViewOptions::check_mix).
@@ -148,8 +192,7 @@ impl Linker {
         Ok(())
     }
 
-    /// Scores with another share of spelling than the bundle's
-    /// ([`ViewOptions::spelling`](crate::tokens::ViewOptions::spelling)).
+    /// Sets the weight of spelling in a score ([`ViewOptions::spelling`](crate::tokens::ViewOptions::spelling)).
     ///
     /// # Errors
     /// As [`ViewOptions::check_spelling`](crate::tokens::ViewOptions::check_spelling).
@@ -159,20 +202,20 @@ impl Linker {
         manifest.view.check_spelling(manifest.encoder.reduction.score)
     }
 
-    /// Decides by another policy than the bundle's.
+    /// Sets the rule for NIL.
     pub fn set_policy(&mut self, policy: NilPolicy) {
         self.bundle.manifest.nil = policy;
     }
 
     /// The concepts that were added.
-    pub fn added(&self) -> &Added {
+    pub fn added_concepts(&self) -> &AddedConcepts {
         &self.added
     }
 
-    /// A concept of the bundle, or an added one.
+    /// The concept at a position, of the bundle or added.
     ///
     /// # Errors
-    /// If there is none at the position, or its record is damaged.
+    /// If there is no such concept, or its record is damaged.
     pub fn concept(&self, id: ConceptId) -> Result<Concept> {
         self.added.concept(id).map_or_else(|| self.bundle.concepts.get(id), |concept| Ok(concept.clone()))
     }
@@ -190,25 +233,21 @@ impl Linker {
         &self.encoder
     }
 
-    /// Mentions in raw text (step 0).
+    /// Detects the mentions of a text, in its order.
     pub fn detect(&self, text: &str, options: &LinkOptions) -> Vec<Detected> {
         self.added.detect(text, self.bundle.detect(text, &options.detect), &options.detect)
     }
 
-    /// Cuts and tokenizes mentions (steps 1 and 2).
+    /// Cuts mentions out of a text and tokenizes them.
     ///
     /// # Errors
     /// If a span cannot be cut out of the text.
     pub fn prepare(&self, text: &str, mentions: Vec<Detected>) -> Result<Prepared> {
-        self.prepare_with(&mut self.reader(), text, mentions)
+        self.prepare_with(&mut self.bundle.manifest.view.reader(), text, mentions)
     }
 
-    /// What reads the mentions of texts.
-    pub fn reader<'t>(&self) -> Reader<'t> {
-        self.bundle.manifest.view.reader()
-    }
-
-    /// As [`Linker::prepare`], for some of a text's mentions: the reader keeps what it knows of the text for the next ones.
+    /// As [`Linker::prepare`], for some of a text's mentions. The reader
+    /// ([`ViewOptions::reader`](crate::tokens::ViewOptions::reader)) finds the abbreviations of the text once for all calls.
     ///
     /// # Errors
     /// As [`Linker::prepare`].
@@ -235,40 +274,40 @@ impl Linker {
         Ok(Prepared { mentions: prepared, sequences: interner.into_sequences(), texts })
     }
 
-    /// The concepts that have a text as their name, up to spelling.
+    /// The concepts with this name after normalisation.
     fn named_concepts(&self, text: &str) -> Vec<ConceptId> {
         let mut named = self.bundle.dictionary.lookup_mention(text);
         named.extend(self.added.named(text));
         named
     }
 
-    /// Whether a concept has a mention as its name, or its name in another form: where "seminal vesicles" is a name of one concept,
-    /// "seminal vesicle" is one of another.
+    /// Whether a mention is a name of a concept, or an inflected form of one. "Seminal vesicles" can be a name of one concept
+    /// and "seminal vesicle" of another.
     fn is_named(&self, text: &str, named: &[ConceptId], concept: ConceptId) -> bool {
-        let bears = |concepts: &[ConceptId]| concepts.binary_search(&concept).is_ok();
-        let alike = || bears(&self.bundle.dictionary.lookup_forms(text)) || bears(&self.added.alike(text));
-        bears(named) || !named.is_empty() && alike()
+        let has = |concepts: &[ConceptId]| concepts.binary_search(&concept).is_ok();
+        let has_form = || has(&self.bundle.dictionary.lookup_forms(text)) || has(&self.added.lookup_forms(text));
+        has(named) || !named.is_empty() && has_form()
     }
 
-    /// Whether an equal name has the highest score there is: then a name that differs only in what the dictionary
-    /// forgives (plural, hyphen, accent, case) gets it too.
+    /// Whether an equal name has the highest possible score. A name that the dictionary normalises to the mention (plural,
+    /// hyphen, accent, case) then gets it too.
     fn names_score_highest(&self) -> bool {
         let manifest = &self.bundle.manifest;
         manifest.view.concepts != View::Template
             && manifest.view.mention_template == MentionTemplate::Bare
-            && manifest.encoder.reduction.score == Score::Cosine
+            && manifest.encoder.reduction.score == Similarity::Cosine
     }
 
-    /// Searches and decides (steps 5 to 7).
+    /// Searches candidates, shares them within each text, and decides.
     ///
     /// # Shapes
-    /// queries `[sequences]` -> a link for each mention
+    /// queries `[sequences]` -> one link per mention
     ///
     /// # Panics
     /// If the queries are not those of the sequences.
     pub fn finish(&self, prepared: &Prepared, queries: &Queries, options: &LinkOptions) -> Vec<Link> {
         let k = options.k.max(1);
-        // The best is compared with the second, even if one alone is asked for.
+        // The margin needs two candidates, even if one was asked for.
         let candidates = self.candidates(prepared, queries, k.max(2));
         let link = |(mention, mut candidates): (&PreparedMention, Vec<Candidate>)| {
             let Detected { span, origin, fragments } = mention.detected.clone();
@@ -276,27 +315,28 @@ impl Linker {
             self.put_named_first(prepared, mention, queries, &mut candidates);
             let named =
                 candidates.first().is_some_and(|best| self.is_named(&mention.text, &mention.named, best.concept));
-            let lift = self.lift(mention, queries, &candidates, named);
+            let nil_offset = self.nil_offset(mention, queries, &candidates, named);
             candidates.truncate(k);
             let decision = match mention.sequence {
-                Some(_) => self.decide(&candidates, lift, named, options.threshold),
+                Some(_) => self.decide(&candidates, nil_offset, named, options.threshold),
                 None => Decision::Nil { reason: NilReason::EmptyMention, best: None },
             };
             let read_as = mention.rewritten.then(|| mention.text.clone());
             let ranker_scores = Vec::new();
-            Link { span, fragments, origin, decision, candidates, lift, ranker_scores, named, read_as, cut }
+            Link { span, fragments, origin, decision, candidates, nil_offset, ranker_scores, named, read_as, cut }
         };
         let mut links: Vec<Link> = prepared.mentions.iter().zip(candidates).map(link).collect();
         let mut first = 0;
         for mentions in &prepared.texts {
-            self.accompany_some(prepared, first, queries, &mut links[first..first + mentions], k);
+            self.share_from(prepared, first, queries, &mut links[first..first + mentions], k);
             first += mentions;
         }
         links
     }
 
-    /// Puts the best concept of a mention's very name before all others, with a score just above theirs. It stays where it is if the
-    /// best has the name in another form, or is far before it and good enough to be linked: then a short form means something else here.
+    /// Moves the best concept named like the mention to the first place, with a score just above the best. It stays where it is
+    /// if the best candidate has the name in another form. It also stays if the best candidate leads by [`NAMED_BEHIND`] and
+    /// would be linked: an abbreviation then has another meaning in this text.
     fn put_named_first(
         &self,
         prepared: &Prepared,
@@ -310,12 +350,12 @@ impl Linker {
             return;
         }
         let scale = match self.bundle.manifest.encoder.reduction.score {
-            Score::Cosine => self.highest(prepared, mention),
-            Score::Dot => best.score.abs(),
+            Similarity::Cosine => self.highest(prepared, mention),
+            Similarity::Dot => best.score.abs(),
         };
         if best.score - found[at].score > NAMED_BEHIND * scale {
-            let lift = self.lift(mention, queries, found, false);
-            if let Decision::Linked { .. } = self.bundle.manifest.nil.decide(found, lift) {
+            let offset = self.nil_offset(mention, queries, found, false);
+            if let Decision::Linked { .. } = self.bundle.manifest.nil.decide(found, offset) {
                 return;
             }
         }
@@ -323,44 +363,50 @@ impl Linker {
         found.insert(0, Candidate { score: best.score.next_up(), ..named });
     }
 
-    /// What tells whether there is a concept for each mention, beside the score; nothing for one without a candidate.
+    /// The features of each mention for a NIL model; `None` for a mention without a candidate.
     ///
     /// # Shapes
-    /// links, one for each mention; queries `[sequences]`
+    /// queries `[sequences]`, links `[mentions]` -> `[mentions]`
     ///
     /// # Errors
     /// If a concept's record is damaged.
-    pub fn signs(&self, prepared: &Prepared, queries: &Queries, links: &[Link]) -> Result<Vec<Option<Signs>>> {
+    pub fn nil_features(
+        &self,
+        prepared: &Prepared,
+        queries: &Queries,
+        links: &[Link],
+    ) -> Result<Vec<Option<NilFeatures>>> {
         let each = prepared.mentions.iter().zip(links);
-        each.map(|(mention, link)| self.signs_of(mention, queries, &link.candidates, link.named)).collect()
+        each.map(|(mention, link)| self.nil_features_of(mention, queries, &link.candidates, link.named)).collect()
     }
 
-    fn signs_of(
+    fn nil_features_of(
         &self,
         mention: &PreparedMention,
         queries: &Queries,
         candidates: &[Candidate],
         named: bool,
-    ) -> Result<Option<Signs>> {
+    ) -> Result<Option<NilFeatures>> {
         let (Some(best), Some(at)) = (candidates.first(), mention.sequence) else { return Ok(None) };
         let (concept, vector) = (self.concept(best.concept)?, queries.vector(at, self.encoder.dim()));
-        Ok(Signs::new(&mention.text, vector, candidates, concept.names(), named))
+        Ok(NilFeatures::new(&mention.text, vector, candidates, concept.names(), named))
     }
 
-    fn lift(&self, mention: &PreparedMention, queries: &Queries, candidates: &[Candidate], named: bool) -> f32 {
-        let Some(lift) = &self.bundle.manifest.nil.lift else { return 0.0 };
-        // A damaged record is said where the concept's name is shown.
-        self.signs_of(mention, queries, candidates, named).ok().flatten().map_or(0.0, |signs| lift.of(&signs))
+    fn nil_offset(&self, mention: &PreparedMention, queries: &Queries, candidates: &[Candidate], named: bool) -> f32 {
+        let Some(model) = &self.bundle.manifest.nil.model else { return 0.0 };
+        // The output reports a damaged record when it names the concept.
+        let features = self.nil_features_of(mention, queries, candidates, named).ok().flatten();
+        features.map_or(0.0, |features| model.offset(&features))
     }
 
-    /// Decides a link anew, by the bundle's policy or another threshold; one whose candidates a ranker has put into order, by the
-    /// best score of the first stage still.
+    /// Decides a link again with another threshold; `None` uses the bundle's policy. The best score of the first stage decides,
+    /// even after a reranking.
     pub fn decide_again(&self, link: &mut Link, threshold: Option<f32>) {
         if matches!(link.decision, Decision::Nil { reason: NilReason::EmptyMention, .. }) {
             return;
         }
         let by_score = best_per_concept(link.candidates.clone(), link.candidates.len());
-        link.decision = self.decide(&by_score, link.lift, link.named, threshold);
+        link.decision = self.decide(&by_score, link.nil_offset, link.named, threshold);
         if let (Decision::Linked { best } | Decision::Nil { best: Some(best), .. }, Some(first)) =
             (&mut link.decision, link.candidates.first())
         {
@@ -368,12 +414,12 @@ impl Linker {
         }
     }
 
-    fn decide(&self, candidates: &[Candidate], lift: f32, named: bool, threshold: Option<f32>) -> Decision {
+    fn decide(&self, candidates: &[Candidate], nil_offset: f32, named: bool, threshold: Option<f32>) -> Decision {
         let policy = &self.bundle.manifest.nil;
         match threshold {
-            // Who sets a threshold means it.
-            Some(_) => NilPolicy { threshold, ..NilPolicy::default() }.decide(candidates, lift),
-            None => policy.decide_named(candidates, lift, named),
+            // A threshold of the user also holds for mentions that are a name.
+            Some(_) => NilPolicy { threshold, ..NilPolicy::default() }.decide(candidates, nil_offset),
+            None => policy.decide_named(candidates, nil_offset, named),
         }
     }
 }

@@ -1,41 +1,41 @@
-//! Mentions on their way to the encoder.
+//! Tokenized mentions.
 
 use crate::kb::ConceptId;
 use crate::model::encode::SequenceInterner;
 use crate::text::detect::Detected;
 use crate::tokens::Encoded;
 
-/// Mentions on their way to the encoder; equal token sequences are encoded once.
+/// The tokenized mentions of one or more texts. Equal token sequences are encoded once.
 #[derive(Default)]
 pub struct Prepared {
     pub(super) mentions: Vec<PreparedMention>,
     pub(super) sequences: Vec<Encoded>,
-    /// How many mentions each text has, one text after the other.
+    /// The number of mentions of each text.
     pub(super) texts: Vec<usize>,
 }
 
 pub(super) struct PreparedMention {
     pub detected: Detected,
-    /// Its token sequence; nothing if nothing is left of it after normalising.
+    /// The position of its token sequence; `None` if it is empty after normalisation.
     pub sequence: Option<usize>,
-    /// The concepts that have its text as a name, up to spelling.
+    /// The concepts with this name after normalisation, ascending.
     pub named: Vec<ConceptId>,
-    /// Its text as it was read.
+    /// Its text, abbreviations expanded.
     pub text: String,
-    /// Whether that is not what stands there.
+    /// Whether an abbreviation was expanded.
     pub rewritten: bool,
 }
 
 /// Some mentions of a [`Prepared`].
 pub struct Part {
-    /// Which they are: positions in the whole.
+    /// The position of each mention in the whole.
     pub places: Vec<usize>,
-    /// Themselves.
+    /// The mentions.
     pub prepared: Prepared,
 }
 
 impl Prepared {
-    /// Joins the mentions of several texts; sequences that occur in more than one are encoded once.
+    /// Joins the mentions of several texts. Equal sequences of different texts are encoded once.
     pub fn join(texts: impl IntoIterator<Item = Prepared>) -> Self {
         let (mut interner, mut mentions, mut lengths) = (SequenceInterner::default(), Vec::new(), Vec::new());
         for text in texts {
@@ -49,11 +49,12 @@ impl Prepared {
         Self { mentions, sequences: interner.into_sequences(), texts: lengths }
     }
 
-    /// Takes it apart, a part for each group of sequences, in their order. Mentions without a sequence come with the first. In a part
-    /// each mention stands for itself, without companions ([`Linker::accompany`](super::Linker::accompany)).
+    /// Splits the mentions into one part for each group of sequences, in the order of the groups. Mentions without a sequence
+    /// belong to the first part. The mentions of a part share no candidates: call
+    /// [`Linker::share_candidates`](super::Linker::share_candidates) for the whole text.
     ///
     /// # Panics
-    /// If the groups do not have every sequence once.
+    /// If a sequence is in no group, or in two.
     pub fn split(self, groups: &[Vec<usize>]) -> Vec<Part> {
         let mut parts: Vec<Part> = Vec::new();
         parts.resize_with(groups.len().max(1), || Part { places: Vec::new(), prepared: Self::default() });
@@ -64,9 +65,9 @@ impl Prepared {
                 places[*sequence] = (at, within);
                 parts[at].prepared.sequences.extend(sequences[*sequence].take());
             }
-            assert_eq!(parts[at].prepared.sequences.len(), group.len(), "a sequence stands in two groups");
+            assert_eq!(parts[at].prepared.sequences.len(), group.len(), "a sequence is in two groups");
         }
-        assert!(sequences.iter().all(Option::is_none), "a sequence stands in no group");
+        assert!(sequences.iter().all(Option::is_none), "a sequence is in no group");
         for (place, mention) in self.mentions.into_iter().enumerate() {
             let (at, sequence) = mention.sequence.map_or((0, None), |sequence| {
                 let (at, within) = places[sequence];
@@ -79,7 +80,7 @@ impl Prepared {
         parts
     }
 
-    /// Makes one text of several: they were parts of one.
+    /// Marks the mentions as those of one text: they were prepared in parts.
     #[must_use]
     pub fn of_one_text(self) -> Self {
         Self { texts: vec![self.mentions.len()], ..self }
@@ -90,7 +91,7 @@ impl Prepared {
         self.mentions.len()
     }
 
-    /// The different token sequences.
+    /// The different token sequences of the mentions.
     pub fn sequences(&self) -> &[Encoded] {
         &self.sequences
     }
@@ -137,7 +138,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "in no group")]
-    fn a_forgotten_sequence_is_a_mistake() {
+    fn sequence_in_no_group_panics() {
         let whole = Prepared { mentions: Vec::new(), sequences: vec![encoded(1), encoded(2)], texts: Vec::new() };
         whole.split(&[vec![0]]);
     }

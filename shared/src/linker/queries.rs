@@ -1,31 +1,34 @@
-//! From token sequences to candidates (steps 3 to 5): a search by whole vectors, or by Sum-of-Max among the best of one (T-Biencoder,
-//! eq. 5).
+//! Encodes token sequences and searches candidates: by pooled vectors, or by Sum-of-Max among the best of such a search
+//! (T-Biencoder, eq. 5).
 
-use super::{Added, Linker, Prepared};
+use super::{AddedConcepts, Linker, Prepared, Queries};
 use crate::bundle::names;
 use crate::error::{Error, Result};
-use crate::index::{FIRST_PASS, Queries, TokenCodes, TokenStore, best_per_concept};
+use crate::index::{FIRST_PASS, TokenCodes, TokenStore};
 use crate::kb::ConceptId;
 use crate::kernels;
-use crate::model::encode::{BatchSize, Encodings};
+use crate::model::encode::BatchSize;
 use crate::model::tower::Side;
 use crate::nil::NilPolicy;
 use crate::score::{Candidate, Scorer};
 use crate::tokens::Encoded;
 
 impl Linker {
-    /// How mentions are compared with concepts.
+    /// The vectors of a mention and a concept that are compared.
     pub fn scorer(&self) -> Scorer {
         self.scorer
     }
 
-    /// Compares in another way than the bundle says. Its threshold says nothing about other scores, and is forgotten then.
+    /// Sets which vectors are compared. With another scorer than the bundle's, the NIL policy becomes the default one: its
+    /// threshold does not hold for other scores.
     ///
     /// # Errors
-    /// If Sum-of-Max is asked for and the bundle has no token vectors, or there are added concepts, which may have none.
+    /// If the bundle has no token vectors for Sum-of-Max, or concepts were added, which may have none.
     pub fn set_scorer(&mut self, scorer: Scorer) -> Result<()> {
         if self.added.concepts().len() > 0 {
-            return Err(Error::input("the scorer is to be chosen before concepts are added"));
+            return Err(Error::input(
+                "expected a linker without added concepts, found some; set the scorer before concepts are added",
+            ));
         }
         if scorer == Scorer::SumOfMax && self.bundle.token_vectors.is_none() {
             return Err(Error::input(format!(
@@ -39,85 +42,55 @@ impl Linker {
         }
         self.scorer = scorer;
         if let Some(options) = self.bundle.manifest.index.hnsw {
-            // A concept has several rows: with fewer nodes kept, a graph is walked again until there are enough.
+            // A concept has several rows. With a smaller list the search would be repeated until it has enough concepts.
             let least = if scorer == Scorer::SumOfMax { 2 * FIRST_PASS } else { 0 };
             self.bundle.index.set_ef_search(options.ef_search.max(least));
         }
         Ok(())
     }
 
-    /// Encodes the sequences (steps 3 and 4).
+    /// Encodes the sequences of mentions. After each step `tick` gets the number of sequences that the step encoded. Its error
+    /// stops the work.
     ///
     /// # Errors
     /// As [`Encoder::encode_batches`](crate::model::encode::Encoder::encode_batches).
-    pub fn encode(&self, prepared: &Prepared) -> Result<Queries> {
-        self.encode_with(prepared, |_| Ok(()))
-    }
-
-    /// As [`Linker::encode`]. After each step `tick` is called with the number of sequences that are done; its error ends the work.
-    ///
-    /// # Errors
-    /// As [`Encoder::encode_batches`](crate::model::encode::Encoder::encode_batches).
-    pub fn encode_with(&self, prepared: &Prepared, tick: impl FnMut(usize) -> Result<()>) -> Result<Queries> {
+    pub fn encode(&self, prepared: &Prepared, tick: impl FnMut(usize) -> Result<()>) -> Result<Queries> {
         let rows: Vec<&Encoded> = prepared.sequences.iter().collect();
         Queries::encode(&self.encoder, self.scorer, Side::Mention, &rows, BatchSize::default(), tick)
     }
 
-    /// The vectors that the scorer compares, as the encoder gives them.
-    ///
-    /// # Errors
-    /// As [`Encoder::encode_batches`](crate::model::encode::Encoder::encode_batches).
-    pub fn encodings(&self, side: Side, rows: &[&Encoded]) -> Result<Encodings> {
-        self.encoder.encode_for(self.scorer, side, rows)
-    }
-
-    /// What is searched with: whole vectors as they are, tokens rounded to bytes.
-    pub fn queries(&self, mentions: Encodings) -> Queries {
-        Queries::new(self.encoder.dim(), mentions)
-    }
-
-    /// The best `k` concepts of each sequence, best first, ties in concept order (step 5).
+    /// The best `k` concepts of each sequence, best first, ties in concept order.
     ///
     /// # Panics
-    /// If the queries are not those of so many sequences, or of another scorer.
+    /// If the number of queries is not that of the sequences, or they were encoded for another scorer.
     pub fn search(&self, sequences: usize, queries: &Queries, k: usize) -> Vec<Vec<Candidate>> {
-        let (Queries { pooled, tokens }, dim) = (queries, self.bundle.index.info().dim);
+        let (pooled, dim) = (&queries.pooled, self.bundle.index.info().dim);
         assert_eq!(pooled.len(), sequences * dim, "a vector of {dim} values for each of {sequences} sequences");
         let store = self.bundle.token_vectors.as_ref().filter(|_| self.scorer == Scorer::SumOfMax);
         let taken = if store.is_some() { k.max(FIRST_PASS) } else { k };
         let mut first = self.bundle.index.search(pooled, taken);
         self.added.search(pooled, taken, &mut first);
         let Some(store) = store else { return first };
-        assert_eq!(tokens.len(), sequences, "the tokens of each of {sequences} sequences");
-        let both: Vec<(&TokenCodes, Vec<Candidate>)> = tokens.iter().zip(first).collect();
-        // Not the whole linker, whose GPU no thread of a page may share.
+        // Not the whole linker: threads of a page cannot share its GPU.
         let added = &self.added;
-        let ranked = kernels::for_each_chunk(&both, 1, |_, both| {
-            both.iter().map(|(tokens, first)| by_tokens(store, added, tokens, first, k)).collect::<Vec<_>>()
-        });
-        ranked.into_iter().flatten().collect()
+        queries.rank_by_tokens(first, k, |tokens, concepts| sum_of_max(store, added, tokens, concepts))
     }
 
     /// The scores of some concepts with a sequence, in no order.
     pub(super) fn score(&self, queries: &Queries, sequence: usize, concepts: Vec<ConceptId>) -> Vec<Candidate> {
         let (dim, added) = (self.bundle.index.info().dim, &self.added);
+        if let Some(store) = self.bundle.token_vectors.as_ref().filter(|_| self.scorer == Scorer::SumOfMax) {
+            return sum_of_max(store, added, &queries.tokens[sequence], concepts);
+        }
         let (others, own): (Vec<_>, Vec<_>) = concepts.into_iter().partition(|concept| added.has(*concept));
-        let store = self.bundle.token_vectors.as_ref().filter(|_| self.scorer == Scorer::SumOfMax);
-        let (mut scored, further) = match store {
-            Some(store) => {
-                let tokens = &queries.tokens[sequence];
-                (store.rank(tokens, own), added.rank(tokens, others))
-            }
-            None => {
-                let vector = queries.vector(sequence, dim);
-                (self.bundle.index.score(vector, own), added.score(vector, others))
-            }
-        };
-        scored.extend(further);
+        let vector = queries.vector(sequence, dim);
+        let mut scored = self.bundle.index.score(vector, own);
+        scored.extend(added.score(vector, others));
         scored
     }
 
-    /// As [`Linker::search`] without a first pass or a graph, over all concepts of the bundle: its oracle.
+    /// As [`Linker::search`], but over every row of the bundle, without a first pass, a graph or added concepts: its ground
+    /// truth.
     ///
     /// # Panics
     /// As [`Linker::search`].
@@ -139,11 +112,15 @@ impl Linker {
     }
 }
 
-/// Puts what the first pass found into the order of Sum-of-Max.
-fn by_tokens(store: &TokenStore, added: &Added, tokens: &TokenCodes, first: &[Candidate], k: usize) -> Vec<Candidate> {
-    let (others, own): (Vec<_>, Vec<_>) =
-        first.iter().map(|candidate| candidate.concept).partition(|concept| added.has(*concept));
-    let mut ranked = store.rank(tokens, own);
-    ranked.extend(added.rank(tokens, others));
-    best_per_concept(ranked, k)
+/// The Sum-of-Max scores of some concepts, in no order.
+fn sum_of_max(
+    store: &TokenStore,
+    added: &AddedConcepts,
+    tokens: &TokenCodes,
+    concepts: Vec<ConceptId>,
+) -> Vec<Candidate> {
+    let (others, own): (Vec<_>, Vec<_>) = concepts.into_iter().partition(|concept| added.has(*concept));
+    let mut scored = store.rank(tokens, own);
+    scored.extend(added.rank(tokens, others));
+    scored
 }

@@ -1,70 +1,45 @@
-//! The second stage: a ranker puts the first candidates of each mention into order. What is NIL was decided before, by the score
-//! of the first stage.
+//! The second stage: a cross-encoder orders the first candidates of each mention. NIL was decided before, by the scores of the
+//! first stage.
 
 use super::{Link, Linker};
 use crate::error::Result;
-use crate::model::cross_encoder::{Ranker, reorder};
+use crate::model::cross_encoder::{Pairs, Ranker, reorder};
 use crate::nil::Decision;
+use crate::score::Candidate;
 use crate::text::text_of;
-use crate::tokens::Encoded;
 use std::borrow::Cow;
 
-/// The pairs of a text's mentions with their candidates, to be scored.
-pub struct Pairs {
-    rows: Vec<Encoded>,
-    /// Of each link, where the pairs of its first candidates stand; one without a readable name has none.
-    places: Vec<Vec<Option<usize>>>,
-}
-
-impl Pairs {
-    /// The pairs, mention by mention.
-    pub fn rows(&self) -> &[Encoded] {
-        &self.rows
-    }
-}
-
 impl Linker {
-    /// Pairs the mentions of a text with their first `k` candidates each; a mention with a single one needs no ranker. A candidate
-    /// without a readable name comes after the others.
+    /// Pairs each mention of a text with its first `k` candidates. A mention with one candidate has no pair. A candidate without
+    /// a readable name is ordered last.
     ///
     /// # Errors
     /// If a concept is damaged, or a text cannot be tokenized.
     pub fn pairs(&self, ranker: &Ranker, text: &str, links: &[Link], k: usize) -> Result<Pairs> {
-        let (mut reader, mut rows) = (ranker.view().reader(), Vec::new());
-        let mut places = Vec::with_capacity(links.len());
+        let (mut reader, mut pairs) = (ranker.view().reader(), Pairs::default());
         for link in links {
-            let mut own = Vec::new();
-            if link.candidates.len() > 1
-                && let Some(mention) = ranker.mention(&reader.mention_in(text, link.pieces())?)?
-            {
-                for candidate in link.candidates.iter().take(k) {
-                    let entity = ranker.entity(&self.concept(candidate.concept)?).ok();
-                    own.push(entity.map(|entity| {
-                        rows.push(Encoded::pair(&mention, &entity));
-                        rows.len() - 1
-                    }));
-                }
-            }
-            places.push(own);
+            let mention = match link.candidates.len() {
+                0 | 1 => None,
+                _ => ranker.mention(&reader.mention_in(text, link.pieces())?)?,
+            };
+            let candidates = link.candidates.iter().take(if mention.is_some() { k } else { 0 });
+            let entity = |candidate: &Candidate| Ok(ranker.entity(&self.concept(candidate.concept)?).ok());
+            pairs.add(mention.as_ref(), candidates.map(entity).collect::<Result<Vec<_>>>()?);
         }
-        Ok(Pairs { rows, places })
+        Ok(pairs)
     }
 
-    /// Puts the candidates of links into the order of the pairs' scores; a linked mention is then linked to the first of them.
+    /// Orders the candidates of links by the pairs' scores. A linked mention is then linked to the first of them.
     ///
     /// # Panics
     /// If the links or the scores are not those of the pairs.
     pub fn rerank(&self, text: &str, links: &mut [Link], pairs: &Pairs, scores: &[f32]) {
-        assert_eq!(
-            (links.len(), scores.len()),
-            (pairs.places.len(), pairs.rows.len()),
-            "links and scores of these pairs"
-        );
-        for (link, places) in links.iter_mut().zip(&pairs.places) {
-            if places.is_empty() {
+        let scores = pairs.by_mention(scores);
+        assert_eq!(links.len(), scores.len(), "the scores of each link's candidates");
+        for (link, own) in links.iter_mut().zip(scores) {
+            if own.is_empty() {
                 continue;
             }
-            let own: Vec<f32> = places.iter().map(|place| place.map_or(f32::NEG_INFINITY, |at| scores[at])).collect();
             reorder(&mut link.candidates, &own);
             link.ranker_scores.clone_from(&own);
             reorder(&mut link.ranker_scores, &own);

@@ -2,20 +2,20 @@
 
 use burn::tensor::Tensor;
 
-/// Which way a perturbation moves a pair's similarity.
+/// The direction in which a perturbation changes a pair's similarity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Towards {
-    /// Eq. 6: a negative comes nearer, s(m, e-) rises.
+    /// Eq. 6: a negative becomes more similar, s(m, e-) rises.
     Higher,
-    /// Eq. 7: the positive goes away, s(m, e+) falls.
+    /// Eq. 7: the positive becomes less similar, s(m, e+) falls.
     Lower,
 }
 
-/// What to add to the input embeddings z of each pair's entity: `±ε sign(∇z s(m, e))`, one for each pair, also where an
-/// entity stands in several. It is a constant, on a device without gradients: none flows through it.
+/// The perturbation of the input embeddings z of each pair's entity: `±ε sign(∇z s(m, e))`. An entity in several pairs has
+/// one for each. The result is a constant on a device without gradients.
 ///
-/// `scores` gives the similarity of each pair from its embeddings. Its weights should take part without gradients of their own;
-/// see [`burn::module::Module::no_grad`].
+/// `scores` computes the similarity of each pair from its embeddings. Its weights should be frozen; see
+/// [`burn::module::Module::no_grad`].
 ///
 /// # Shapes
 /// z `[pairs, seq, hidden]`, scores and towards `[pairs]` -> `[pairs, seq, hidden]`
@@ -24,7 +24,7 @@ pub enum Towards {
 /// If z is not on a device with gradients.
 pub fn fgsm(z: Tensor<3>, towards: &[Towards], epsilon: f32, scores: impl FnOnce(Tensor<3>) -> Tensor<1>) -> Tensor<3> {
     let z = z.detach().require_grad();
-    // A pair's similarity depends on its own embeddings alone: the gradient of the sum is each pair's own.
+    // A pair's similarity depends only on its own embeddings, so the gradient of the sum has each pair's gradient.
     let gradients = scores(z.clone()).sum().backward();
     let Some(gradient) = z.grad(&gradients) else { return z.inner().zeros_like() };
     let signs: Vec<f32> = towards

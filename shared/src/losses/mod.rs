@@ -1,7 +1,7 @@
-//! What training minimises, and what it makes harder on the way.
+//! The losses of training, and the perturbations of adversarial training.
 //!
-//! [`objectives`] are the losses. [`fgsm`] and [`transformation`] perturb the inputs of an encoder so that training has to
-//! withstand the worst of their neighbourhood.
+//! [`objectives`] has the losses. [`fgsm`] and [`transformation`] perturb an encoder's inputs within a small ball, in the
+//! direction that raises the loss.
 
 #[cfg(feature = "autodiff")]
 pub mod fgsm;

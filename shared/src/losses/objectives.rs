@@ -1,16 +1,16 @@
 //! The losses, from the scores of a batch: cross-entropy, the proxy-based loss (PEL, section 4.1), distillation (BLINK, section 4.3)
 //! and the multi-similarity loss of self-alignment.
 //!
-//! Each is unreduced, one value a row; the caller takes the mean. All are stable: exponents are taken relative to the
-//! row's largest.
+//! Each is unreduced, with one value for each row; the caller takes the mean. All are numerically stable: exponents are
+//! relative to the row's largest.
 
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-/// Which entities of a batch a mention is compared with. A place that is in neither mask is left out.
+/// The entities of a batch that a mention is compared with. Entities in neither mask are ignored.
 #[derive(Clone, Debug)]
 pub struct Targets {
-    /// `[mentions, entities]`, 1 = e+, the right entity; exactly one in a row.
+    /// `[mentions, entities]`, 1 = e+, the gold entity; exactly one in each row.
     pub positive: Tensor<2>,
     /// `[mentions, entities]`, 1 = in P-, a negative.
     pub negative: Tensor<2>,
@@ -19,7 +19,7 @@ pub struct Targets {
 /// The hyper-parameters of the proxy-based loss.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Proxy {
-    /// α: how strongly pairs pull and push.
+    /// α: the scale of the similarities.
     pub alpha: f64,
     /// δ: the margin.
     pub delta: f64,
@@ -35,24 +35,25 @@ impl Default for Proxy {
 /// The hyper-parameters of the multi-similarity loss.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MultiSimilarity {
-    /// α: how strongly positives pull.
+    /// α: the scale of positives.
     pub alpha: f64,
-    /// β: how strongly negatives push.
+    /// β: the scale of negatives.
     pub beta: f64,
-    /// The similarity at which neither does.
+    /// λ: the similarity at which neither has an effect.
     pub base: f64,
-    /// A pair counts if it is in a triplet whose positive is not nearer than its negative by more than this.
+    /// The mining margin: a pair counts if it is in a triplet whose positive is not more similar than its negative by this
+    /// margin.
     pub margin: f64,
 }
 
 impl Default for MultiSimilarity {
-    /// What SapBERT (Liu et al., 2021) trains with.
+    /// The values of SapBERT (Liu et al., 2021).
     fn default() -> Self {
         Self { alpha: 1.0, beta: 60.0, base: 0.5, margin: 0.2 }
     }
 }
 
-/// Added to what does not take part.
+/// Added to masked-out values.
 const OUT: f32 = 1e30;
 
 /// Cross-entropy (PEL, eq. 1): `-log(exp s(m, e+) / Σ exp s(m, e))` over e+ and P-.
@@ -82,10 +83,10 @@ pub fn proxy(scores: Tensor<2>, targets: &Targets, options: Proxy) -> Tensor<1> 
 }
 
 /// Distillation (BLINK, eq. 7 and 8): the cross-entropy `-Σ σ(z_t; T) log σ(z_s; T)` of the student's tempered softmax under the
-/// teacher's, over the entities that take part. As the paper has it, without a factor T².
+/// teacher's, over the unmasked entities. As in the paper, without a factor T².
 ///
 /// # Shapes
-/// both scores and the mask (1 = takes part; at least one in a row) `[mentions, entities]` -> `[mentions]`
+/// both scores and the mask (1 = unmasked; at least one in each row) `[mentions, entities]` -> `[mentions]`
 pub fn distillation(student: Tensor<2>, teacher: Tensor<2>, taking_part: &Tensor<2>, temperature: f64) -> Tensor<1> {
     let mentions = student.dims()[0];
     let shares = log_softmax(teacher / temperature, taking_part).exp() * taking_part.clone();
@@ -93,7 +94,7 @@ pub fn distillation(student: Tensor<2>, teacher: Tensor<2>, taking_part: &Tensor
     (shares * logs).sum_dim(1).neg().reshape([mentions])
 }
 
-/// The logarithm of the softmax over the places of a row that take part; far below zero in the others.
+/// The log-softmax over the unmasked entries of a row; far below zero in the others.
 fn log_softmax(scores: Tensor<2>, taking_part: &Tensor<2>) -> Tensor<2> {
     let masked = mask(scores, taking_part);
     let largest = masked.clone().detach().max_dim(1); // [rows, 1]
@@ -102,9 +103,9 @@ fn log_softmax(scores: Tensor<2>, taking_part: &Tensor<2>) -> Tensor<2> {
     shifted - sum.log()
 }
 
-/// The multi-similarity loss (Wang et al., 2019) over triplets that are not settled yet, as SapBERT has it: `1/α log(1 + Σ
-/// exp(-α(s - base))) + 1/β log(1 + Σ exp(β(s - base)))` over a row's positives and its negatives. A row without an
-/// unsettled triplet gives 0.
+/// The multi-similarity loss (Wang et al., 2019) over triplets that violate the margin, as in SapBERT: `1/α log(1 + Σ
+/// exp(-α(s - base))) + 1/β log(1 + Σ exp(β(s - base)))` over a row's positives and its negatives. A row without such a
+/// triplet has loss 0.
 ///
 /// # Shapes
 /// scores, positives and negatives `[anchors, others]` (1 = a pair) -> `[anchors]`
@@ -136,7 +137,7 @@ fn mask(values: Tensor<2>, taking_part: &Tensor<2>) -> Tensor<2> {
     values * taking_part.clone() + (taking_part.clone() - 1.0) * OUT
 }
 
-/// `log(1 + Σ exp x)` over the places of a row that take part; 0 if none does.
+/// `log(1 + Σ exp x)` over the unmasked entries of a row; 0 if there are none.
 ///
 /// # Shapes
 /// `[rows, places]` -> `[rows]`
@@ -145,7 +146,7 @@ fn log_one_plus(x: Tensor<2>, taking_part: &Tensor<2>) -> Tensor<1> {
     let masked = mask(x, taking_part);
     let largest = masked.clone().detach().max_dim(1).clamp_min(0.0); // [rows, 1]
     let sum = (masked - largest.clone()).exp().sum_dim(1);
-    // 1 is exp(0 - largest) here; log1p keeps what is small beside it.
+    // 1 is exp(0 - largest) here. log1p is exact for small values.
     let one = largest.clone().neg().exp() - 1.0;
     ((sum + one).log1p() + largest).reshape([rows])
 }
@@ -160,7 +161,7 @@ mod tests {
         tensor.into_data().try_to_vec().expect("floats")
     }
 
-    /// One mention; the first entity is right, the others are negatives.
+    /// One mention. The first entity is the gold entity, the others are negatives.
     fn first(scores: &[f32], device: &Device) -> (Tensor<2>, Targets) {
         let places = scores.len();
         let positive: Vec<f32> = (0..places).map(|at| f32::from(u8::from(at == 0))).collect();
@@ -176,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_by_hand() {
+    fn losses_match_hand_computed_values() {
         let device = Device::flex();
         // e^0 / (e^0 + e^0 + e^0): log 3.
         let (scores, targets) = first(&[0.0, 0.0, 0.0], &device);
@@ -193,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_neither_mask_does_not_count() {
+    fn entities_in_neither_mask_are_ignored() {
         let device = Device::flex();
         let (scores, targets) = first(&[0.3, 0.2], &device);
         let (wide, mut wide_targets) = first(&[0.3, 0.2, 900.0], &device);
@@ -207,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn without_negatives_only_the_positive_is_left() {
+    fn without_negatives_only_the_positive_counts() {
         let device = Device::flex();
         let (scores, targets) = first(&[0.5], &device);
         assert_eq!(floats(cross_entropy(scores.clone(), &targets)), [0.0]);
@@ -216,20 +217,20 @@ mod tests {
     }
 
     #[test]
-    fn distillation_by_hand() {
+    fn distillation_matches_hand_computed_values() {
         let device = Device::flex();
         let tensor = |values: [[f32; 3]; 1]| Tensor::<2>::from_floats(values, &device);
         let (all, two) = (tensor([[1.0; 3]]), tensor([[1.0, 1.0, 0.0]]));
-        // The third place does not count, whatever it holds. Teacher: e^(ln 3) to 1, so 3/4 and 1/4; student: halves.
+        // The third entity is masked out. Teacher: e^(ln 3) to 1, so 3/4 and 1/4; student: halves.
         let teacher = tensor([[3f32.ln(), 0.0, 99.0]]);
         let loss = floats(distillation(tensor([[5.0, 5.0, -3.0]]), teacher.clone(), &two, 1.0));
         assert!((loss[0] - 2f32.ln()).abs() < 1e-6, "{loss:?}");
-        // At T = 2 the teacher's shares are √3 to 1, the student's e^(1/2) to 1.
+        // At T = 2 the teacher's probabilities are √3 to 1, the student's e^(1/2) to 1.
         let loss = floats(distillation(tensor([[1.0, 0.0, 0.0]]), teacher, &two, 2.0));
         let (share, sum) = (3f32.sqrt() / (3f32.sqrt() + 1.0), (0.5f32.exp() + 1.0).ln());
         let expected = -(share * (0.5 - sum) - (1.0 - share) * sum);
         assert!((loss[0] - expected).abs() < 1e-6, "{loss:?}, expected {expected}");
-        // A teacher that is sure is the ground truth: cross-entropy.
+        // A teacher with probability 1 for one entity gives the cross-entropy.
         let scores = tensor([[0.2, -1.0, 0.7]]);
         let sure = floats(distillation(scores.clone(), tensor([[1e4, 0.0, 0.0]]), &all, 1.0));
         let (_, targets) = first(&[0.0; 3], &device);
@@ -237,11 +238,11 @@ mod tests {
     }
 
     #[test]
-    fn settled_triplets_teach_nothing() {
+    fn satisfied_triplets_have_zero_loss() {
         let device = Device::flex();
         let tensor = |values: [[f32; 3]; 2]| Tensor::<2>::from_floats(values, &device);
         let (positives, negatives) = (tensor([[1.0, 0.0, 0.0]; 2]), tensor([[0.0, 1.0, 1.0]; 2]));
-        // First row: 0.9 is nearer than 0.1 and 0.2 by far more than 0.2. Second row: the triplet with 0.8 is open.
+        // First row: 0.9 is nearer than 0.1 and 0.2 by more than 0.2. Second row: the triplet with 0.8 violates the margin.
         let scores = tensor([[0.9, 0.1, 0.2], [0.9, 0.8, 0.2]]);
         let options = MultiSimilarity { alpha: 2.0, beta: 10.0, base: 0.5, margin: 0.2 };
         let loss = floats(multi_similarity(scores, &positives, &negatives, options));
@@ -307,7 +308,7 @@ mod tests {
         }
 
         #[test]
-        fn gradients_are_those_of_finite_differences() {
+        fn gradients_match_finite_differences() {
             let scores = [0.31f32, 0.22, 0.3, -0.5, 0.05];
             type Loss = fn(Tensor<2>, &Targets) -> Tensor<1>;
             let losses: [(&str, Loss); 4] = [

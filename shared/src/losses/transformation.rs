@@ -1,37 +1,36 @@
-//! The learned transformation (T-Biencoder, section 3.3): the worst shift of an encoder's hidden states within a ball, which
-//! training then has to stand.
+//! The learned transformation (T-Biencoder, section 3.3): the adversarial shift of an encoder's hidden states within a ball.
 //!
 //! `Z' = Z + A Z` at the output of layer K (eq. 8), with one matrix for all tokens and examples of a side and `‖A‖ ≤ ε` (eq. 10).
-//! The matrix is kept from step to step and climbs the gradient of L'. Nothing of it is left at inference.
+//! The matrix persists between steps and ascends the gradient of L'. Inference does not use it.
 
 use crate::error::{Context, Error, Result};
 use crate::model::encode::floats;
 use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
-/// Which norm bounds the matrix; the paper names none.
+/// The norm that bounds the matrix. The paper names none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Norm {
-    /// The root of the sum of squares.
+    /// The Frobenius norm: the root of the sum of squares.
     #[default]
     Frobenius,
-    /// The largest singular value.
+    /// The spectral norm: the largest singular value.
     Spectral,
 }
 
-/// The ball that a matrix stays in, and how it climbs.
+/// The ball of a matrix, and the step of its ascent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ball {
     /// The norm.
     pub norm: Norm,
     /// ε: its radius.
     pub epsilon: f64,
-    /// The length of a step of ascent, as a share of ε.
+    /// The length of an ascent step, relative to ε.
     pub rate: f64,
 }
 
-/// `Z' = Z + A Z` (eq. 8), a token at a time.
+/// `Z' = Z + A Z` (eq. 8), for each token.
 ///
 /// # Shapes
 /// z `[batch, seq, hidden]`, a `[hidden, hidden]` -> `[batch, seq, hidden]`
@@ -43,16 +42,16 @@ pub fn transform(z: Tensor<3>, a: Tensor<2>) -> Tensor<3> {
 }
 
 impl Ball {
-    /// One step of projected gradient ascent: the step of this length under which the loss, taken as linear, rises most; then
-    /// back into the ball. A gradient of zeros leaves the matrix as it is.
+    /// One step of projected gradient ascent: the step of this length with the steepest ascent in the norm, then the
+    /// projection onto the ball. A zero gradient changes nothing.
     ///
-    /// `None` if the gradient has values that are not finite: there is no direction to climb in.
+    /// `None` if the gradient has values that are not finite.
     ///
     /// # Shapes
     /// a and its gradient `[hidden, hidden]` -> `[hidden, hidden]`
     ///
     /// # Errors
-    /// If the device does not give its numbers back.
+    /// If the matrix cannot be read from the device.
     pub fn ascend_once(&self, a: Tensor<2>, gradient: Tensor<2>) -> Result<Option<Tensor<2>>> {
         let length = frobenius(&gradient)?;
         if !length.is_finite() {
@@ -75,20 +74,20 @@ impl Ball {
     /// `[hidden, hidden]` -> `[hidden, hidden]`
     ///
     /// # Errors
-    /// If the device does not give its numbers back.
+    /// If the matrix cannot be read from the device.
     pub fn inside(&self, a: Tensor<2>) -> Result<Tensor<2>> {
         let norm = norm(&a, self.norm)?;
         Ok(if norm.is_finite() && norm > self.epsilon { a * (self.epsilon / norm) } else { a })
     }
 }
 
-/// The norm of a matrix: 0 for one of zeros, not finite for one with values that are not.
+/// The norm of a matrix. It is not finite if a value is not.
 ///
 /// # Shapes
 /// `[rows, columns]`
 ///
 /// # Errors
-/// If the device does not give its numbers back.
+/// If the matrix cannot be read from the device.
 pub fn norm(a: &Tensor<2>, norm: Norm) -> Result<f64> {
     match norm {
         Norm::Frobenius => frobenius(a),
@@ -107,8 +106,8 @@ fn frobenius(a: &Tensor<2>) -> Result<f64> {
 /// Squarings of `AᵀA`.
 const SQUARINGS: i32 = 6;
 
-/// A bound of the largest singular value σ from above: `‖(AᵀA)^64‖_F^(1/128)`, at most `n^(1/256)` σ (1.024 σ for 384 columns). What is
-/// scaled by it is inside the ball whatever its other singular values, which no iteration from below promises.
+/// An upper bound of the largest singular value σ: `‖(AᵀA)^64‖_F^(1/128)`, at most `n^(1/256)` σ (1.024 σ for 384 columns). A
+/// matrix scaled by it is inside the ball, which a lower bound would not ensure.
 fn spectral(a: &Tensor<2>) -> Result<f64> {
     let whole = frobenius(a)?;
     if whole == 0.0 || !whole.is_finite() {
@@ -122,22 +121,22 @@ fn spectral(a: &Tensor<2>) -> Result<f64> {
         }
         let length = frobenius(&power)?;
         if length == 0.0 || !length.is_finite() {
-            // Too small or too large for the numbers of the device; the other norm is a bound too.
+            // Too small or too large for f32. The Frobenius norm is a bound, too.
             return Ok(whole);
         }
-        // Powers are of matrices of norm 1, and what was divided out is kept as a logarithm.
+        // Powers are of matrices of norm 1. The logarithm of the divisors is summed.
         (power, log) = (power / length, log + length.ln());
     }
     let above = (log / f64::from(1 << (SQUARINGS + 1))).exp();
-    // Never more than the other norm.
+    // At most the Frobenius norm.
     Ok(above.min(whole))
 }
 
 /// Steps of the Newton-Schulz iteration.
 const NEWTON: usize = 30;
 
-/// The orthogonal factor of a matrix of Frobenius norm 1, all of whose singular values are 1 (those that are nearly 0 stay small): where a
-/// linear function rises most within the spectral ball.
+/// The orthogonal factor of a matrix of Frobenius norm 1, all of whose singular values are 1 (those near 0 stay small): the
+/// direction of steepest ascent in the spectral norm.
 fn orthogonal(unit: Tensor<2>) -> Tensor<2> {
     let mut x = unit;
     for _ in 0..NEWTON {
@@ -147,7 +146,7 @@ fn orthogonal(unit: Tensor<2>) -> Tensor<2> {
     x
 }
 
-/// A matrix of zeros: no transformation.
+/// The zero matrix: no transformation.
 ///
 /// # Shapes
 /// -> `[hidden, hidden]`
@@ -176,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn norms_by_hand() {
+    fn norms_match_hand_computed_values() {
         let device = Device::flex();
         let a = Tensor::<2>::from_floats([[3.0, 0.0], [0.0, -4.0]], &device);
         assert_eq!(norm(&a, Norm::Frobenius).expect("the device works"), 5.0);
@@ -210,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn climbing_stays_in_the_ball_and_raises_a_linear_function() {
+    fn ascent_stays_in_the_ball_and_raises_a_linear_function() {
         let device = Device::flex();
         device.seed(5);
         let random = || Tensor::<2>::random([6, 6], Distribution::Normal(0.0, 1.0), &device);
@@ -222,12 +221,12 @@ mod tests {
             for _ in 0..4 {
                 a = ball.ascend_once(a, gradient.clone()).expect("the device works").expect("finite");
                 let now = norm(&a, norm_kind).expect("the device works");
-                assert!(now > 0.0, "{norm_kind:?}: it has not moved");
+                assert!(now > 0.0, "{norm_kind:?}: expected a step");
                 assert!(now <= 0.7 * 1.0001, "{norm_kind:?}: {now}");
                 assert!(value(&a) >= before - 1e-4, "{norm_kind:?}: {} after {before}", value(&a));
                 before = value(&a);
             }
-            // No other matrix of the ball is higher: the linear maximum.
+            // It is the maximum of the linear function in the ball.
             for _ in 0..20 {
                 let other = ball.inside(random() * 100.0).expect("the device works");
                 assert!(value(&other) <= value(&a), "{norm_kind:?}");
@@ -236,9 +235,9 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_read_is_an_error_and_does_not_end_the_ascent_in_silence() {
+    fn failed_read_is_an_error() {
         let device = Device::flex();
-        // Numbers that cannot be read back as 32-bit floats: the road of every failed read.
+        // Values that cannot be read as 32-bit floats fail as every read does.
         let unreadable = Tensor::<2>::eye(2, &device).cast(DType::F64);
         for kind in [Norm::Frobenius, Norm::Spectral] {
             let ball = Ball { norm: kind, epsilon: 1.0, rate: 0.5 };
@@ -255,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gradient_of_zeros_stays_and_one_that_is_not_finite_is_told() {
+    fn zero_gradient_changes_nothing_and_non_finite_gradient_is_reported() {
         let device = Device::flex();
         for kind in [Norm::Frobenius, Norm::Spectral] {
             let ball = Ball { norm: kind, epsilon: 1.0, rate: 0.5 };

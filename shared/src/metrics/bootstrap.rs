@@ -2,6 +2,7 @@
 
 use super::{Share, macro_average};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// A 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -41,7 +42,7 @@ pub fn resample(
 /// A group is a unit of sampling, such as a document: its mentions are correlated, so they are
 /// drawn together (cluster bootstrap). Groups of one mention give the plain bootstrap. The same
 /// seed gives the same interval. `None` if the groups are empty or `resamples` is 0.
-pub fn bootstrap(groups: &[Share], resamples: usize, seed: u64) -> Option<Interval> {
+fn bootstrap(groups: &[Share], resamples: usize, seed: u64) -> Option<Interval> {
     resample(groups.len(), resamples, seed, |drawn| {
         drawn.iter().filter_map(|group| groups.get(*group)).copied().sum::<Share>().value()
     })
@@ -51,22 +52,55 @@ pub fn bootstrap(groups: &[Share], resamples: usize, seed: u64) -> Option<Interv
 ///
 /// Each document has a list of proportions with the positions of their domains. A domain without a
 /// mention in a sample is left out of that sample's average.
-pub fn bootstrap_macro(
-    documents: &[Vec<(usize, Share)>],
-    domains: usize,
-    resamples: usize,
-    seed: u64,
-) -> Option<Interval> {
+fn bootstrap_macro(documents: &[Vec<(usize, Share)>], domains: usize, resamples: usize, seed: u64) -> Option<Interval> {
     let mut sums = vec![Share::default(); domains];
     resample(documents.len(), resamples, seed, |drawn| {
         sums.fill(Share::default());
         for (domain, share) in drawn.iter().filter_map(|document| documents.get(*document)).flatten() {
             if let Some(sum) = sums.get_mut(*domain) {
-                *sum = *sum + *share;
+                *sum += *share;
             }
         }
         macro_average(&sums)
     })
+}
+
+/// The pooled (micro-averaged) proportion of hits, with its 95 % bootstrap interval.
+///
+/// Each hit comes with its document. Documents are drawn as a whole (cluster bootstrap), because their
+/// mentions are correlated. The same seed gives the same interval.
+pub fn pooled_with_interval(
+    hits: impl IntoIterator<Item = (usize, bool)>,
+    resamples: usize,
+    seed: u64,
+) -> (Share, Option<Interval>) {
+    let mut documents: BTreeMap<usize, Share> = BTreeMap::new();
+    for (document, hit) in hits {
+        *documents.entry(document).or_default() += Share::from_iter([hit]);
+    }
+    let documents: Vec<Share> = documents.into_values().collect();
+    (documents.iter().copied().sum(), bootstrap(&documents, resamples, seed))
+}
+
+/// The macro-average of hits over domains, with its 95 % bootstrap interval over documents.
+///
+/// Each hit comes with its document and its domain, a number below `domains`.
+pub fn macro_with_interval(
+    hits: impl IntoIterator<Item = (usize, usize, bool)>,
+    domains: usize,
+    resamples: usize,
+    seed: u64,
+) -> (Option<f64>, Option<Interval>) {
+    let mut pooled = vec![Share::default(); domains];
+    let mut documents: BTreeMap<usize, BTreeMap<usize, Share>> = BTreeMap::new();
+    for (document, domain, hit) in hits {
+        let hit = Share::from_iter([hit]);
+        pooled[domain] += hit;
+        *documents.entry(document).or_default().entry(domain).or_default() += hit;
+    }
+    let documents: Vec<Vec<(usize, Share)>> =
+        documents.into_values().map(|shares| shares.into_iter().collect()).collect();
+    (macro_average(&pooled), bootstrap_macro(&documents, domains, resamples, seed))
 }
 
 /// The pseudo-random generator SplitMix64 (Steele, Lea and Flood, 2014).

@@ -7,12 +7,13 @@ mod links;
 mod nil;
 mod nil_intervals;
 
-pub use bootstrap::{Interval, bootstrap, bootstrap_macro, resample};
+pub use bootstrap::{Interval, macro_with_interval, pooled_with_interval, resample};
 pub use links::{Answer, LinkCounts, links_at, widest_at_precision};
 pub use nil::{CurvePoint, NilCounts, Top, average_precision, best_f1, nil_at, nil_curve, recall_with_nil, thinned};
 pub use nil_intervals::{NilIntervals, nil_intervals};
 
 use crate::kb::ConceptId;
+use crate::score::Candidate;
 use serde::Serialize;
 
 /// A proportion with its counts, such as a recall.
@@ -46,6 +47,12 @@ impl std::ops::Add for Share {
     }
 }
 
+impl std::ops::AddAssign for Share {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
 impl std::iter::Sum for Share {
     fn sum<I: Iterator<Item = Self>>(shares: I) -> Self {
         shares.fold(Self::default(), |sum, share| sum + share)
@@ -60,8 +67,8 @@ pub fn macro_average<'a>(shares: impl IntoIterator<Item = &'a Share>) -> Option<
 }
 
 /// The rank of the gold concept among the candidates, 0 for the first.
-pub fn rank_of(gold: ConceptId, ranked: &[(ConceptId, f32)]) -> Option<usize> {
-    ranked.iter().position(|(concept, _)| *concept == gold)
+pub fn rank_of(gold: ConceptId, ranked: &[Candidate]) -> Option<usize> {
+    ranked.iter().position(|found| found.concept == gold)
 }
 
 /// Recall@k: the proportion of mentions whose gold concept is among the first `k` candidates.
@@ -75,12 +82,12 @@ pub fn recall_at(ranks: impl IntoIterator<Item = Option<usize>>, k: usize) -> Sh
 ///
 /// `ranked` is in descending order of scores. If it is truncated among equal scores, the result is
 /// too high.
-pub fn chance_of_first(gold: ConceptId, ranked: &[(ConceptId, f32)]) -> f64 {
-    let best = ranked.first().map(|(_, score)| *score);
+pub fn chance_of_first(gold: ConceptId, ranked: &[Candidate]) -> f64 {
+    let best = ranked.first().map(|found| found.score);
     let mut has_gold = false;
     let mut count = 0u32;
-    for (concept, _) in ranked.iter().take_while(|(_, score)| Some(*score) == best) {
-        has_gold |= *concept == gold;
+    for found in ranked.iter().take_while(|found| Some(found.score) == best) {
+        has_gold |= found.concept == gold;
         count += 1;
     }
     if has_gold { 1.0 / f64::from(count) } else { 0.0 }
@@ -90,8 +97,12 @@ pub fn chance_of_first(gold: ConceptId, ranked: &[(ConceptId, f32)]) -> f64 {
 mod tests {
     use super::*;
 
-    const RANKED: [(ConceptId, f32); 4] =
-        [(ConceptId(7), 0.9), (ConceptId(2), 0.9), (ConceptId(5), 0.9), (ConceptId(1), 0.2)];
+    const RANKED: [Candidate; 4] = [
+        Candidate::new(ConceptId(7), 0.9),
+        Candidate::new(ConceptId(2), 0.9),
+        Candidate::new(ConceptId(5), 0.9),
+        Candidate::new(ConceptId(1), 0.2),
+    ];
 
     #[test]
     fn recall_at_counts_ranks_below_k() {

@@ -1,21 +1,20 @@
-//! A BERT encoder's shape, read from the `config.json` of Hugging Face.
+//! The sizes of a BERT encoder, read from Hugging Face's `config.json`.
 
 pub use crate::kernels::rows::Activation;
 
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// What a configuration may ask for at most: an order of magnitude above any BERT, and so little that no size computed of it
-/// overflows.
+/// The limits of a configuration: ten times any BERT, and small enough that no size computed from it overflows.
 const MOST_WORDS: usize = 1 << 24;
 const MOST_WIDTH: usize = 1 << 20;
 const MOST_LAYERS: usize = 1 << 10;
 const MOST_POSITIONS: usize = 1 << 20;
 
-/// The fields of `config.json` that a forward pass needs, under their own names; others are ignored.
+/// The fields of `config.json` that a forward pass needs. Others are ignored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BertConfig {
-    /// Must be `bert` where it is given.
+    /// `bert` or absent.
     #[serde(default = "bert")]
     pub model_type: String,
     /// Rows of the word embedding table.
@@ -39,7 +38,7 @@ pub struct BertConfig {
     /// ε of each layer normalisation.
     #[serde(default = "epsilon")]
     pub layer_norm_eps: f64,
-    /// Must be `absolute` where it is given.
+    /// `absolute` or absent.
     #[serde(default = "absolute")]
     pub position_embedding_type: String,
 }
@@ -64,7 +63,7 @@ impl BertConfig {
     /// Reads `config.json`.
     ///
     /// # Errors
-    /// If it is not JSON, a field is missing or has another form, or it describes no BERT that we can run.
+    /// If it is not JSON, a field is missing or invalid, or the model is not a supported BERT.
     pub fn from_bytes(json: &[u8]) -> Result<Self> {
         let config: Self =
             serde_json::from_slice(json).map_err(|cause| Error::artifact("config.json").caused_by(cause))?;
@@ -98,7 +97,7 @@ impl BertConfig {
             let expected = format!("a multiple of the {} attention heads", self.num_attention_heads);
             return refuse("hidden_size", &expected, &self.hidden_size);
         }
-        // As a float of 32 bits, in which it is computed with.
+        // As f32, which the computation uses.
         if !(self.layer_norm_eps as f32 > 0.0 && self.layer_norm_eps < 1.0) {
             return refuse("layer_norm_eps", "a small positive number", &self.layer_norm_eps);
         }
@@ -114,13 +113,13 @@ mod tests {
         "intermediate_size": 8, "max_position_embeddings": 16, "hidden_act": "gelu"}"#;
 
     #[test]
-    fn defaults_are_those_of_hugging_face() {
+    fn defaults_match_hugging_face() {
         let config = BertConfig::from_bytes(MINIMAL.as_bytes()).expect("it is whole");
         assert_eq!((config.type_vocab_size, config.layer_norm_eps), (2, 1e-12));
     }
 
     #[test]
-    fn what_cannot_run_is_refused_by_field() {
+    fn unsupported_configuration_is_refused_by_field() {
         for (from, to, field) in [
             ("\"gelu\"", "\"swish\"", "swish"),
             ("\"num_attention_heads\": 2", "\"num_attention_heads\": 3", "hidden_size"),

@@ -1,7 +1,7 @@
-//! The cross-encoder (BLINK, section 4.2; PEL, appendix B): it reads a mention and an entity in one sequence and gives them one
+//! The cross-encoder (BLINK, section 4.2; PEL, appendix B): it reads a mention and an entity as one sequence and computes one
 //! score.
 //!
-//! It is a tower whose projection gives one value: W of BLINK's eq. 6. What reads pairs is what reads all else.
+//! It is a tower whose projection has one output: W of BLINK's eq. 6.
 
 use crate::error::{Context, Error, Result};
 use crate::kb::Concept;
@@ -12,6 +12,7 @@ use crate::text::Mention;
 use crate::tokens::ViewOptions;
 use crate::tokens::{Encoded, Tokens};
 use burn::tensor::Device;
+use std::borrow::Borrow;
 
 /// A cross-encoder with its tokenizer.
 pub struct Ranker {
@@ -20,16 +21,16 @@ pub struct Ranker {
     view: ViewOptions,
 }
 
-/// Tokens of the longest pair that such views make.
+/// The length in tokens of the longest pair with these views.
 pub fn longest_pair(view: &ViewOptions) -> usize {
     view.mention_tokens.saturating_add(view.entity_tokens).saturating_sub(1)
 }
 
 impl Ranker {
-    /// Builds it on a device.
+    /// Builds the cross-encoder on a device.
     ///
     /// # Errors
-    /// If its files do not fit together, it gives more than one value, or it cannot read pairs as long as its views make them.
+    /// If its files do not fit together, its projection has more than one output, or the longest pair exceeds its positions.
     pub fn new(
         tower: TowerBytes<'_>,
         tokenizer: &[u8],
@@ -51,18 +52,18 @@ impl Ranker {
         Ok(Self { tokens, encoder, view })
     }
 
-    /// The same with linear layers in these numbers; see [`Encoder::in_precision`].
+    /// The cross-encoder with linear layers in this number format; see [`Encoder::in_precision`].
     #[must_use]
     pub fn in_precision(self, precision: Precision) -> Self {
         Self { encoder: self.encoder.in_precision(precision), ..self }
     }
 
-    /// How it wants mentions and entities to be written.
+    /// The templates of mentions and entities.
     pub fn view(&self) -> &ViewOptions {
         &self.view
     }
 
-    /// A mention, to be paired; `None` if nothing is left of it after normalising.
+    /// The tokens of a mention; `None` if it is empty after normalisation.
     ///
     /// # Errors
     /// As [`ViewOptions::mention`].
@@ -70,7 +71,7 @@ impl Ranker {
         self.view.mention(&self.tokens, mention)
     }
 
-    /// A concept, to be paired.
+    /// The tokens of a concept.
     ///
     /// # Errors
     /// As [`Tokens::entity`].
@@ -87,8 +88,48 @@ impl Ranker {
     }
 }
 
-/// Puts the first of `candidates`, as many as there are scores, into the order of their scores, the highest first; of equals the
-/// one that was before stays before, and the others stay where they are.
+/// Mentions paired with their candidates, to be scored.
+#[derive(Debug, Default)]
+pub struct Pairs {
+    rows: Vec<Encoded>,
+    /// For each mention, the row of each candidate.
+    rows_of: Vec<Vec<Option<usize>>>,
+}
+
+impl Pairs {
+    /// Adds a mention with its candidates. A candidate that is `None` has no readable text and makes no pair. A mention that is
+    /// `None` normalises to nothing and has no scores.
+    pub fn add<E: Borrow<Encoded>>(
+        &mut self,
+        mention: Option<&Encoded>,
+        candidates: impl IntoIterator<Item = Option<E>>,
+    ) {
+        let mut pair = |mention: &Encoded, entity: Option<E>| {
+            self.rows.push(Encoded::pair(mention, entity?.borrow()));
+            Some(self.rows.len() - 1)
+        };
+        let rows = mention.map(|mention| candidates.into_iter().map(|entity| pair(mention, entity)).collect());
+        self.rows_of.push(rows.unwrap_or_default());
+    }
+
+    /// The pairs, mention by mention.
+    pub fn rows(&self) -> &[Encoded] {
+        &self.rows
+    }
+
+    /// The scores of each mention's candidates: -infinity for one without a pair.
+    ///
+    /// # Panics
+    /// If there is not one score for each pair.
+    pub fn by_mention(&self, scores: &[f32]) -> Vec<Vec<f32>> {
+        assert_eq!(scores.len(), self.rows.len(), "one score for each pair");
+        let score = |row: &Option<usize>| row.map_or(f32::NEG_INFINITY, |row| scores[row]);
+        self.rows_of.iter().map(|rows| rows.iter().map(score).collect()).collect()
+    }
+}
+
+/// Sorts the first `scores.len()` candidates by descending score. The sort is stable, and the other candidates keep their
+/// positions.
 pub fn reorder<T: Clone>(candidates: &mut [T], scores: &[f32]) {
     let count = scores.len().min(candidates.len());
     let mut order: Vec<usize> = (0..count).collect();
@@ -102,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_scored_ones_change_places_and_equals_keep_theirs() {
+    fn reorder_sorts_scored_candidates_and_is_stable() {
         let mut all = ['a', 'b', 'c', 'd', 'e'];
         reorder(&mut all, &[0.1, 0.5, 0.5, -1.0]);
         assert_eq!(all, ['b', 'c', 'a', 'd', 'e']);

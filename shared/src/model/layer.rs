@@ -1,4 +1,4 @@
-//! One transformer layer as every engine reads it: its tensors by name and shape, and what a pass does in it.
+//! The description of a transformer layer for both engines: names and shapes of its tensors, and its options.
 
 use crate::error::Result;
 use crate::kernels::matrix::Matrix;
@@ -91,23 +91,23 @@ pub fn take_norms<T>(at: usize, mut take: impl FnMut(&str) -> Result<T>) -> Resu
     Ok([take(&path(at, NORM_PARTS[0]))?, take(&path(at, NORM_PARTS[1]))?])
 }
 
-/// In which numbers linear layers multiply; weights and all that is no linear layer stay floats. Where a device has which,
-/// [`crate::model::burn::bert::multiplies_in`] says.
+/// The number format in which linear layers multiply. Weights and all other operations stay f32.
+/// [`crate::model::burn::bert::multiplies_in`] tells which formats a device supports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Precision {
     /// 32 bits.
     #[default]
     F32,
-    /// bfloat16: eight bits of precision, summed in floats.
+    /// bfloat16: eight bits of precision, summed in f32.
     Bf16,
-    /// Half floats, eleven bits up to 65,504, for GPUs: gradients need a scale ([`Precision::needs_scale`]).
+    /// Half floats for GPUs: eleven bits of precision, at most 65,504. Gradients need a loss scale ([`Precision::needs_scale`]).
     F16,
 }
 
 impl Precision {
-    /// Whether this processor has instructions for it.
-    pub fn is_here(self) -> bool {
+    /// Whether this processor has instructions for this format.
+    pub fn is_supported(self) -> bool {
         match self {
             Self::F32 => true,
             Self::Bf16 => bf16::best() != Isa::Scalar,
@@ -115,45 +115,45 @@ impl Precision {
         }
     }
 
-    /// Whether small gradients would be lost, and large ones overflow, unless the loss is scaled.
+    /// Whether gradients underflow or overflow unless the loss is scaled.
     pub fn needs_scale(self) -> bool {
         self == Self::F16
     }
 }
 
-/// What a layer does besides multiplying.
+/// The options of a layer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LayerOptions {
     /// Attention heads.
     pub heads: usize,
-    /// Between the feed-forward layers.
+    /// The activation between the feed-forward layers.
     pub activation: Activation,
     /// ε of both LayerNorms.
     pub epsilon: f32,
-    /// Dropout of attention shares and of both sublayers' outputs.
+    /// Dropout of attention probabilities and of both sublayers' outputs.
     pub dropout: Option<Dropout>,
-    /// Of the linear layers' products.
+    /// The number format of the linear layers' products.
     pub precision: Precision,
 }
 
-/// Dropout that depends on nothing but the seed and a value's place.
+/// Dropout that depends only on the seed and a value's position.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Dropout {
-    /// The share of values that becomes zero.
+    /// The probability that a value becomes zero.
     pub rate: f32,
-    /// Another one for each layer and step.
+    /// A different seed for each layer and step.
     pub seed: u64,
 }
 
-/// Where in a layer values are dropped.
+/// The positions of dropout in a layer.
 #[derive(Clone, Copy, Debug)]
 pub enum Site {
-    /// Attention shares.
-    Shares,
+    /// Attention probabilities.
+    AttentionProbabilities,
     /// The output of the attention sublayer.
-    Attended,
+    AttentionOutput,
     /// The output of the feed-forward sublayer.
-    Narrow,
+    FeedForwardOutput,
 }
 
 impl Dropout {
@@ -166,7 +166,7 @@ impl Dropout {
         Self { seed: z ^ (z >> 31), ..self }
     }
 
-    /// The seed of a place in the layer; `part` tells sequences and heads apart.
+    /// The seed of a position in the layer. `part` distinguishes sequences and heads.
     pub fn seed(self, site: Site, part: usize) -> u32 {
         self.part(((site as u64) << 62) ^ part as u64).seed as u32
     }

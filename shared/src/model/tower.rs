@@ -1,24 +1,24 @@
-//! What a tower is, whichever engine computes it: its files, its side, and how its token vectors become one vector.
+//! A tower for any engine: its files, its side and its pooling.
 
 use crate::error::{Error, Result};
 use crate::model::config::BertConfig;
-use crate::score::Score;
+use crate::score::Similarity;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// How token vectors become one vector: the papers' red(·).
+/// The pooling of token vectors to one vector: red(·) in the papers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pooling {
     /// The mean over real tokens.
     Mean,
-    /// The mean over the tokens that stand for the input: of a mention in its context, its own ones.
+    /// The mean over the tokens of the input itself: of a mention in context, its own tokens.
     Mention,
     /// The vector of `[CLS]`.
     Cls,
 }
 
-/// Which tower reads the input.
+/// The tower that reads the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// T1: mentions.
@@ -38,19 +38,19 @@ pub struct TowerBytes<'a> {
     pub projection: Option<&'a [u8]>,
 }
 
-/// What is done with a tower's output.
+/// The steps after a tower's last layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reduction {
-    /// How token vectors become one.
+    /// The pooling of token vectors.
     pub pooling: Pooling,
-    /// Cosine vectors are brought to unit length.
-    pub score: Score,
+    /// The similarity function. For cosine similarity, vectors are divided by their length.
+    pub score: Similarity,
 }
 
-/// Checks that two towers' vectors can be compared.
+/// Checks that two towers' vectors have the same dimension.
 ///
 /// # Errors
-/// If they are not of one length.
+/// If they differ.
 pub fn same_dim(mention: usize, entity: usize) -> Result<()> {
     match mention == entity {
         true => Ok(()),
@@ -61,7 +61,7 @@ pub fn same_dim(mention: usize, entity: usize) -> Result<()> {
 /// Checks that a tokenizer's ids fit into the word table.
 ///
 /// # Errors
-/// If they do not.
+/// If one is too large.
 pub fn check_vocabulary(config: &BertConfig, tokenizer_size: usize) -> Result<()> {
     if tokenizer_size > config.vocab_size {
         return Err(Error::artifact(format!(

@@ -9,18 +9,18 @@ const RIDGE: f64 = 1.0;
 const STEPS: usize = 50;
 
 /// The rows of a chunk. Chunk sums are added in order, so the result does not depend on threads.
-const ROWS: usize = 1024;
+const CHUNK: usize = 1024;
 
-/// Rows of features, each with its class.
-pub struct Rows {
+/// DesignMatrix of features, each with its class.
+pub struct DesignMatrix {
     width: usize,
     /// `[rows, width]`; the last feature is 1, for the intercept.
     values: Vec<f64>,
     labels: Vec<bool>,
 }
 
-impl Rows {
-    /// An empty table of `features` features; the intercept is added to them.
+impl DesignMatrix {
+    /// An empty matrix of `features` features. The intercept is added as a further one.
     pub fn new(features: usize) -> Self {
         Self { width: features + 1, values: Vec::new(), labels: Vec::new() }
     }
@@ -118,7 +118,7 @@ impl Rows {
     /// The gradient `[width]` and the lower triangle of the Hessian `[width, width]`.
     fn derivatives(&self, weights: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let width = self.width;
-        let parts = for_each_chunk(&self.rows(), ROWS, |_, rows| {
+        let parts = for_each_chunk(&self.rows(), CHUNK, |_, rows| {
             let mut gradient = vec![0.0; width];
             let mut hessian = vec![0.0; width * width];
             for (row, label) in rows {
@@ -192,20 +192,20 @@ mod tests {
 
     #[test]
     fn derivatives_equal_finite_differences() {
-        let mut rows = Rows::new(2);
+        let mut matrix = DesignMatrix::new(2);
         for (features, label) in [([0.5, -1.0], true), ([2.0, 0.25], false), ([-1.0, 3.0], true)] {
-            rows.push(features, label);
+            matrix.push(features, label);
         }
-        rows.push([f32::NAN, 0.0], true);
-        assert_eq!(rows.labels.len(), 3);
-        assert_eq!(rows.means(), Some(vec![0.5, 0.75]));
+        matrix.push([f32::NAN, 0.0], true);
+        assert_eq!(matrix.labels.len(), 3);
+        assert_eq!(matrix.means(), Some(vec![0.5, 0.75]));
         let at = [0.3, -0.2, 0.1];
         let moved = |by: &[(usize, f64)]| {
             let mut weights = at;
             by.iter().for_each(|(place, step)| weights[*place] += step);
-            rows.loss(&weights)
+            matrix.loss(&weights)
         };
-        let (gradient, hessian) = rows.derivatives(&at);
+        let (gradient, hessian) = matrix.derivatives(&at);
         let step = 1e-4;
         for one in 0..3 {
             let slope = (moved(&[(one, step)]) - moved(&[(one, -step)])) / (2.0 * step);

@@ -1,9 +1,9 @@
 //! NIL prediction: whether the knowledge base has no concept for a mention.
 
-mod lift;
 mod logistic;
+mod model;
 
-pub use lift::{Lift, Signs};
+pub use model::{NilFeatures, NilModel};
 
 use crate::error::{Error, Result};
 use crate::metrics::CurvePoint;
@@ -19,9 +19,9 @@ pub struct NilPolicy {
     /// mention that has a candidate.
     pub threshold: Option<f32>,
     /// The model whose offset is added to the best score before the comparison. `None` compares the
-    /// score itself, as in the papers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lift: Option<Lift>,
+    /// score itself, as in the papers. Manifests of formats 3 and 4 name the field `lift`.
+    #[serde(default, skip_serializing_if = "Option::is_none", alias = "lift")]
+    pub model: Option<NilModel>,
     /// The data that the threshold was calibrated on.
     pub calibrated_on: Option<String>,
     /// The precision-recall curve of NIL on that data, thinned, in ascending order of recall. Empty
@@ -51,6 +51,7 @@ pub enum Decision {
 /// Why a mention is NIL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum NilReason {
     /// The best score is below the policy's threshold.
     BelowThreshold,
@@ -84,9 +85,9 @@ impl NilPolicy {
         if let Some(threshold) = self.threshold {
             check_finite("`nil.threshold`", &[threshold])?;
         }
-        if let Some(Lift { margin, brief, overlap, named, direction, base }) = &self.lift {
-            check_finite("`nil.lift`", &[*margin, *brief, *overlap, *named, *base])?;
-            check_finite("`nil.lift.direction`", direction)?;
+        if let Some(NilModel { margin, short_mention, ngram_overlap, exact_match, vector, intercept }) = &self.model {
+            check_finite("`nil.model`", &[*margin, *short_mention, *ngram_overlap, *exact_match, *intercept])?;
+            check_finite("`nil.model.vector`", vector)?;
         }
         let point = |CurvePoint { threshold, precision, recall }: &CurvePoint| {
             threshold.is_finite() && precision.is_finite() && recall.is_finite()
@@ -100,7 +101,7 @@ impl NilPolicy {
     }
 
     /// Decides on candidates in descending order of scores. `offset` is added to the best score
-    /// ([`Lift::of`]). A sum equal to the threshold is linked.
+    /// ([`NilModel::offset`]). A sum equal to the threshold is linked.
     pub fn decide(&self, candidates: &[Candidate], offset: f32) -> Decision {
         let threshold = self.threshold.unwrap_or(f32::NEG_INFINITY);
         match candidates.first().copied() {

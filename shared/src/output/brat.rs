@@ -1,12 +1,12 @@
-//! BRAT standoff: a text-bound annotation a mention, and a reference to its concept.
+//! BRAT standoff: a text-bound annotation per mention, and a reference to its concept.
 
 use super::Note;
 use crate::clean::{breaks_line, field};
 use crate::text::{Offsets, Span};
 use std::fmt::Write;
 
-/// Offsets are code points. A mention is written as its fragments; one over a line end as a fragment a line, for BRAT refuses
-/// a fragment with a line end in it. `before` mentions of the note were written before these.
+/// The annotations of a note. Offsets are code points. A mention has one fragment for each of its fragments and lines: BRAT
+/// refuses a fragment with a line end. `before` mentions of the note were written before these.
 pub(super) fn write(note: &Note<'_>, offsets: &Offsets<'_>, before: usize) -> String {
     let mut out = String::new();
     for (at, record) in note.records.iter().enumerate() {
@@ -22,7 +22,7 @@ pub(super) fn write(note: &Note<'_>, offsets: &Offsets<'_>, before: usize) -> St
         // Writing to a String cannot fail.
         let _ = writeln!(out, "T{number}\t{kind} {}\t{}", places.join(";"), field(&words.join(" ")));
         let _ = match &record.decision {
-            // A blank would end the reference.
+            // A space would end the reference.
             Ok(concept) => {
                 let id = field(&concept.id).replace(char::is_whitespace, "_");
                 writeln!(out, "N{number}\tReference T{number} KB:{id}\t{}", field(&concept.name))
@@ -33,8 +33,7 @@ pub(super) fn write(note: &Note<'_>, offsets: &Offsets<'_>, before: usize) -> St
     out
 }
 
-/// The pieces of a mention without what cannot stand in a line: line ends, tabs, control characters, and the blanks beside
-/// them.
+/// The fragments of a mention, split at line ends, tabs and control characters. White space beside these is left out.
 fn in_lines(text: &str, pieces: &[Span]) -> Vec<Span> {
     let mut fragments = Vec::new();
     for piece in pieces {
@@ -54,7 +53,7 @@ fn in_lines(text: &str, pieces: &[Span]) -> Vec<Span> {
             at += line.len();
         }
     }
-    // A mention of nothing that can be shown keeps its place.
+    // A mention without a visible character stays as it is.
     if fragments.is_empty() { pieces.to_vec() } else { fragments }
 }
 
@@ -63,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_piece_is_cut_where_a_line_would_break() {
+    fn fragments_are_split_at_line_breaks() {
         let cut = |text: &str| {
             let fragments = in_lines(text, &[Span::new(0, text.len())]);
             fragments.iter().map(|fragment| text[fragment.start..fragment.end].to_owned()).collect::<Vec<_>>()

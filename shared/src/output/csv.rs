@@ -1,4 +1,4 @@
-//! A table for spreadsheets: one mention a row.
+//! A table for spreadsheets: one mention per row.
 
 use super::{Note, origin_words};
 use crate::clean::cell;
@@ -26,9 +26,9 @@ pub(super) fn head() -> String {
     format!("{}\r\n", HEAD.join(","))
 }
 
-/// The rows of a note. Offsets are code points; a mention in fragments has them as in BRAT (`7 11;27 35`), a concept its cross-references with `|`
-/// between them. A NIL mention has its reason for a decision, and its nearest concept stays out: a spreadsheet's
-/// reader would take it for the answer.
+/// The rows of a note. Offsets are code points. Fragments are written as in BRAT (`7 11;27 35`), cross-references with `|`
+/// between them. The decision of a NIL mention is its reason. Its best candidate is left out, because a reader of the table
+/// would take it for the answer.
 pub(super) fn write(note: &Note<'_>, offsets: &Offsets<'_>) -> Result<String> {
     let failed = |cause| Error::io("writing a table").caused_by(cause);
     let mut table = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());

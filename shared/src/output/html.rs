@@ -1,4 +1,4 @@
-//! A page of its own: the note with coloured mentions, and the decisions below it.
+//! An HTML page: the note with coloured mentions, and a table of the decisions.
 
 use super::{Note, Record, origin_words};
 use crate::bundle::Manifest;
@@ -11,27 +11,27 @@ use askama::filters::Escaper;
 use std::borrow::Cow;
 use std::fmt;
 
-/// What a page needs of the records that it has been given: their rows, and where the note marks them.
+/// The rows of a page's table, and the marks of its note.
 ///
-/// The page begins with their number and with the marked note, so that it is written once all records are known.
+/// The page begins with the number of records and the marked note, so it is written after all records are known.
 #[derive(Default)]
-pub(super) struct Rows {
+pub(super) struct PageRows {
     html: String,
     marks: Vec<Mark>,
     mentions: usize,
     nil: usize,
 }
 
-/// A piece of a mention, which leads to the mention's row.
+/// A marked fragment of a mention, with a link to the mention's row.
 struct Mark {
     span: Span,
     row: usize,
-    /// None for NIL.
+    /// `None` for NIL.
     hue: Option<u32>,
     title: String,
 }
 
-/// A piece of the note, marked or plain.
+/// A segment of the note, marked or plain.
 struct Piece<'a> {
     text: &'a str,
     mark: Option<&'a Mark>,
@@ -56,7 +56,7 @@ struct Row<'a> {
     mention: &'a str,
     linked: Option<&'a Named>,
     kind: &'a str,
-    /// None without a kind.
+    /// `None` without a kind.
     hue: Option<u32>,
     definition: Option<String>,
     score: String,
@@ -64,7 +64,7 @@ struct Row<'a> {
     others: Vec<String>,
 }
 
-impl Rows {
+impl PageRows {
     /// Adds the records of `note`.
     ///
     /// # Errors
@@ -86,7 +86,7 @@ impl Rows {
             title = format!("{mention}: {title}");
         }
         let hue = linked.map(|named| hue(named.kind()));
-        // A mention is marked at each of its pieces; another may stand between these.
+        // Each fragment of a mention is marked. Another mention may lie between them.
         self.marks.extend(record.pieces().iter().map(|span| Mark {
             span: *span,
             row: self.mentions,
@@ -112,7 +112,7 @@ impl Rows {
         row.render_into(&mut self.html).map_err(failed)
     }
 
-    /// The page of a note with all records that were added, whatever `note` holds.
+    /// The page of a note with all records that were added. The records of `note` are ignored.
     ///
     /// # Errors
     /// If the page cannot be written.
@@ -123,7 +123,7 @@ impl Rows {
         let (mut pieces, mut at) = (Vec::new(), 0);
         for mark in marks {
             let Span { start, end } = mark.span;
-            // Of mentions that overlap, the text shows the first; the table has all.
+            // Of overlapping mentions the text shows the first. The table has all.
             if start < at {
                 continue;
             }
@@ -153,7 +153,7 @@ fn failed(cause: askama::Error) -> Error {
     Error::io("writing the page").caused_by(cause)
 }
 
-/// Who says that it is a mention, and why it is NIL.
+/// The source of a mention, its long form and the reason for NIL, in words.
 fn why(record: &Record) -> String {
     let mut why = origin_words(record.origin).to_owned();
     if let Some(read_as) = &record.read_as {
@@ -165,10 +165,10 @@ fn why(record: &Record) -> String {
     why
 }
 
-/// One hue a type, in degrees; the same type always has the same.
+/// The hue of a type in degrees. Equal types have equal hues.
 fn hue(kind: &str) -> u32 {
     let spread = kind.bytes().fold(0u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(u32::from(byte)));
-    // Orange is kept for NIL.
+    // Orange is the colour of NIL.
     70 + spread % 270
 }
 

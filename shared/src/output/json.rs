@@ -1,4 +1,4 @@
-//! JSON: one mention a line, or a note as one object.
+//! JSON: one mention per line, or a note as one object.
 
 use super::{Named, Note, Record};
 use crate::clean::escaped;
@@ -33,12 +33,12 @@ pub struct Line<'a> {
     nil_reason: Option<NilReason>,
     concept: Option<&'a Named>,
     candidates: &'a [Named],
-    #[serde(skip_serializing_if = "none")]
-    lift: f32,
+    #[serde(skip_serializing_if = "is_zero")]
+    nil_offset: f32,
     cut: Cut,
 }
 
-/// A piece of a mention, in each unit.
+/// The offsets of a fragment in each unit.
 #[derive(Serialize)]
 struct Place {
     start: usize,
@@ -62,9 +62,9 @@ impl Place {
     }
 }
 
-/// Whether scores stand alone.
-fn none(lift: &f32) -> bool {
-    *lift == 0.0
+/// Whether there is no NIL model, or it adds nothing.
+fn is_zero(offset: &f32) -> bool {
+    *offset == 0.0
 }
 
 fn line<'a>(note: &'a Note<'_>, offsets: &Offsets<'_>, record: &'a Record, doc: Option<&'a str>) -> Line<'a> {
@@ -86,7 +86,7 @@ fn line<'a>(note: &'a Note<'_>, offsets: &Offsets<'_>, record: &'a Record, doc: 
         nil_reason: record.decision.as_ref().err().copied(),
         concept: record.decision.as_ref().ok(),
         candidates: &record.candidates,
-        lift: record.lift,
+        nil_offset: record.nil_offset,
         cut: record.cut,
     }
 }
@@ -102,7 +102,7 @@ pub(super) fn lines(note: &Note<'_>, offsets: &Offsets<'_>) -> Result<String> {
     Ok(out)
 }
 
-/// The object of a note up to its first mention.
+/// The JSON object of a note up to its first mention.
 pub(super) fn head(note: &Note<'_>) -> Result<String> {
     #[derive(Serialize)]
     struct Head<'a> {
@@ -128,20 +128,20 @@ pub(super) fn head(note: &Note<'_>) -> Result<String> {
     Ok(format!("{},\n  \"mentions\": [", escaped(open)))
 }
 
-/// Mentions of the object, `before` of which were written before these.
+/// Mentions of the object. `before` mentions were written before these.
 pub(super) fn members(note: &Note<'_>, offsets: &Offsets<'_>, before: usize) -> Result<String> {
     let mut out = String::new();
     for (at, record) in note.records.iter().enumerate() {
         let json = serde_json::to_string_pretty(&line(note, offsets, record, None))
             .map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
         out.push_str(if before + at == 0 { "\n    " } else { ",\n    " });
-        // A line end within a text is written as an escape.
+        // Line ends within a text are escaped, so these are those of the layout.
         out.push_str(&escaped(&json).replace('\n', "\n    "));
     }
     Ok(out)
 }
 
-/// The end of an object with so many mentions.
+/// The end of the object. `mentions` is the number of its mentions.
 pub(super) fn tail(mentions: usize) -> String {
     if mentions == 0 { "]\n}\n" } else { "\n  ]\n}\n" }.to_owned()
 }

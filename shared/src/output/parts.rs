@@ -1,38 +1,39 @@
-//! A note whose records come part by part, so that nobody has to hold all of them.
+//! Writes a note part by part, so that its records need not be in memory together.
 
 use super::{Form, Note, Record, brat, csv, html, json, pubtator};
 use crate::error::Result;
 use crate::linker::Linker;
 use crate::text::Offsets;
 
-/// Writes a note in a form: [`Parts::head`], [`Parts::part`] as often as there are records, [`Parts::tail`].
+/// Writes a note in a format: [`NoteWriter::head`], then [`NoteWriter::part`] for each part of its records, then
+/// [`NoteWriter::tail`].
 ///
-/// A page shows the text with its mentions before the decisions: all of it is in the tail, and until then its rows are held.
-pub struct Parts<'a> {
+/// An HTML page shows the marked text before its table, so [`NoteWriter::tail`] writes the whole page.
+pub struct NoteWriter<'a> {
     form: Form,
     name: &'a str,
     text: &'a str,
     linker: &'a Linker,
     offsets: Offsets<'a>,
-    /// Records that have been written.
+    /// The number of records that were written.
     written: usize,
-    page: html::Rows,
+    page: html::PageRows,
 }
 
-impl<'a> Parts<'a> {
-    /// None yet. The text is read once.
+impl<'a> NoteWriter<'a> {
+    /// A writer before its first record. It scans the text once, for offsets.
     pub fn new(form: Form, name: &'a str, text: &'a str, linker: &'a Linker) -> Self {
-        Self { form, name, text, linker, offsets: Offsets::new(text), written: 0, page: html::Rows::default() }
+        Self { form, name, text, linker, offsets: Offsets::new(text), written: 0, page: html::PageRows::default() }
     }
 
     fn note<'n>(&'n self, records: &'n [Record]) -> Note<'n> {
         Note { name: self.name, text: self.text, records, linker: self.linker }
     }
 
-    /// What stands before the first record.
+    /// The output before the first record.
     ///
     /// # Errors
-    /// If it cannot be encoded.
+    /// If JSON cannot be encoded, or the page cannot be written.
     pub fn head(&self) -> Result<String> {
         Ok(match self.form {
             Form::Jsonl | Form::Brat | Form::Html => String::new(),
@@ -42,10 +43,10 @@ impl<'a> Parts<'a> {
         })
     }
 
-    /// The next records, in the order of the text.
+    /// The output for the next records, which are in the order of the text.
     ///
     /// # Errors
-    /// If one cannot be encoded.
+    /// If a record cannot be encoded, or a concept of the bundle is damaged.
     pub fn part(&mut self, records: &[Record]) -> Result<String> {
         let offsets = &self.offsets;
         let note = Note { name: self.name, text: self.text, records, linker: self.linker };
@@ -64,10 +65,10 @@ impl<'a> Parts<'a> {
         Ok(part)
     }
 
-    /// What stands after the last record.
+    /// The output after the last record.
     ///
     /// # Errors
-    /// If it cannot be encoded.
+    /// If JSON cannot be encoded, or the page cannot be written.
     pub fn tail(&self) -> Result<String> {
         Ok(match self.form {
             Form::Json => json::tail(self.written),

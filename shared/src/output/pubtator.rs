@@ -1,16 +1,16 @@
-//! PubTator: `NAME|t|title`, `NAME|a|abstract`, and a line for each mention.
+//! PubTator: `NAME|t|title`, `NAME|a|abstract`, and one line per mention.
 
 use super::{Note, in_one_line};
 use crate::clean::field;
 use crate::text::Offsets;
 use std::fmt::Write;
 
-/// The first line of the note is the title, the rest the abstract. Offsets are code points of both joined by one character,
-/// as PubTator counts; line ends, tabs and control characters become blanks, which moves nothing. NIL mentions have `-` for a
-/// concept. PubTator has no fragments: a mention in several is written as its whole extent.
+/// The title, which is the first line of the note, and the abstract, which is the rest. Offsets are code points of both, joined
+/// by one character. Line ends, tabs and control characters become spaces, so that offsets stay. The concept of a NIL mention
+/// is `-`. PubTator has no fragments: a discontinuous mention is written as its whole extent.
 pub(super) fn head(note: &Note<'_>) -> String {
     let name = name(note);
-    // The separator stands for one character, so of "\r\n" the first stays, as a blank.
+    // The separator counts as one character, so the first of "\r\n" stays, as a space.
     let (title, rest) = match note.text.find(['\r', '\n']) {
         Some(at) => {
             let end = at + usize::from(note.text[at..].starts_with("\r\n"));
@@ -21,7 +21,7 @@ pub(super) fn head(note: &Note<'_>) -> String {
     format!("{name}|t|{}\n{name}|a|{}\n", field(title), field(rest))
 }
 
-/// What stands for the note in each line.
+/// The name of the note at the start of each line.
 fn name(note: &Note<'_>) -> String {
     in_one_line(&field(note.name)).replace('|', " ")
 }

@@ -3,7 +3,7 @@
 use super::{Cut, Encoded, EntityTemplate, MentionTemplate, Tokens};
 use crate::error::{Error, Result};
 use crate::kb::Concept;
-use crate::score::Score;
+use crate::score::Similarity;
 use crate::text::Mention;
 use crate::text::abbreviations::Reader;
 use serde::{Deserialize, Serialize};
@@ -155,8 +155,8 @@ impl ViewOptions {
     ///
     /// # Errors
     /// If it is not from 0 to 1, or is above 0 for dot products, which have no fixed scale.
-    pub fn check_spelling(&self, score: Score) -> Result<()> {
-        if (0.0..=1.0).contains(&self.spelling) && (self.spelling == 0.0 || score == Score::Cosine) {
+    pub fn check_spelling(&self, score: Similarity) -> Result<()> {
+        if (0.0..=1.0).contains(&self.spelling) && (self.spelling == 0.0 || score == Similarity::Cosine) {
             return Ok(());
         }
         Err(Error::input(format!(

@@ -207,17 +207,18 @@ fn records(linker: &Linker, text: &str) -> Option<Vec<Record>> {
     let mentions = linker.detect(text, &options);
     check_spans(text, &mentions);
     let prepared = linker.prepare(text, mentions).ok()?;
-    let queries = linker.encode(&prepared).ok()?;
+    let queries = linker.encode(&prepared, |_| Ok(())).ok()?;
     let links = linker.finish(&prepared, &queries, &options);
     assert_eq!(links.len(), prepared.mentions());
     if let (Some(link), Some(sequence)) = (links.first(), prepared.sequences().first()) {
         let side = pel_shared::model::tower::Side::Entity;
-        let own = linker.encodings(pel_shared::model::tower::Side::Mention, &[sequence]).ok()?;
-        let texts = linker.texts(link).ok()?;
-        let vectors = linker.encodings(side, &texts.rows()).ok()?;
-        linker.met(&texts, sequence, &own, &vectors);
+        let own =
+            linker.encoder().encode_for(linker.scorer(), pel_shared::model::tower::Side::Mention, &[sequence]).ok()?;
+        let texts = linker.candidate_texts(link).ok()?;
+        let vectors = linker.encoder().encode_for(linker.scorer(), side, &texts.rows()).ok()?;
+        linker.matched_texts(&texts, sequence, &own, &vectors);
     }
-    links.iter().map(|link| linker.record(link).ok()).collect()
+    links.iter().map(|link| pel_shared::output::Record::new(linker, link).ok()).collect()
 }
 
 /// Writes every output format and parses the machine-readable ones.

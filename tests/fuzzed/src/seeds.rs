@@ -12,7 +12,7 @@ use pel_shared::model::config::BertConfig;
 use pel_shared::model::cpu::quantise;
 use pel_shared::model::encode::Encoder;
 use pel_shared::model::tower::{Pooling, Reduction, Side};
-use pel_shared::score::{Score, Scorer};
+use pel_shared::score::{Scorer, Similarity};
 use pel_shared::text::detect::Dictionary;
 use pel_shared::tokens::ViewOptions;
 use pel_shared::tokens::{Cut, Encoded, Tokens};
@@ -127,7 +127,7 @@ impl SeedBundle {
             _ => weights.clone(),
         };
         parts.0.insert(names::WEIGHTS.into(), weights);
-        let reduction = Reduction { pooling: recipe.pooling, score: Score::Cosine };
+        let reduction = Reduction { pooling: recipe.pooling, score: Similarity::Cosine };
         let info =
             serde_json::from_value(json!({"name": "tiny", "licence": "MIT", "tied": true, "reduction": reduction,
             "precision": recipe.encoder}))
@@ -146,7 +146,7 @@ impl SeedBundle {
             rows: rows.len(),
             dim: encoder.dim(),
             precision: recipe.index,
-            score: Score::Cosine,
+            score: Similarity::Cosine,
             hnsw: recipe.hnsw.then(HnswOptions::default),
         };
         let token_vectors = vectors.tokens.as_ref().map(|tokens| store(&encoder, &of, tokens, &mut parts));
@@ -163,8 +163,8 @@ impl SeedBundle {
         });
         if let Some(info) = token_vectors {
             manifest["token_vectors"] = info;
-            manifest["nil"]["lift"] = json!({"margin": 0.1, "brief": 0.1, "overlap": 0.1, "base": -0.1,
-                "direction": vec![0.01; encoder.dim()]});
+            manifest["nil"]["model"] = json!({"margin": 0.1, "short_mention": 0.1, "ngram_overlap": 0.1, "intercept": -0.1,
+                "vector": vec![0.01; encoder.dim()]});
         }
         // Finds the format version that the content requires.
         for format in 1..4 {
@@ -240,7 +240,7 @@ pub fn small_encoder() -> &'static SmallEncoder {
             config: config.to_string().into_bytes(),
             weights: small_weights().into(),
             tokens: Tokens::from_bytes(&small_tokenizer()).expect("it has the special tokens"),
-            reduction: Reduction { pooling: Pooling::Mean, score: Score::Cosine },
+            reduction: Reduction { pooling: Pooling::Mean, score: Similarity::Cosine },
         }
     })
 }

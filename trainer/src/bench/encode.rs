@@ -10,13 +10,13 @@ use pel_shared::tokens::{Cut, Encoded};
 use serde::Serialize;
 use std::path::Path;
 
-/// Batch and tokens of a row.
+/// Batch sizes and sequence lengths.
 const SHAPES: [(usize, usize); 4] = [(1, 32), (1, 128), (16, 64), (32, 128)];
 
 /// The time of one batch.
 #[derive(Serialize)]
 pub(crate) struct EncodeRow {
-    /// How the weights are kept.
+    /// The precision of the weights.
     pub precision: String,
     pub batch: usize,
     pub seq: usize,
@@ -30,7 +30,7 @@ impl EncodeRow {
     }
 }
 
-/// The bundle's encoder, and that of a second bundle if one is given.
+/// Measures the bundle's encoder, and that of a second bundle if one is given.
 pub(crate) fn encode(options: &Options, bundle: &Bundle, device: &OpenDevice) -> Result<Vec<EncodeRow>> {
     let mut rows = one(options, &options.bundle, bundle, device)?;
     if let Some(path) = &options.int8_bundle {

@@ -1,4 +1,4 @@
-//! Each kernel with each set of instructions that this processor has, beside the loop for any processor.
+//! Each kernel with each instruction set of this processor, compared with the plain loop.
 
 use crate::bench::timed;
 use pel_shared::error::Result;
@@ -24,7 +24,7 @@ pub(crate) struct KernelRow {
     pub gain: f64,
 }
 
-/// All kernels on one thread.
+/// Measures all kernels on one thread.
 pub(crate) fn kernels(seconds: f64) -> Result<Vec<KernelRow>> {
     let (m, k, n) = SHAPE;
     let numbers =
@@ -88,7 +88,7 @@ pub(crate) fn kernels(seconds: f64) -> Result<Vec<KernelRow>> {
     Ok(rows)
 }
 
-/// One kernel with each set that is there, the plain one first.
+/// Measures one kernel with each available instruction set, the plain one first.
 fn measure(
     rows: &mut Vec<KernelRow>,
     kernel: &'static str,
@@ -97,7 +97,7 @@ fn measure(
     mut run: impl FnMut(Isa),
 ) -> Result<()> {
     let mut plain = None;
-    for set in sets.iter().copied().filter(|set| set.is_here()) {
+    for set in sets.iter().copied().filter(|set| set.is_supported()) {
         let (median_ms, _) = timed(seconds, || {
             run(set);
             Ok(())

@@ -1,4 +1,4 @@
-//! What `pel bench` times, one subject a file.
+//! Benchmarks, one subject a file.
 
 pub mod encode;
 pub mod kernels;
@@ -13,12 +13,13 @@ pub mod train;
 
 pub use options::Options;
 
+use crate::io::files::io_error;
 use crate::io::interrupt;
-use pel_shared::error::Result;
+use pel_shared::error::{Error, Result};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// The median time of a run in milliseconds, after one to warm up, over at least three runs and `seconds`; and how many
-/// runs that were.
+/// The median time of a run in milliseconds, and the number of runs: at least three, for at least `seconds`, after one to warm up.
 pub(crate) fn timed(seconds: f64, mut run: impl FnMut() -> Result<()>) -> Result<(f64, usize)> {
     run()?;
     let (mut times, end) = (Vec::new(), Instant::now() + Duration::from_secs_f64(seconds));
@@ -31,7 +32,7 @@ pub(crate) fn timed(seconds: f64, mut run: impl FnMut() -> Result<()>) -> Result
     Ok((median(&mut times), times.len()))
 }
 
-/// The higher median; NaN of nothing.
+/// The upper median; NaN without times.
 pub(crate) fn median(times: &mut [f64]) -> f64 {
     times.sort_unstable_by(f64::total_cmp);
     times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
@@ -41,7 +42,17 @@ pub(crate) fn milliseconds(since: Instant) -> f64 {
     since.elapsed().as_secs_f64() * 1000.0
 }
 
-/// SplitMix64 (Steele et al., 2014): enough for token ids and mixtures.
+/// Reads rows of `width` little-endian values of four bytes from a file.
+pub(crate) fn read_rows(path: &Path, width: usize, of: &str) -> Result<Vec<[u8; 4]>> {
+    let bytes = std::fs::read(path).map_err(|cause| io_error("reading", path, cause))?;
+    if bytes.is_empty() || !bytes.len().is_multiple_of(4 * width) {
+        let (path, size) = (path.display(), bytes.len());
+        return Err(Error::input(format!("{path}: expected rows of {width} {of}, found {size} bytes")));
+    }
+    Ok(bytes.as_chunks::<4>().0.to_vec())
+}
+
+/// SplitMix64 (Steele et al., 2014), for token ids and mixtures.
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -78,7 +89,7 @@ mod tests {
 
     /// The first numbers of SplitMix64 from seed 0, as its authors' C program prints them.
     #[test]
-    fn the_random_numbers_are_splitmix64() {
+    fn splitmix64_equals_the_reference_values() {
         let mut random = Random(0);
         assert_eq!(random.next(), 0xe220_a839_7b1d_cdaf);
         assert_eq!(random.next(), 0x6e78_9e6a_a1b9_65f4);

@@ -1,4 +1,4 @@
-//! A folder of notes: the time of `pel link` beside the time that the encoder's figures promise for its mentions.
+//! A folder of notes: the time of `pel link`, compared with the time of encoding its mentions at the measured throughput.
 
 use super::encode::EncodeRow;
 use super::start;
@@ -12,30 +12,30 @@ use serde::Serialize;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-/// What a folder of notes cost.
+/// The time of a folder of notes.
 #[derive(Serialize)]
 pub(crate) struct NotesRow {
     #[serde(flatten)]
     pub counts: Counts,
     /// `pel link` over the folder, from start to exit, once.
     pub link_ms: f64,
-    /// The most memory that it held.
+    /// Its peak memory.
     pub link_peak_bytes: Option<u64>,
-    /// The tokens at the best throughput of the encoding rows.
+    /// The time of its tokens at the best throughput of the encoding rows.
     pub promised_ms: f64,
     /// `link_ms / promised_ms - 1`
     pub overhead: f64,
 }
 
-/// What stands in a folder of notes.
+/// The contents of a folder of notes.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Counts {
     pub notes: usize,
     pub bytes: usize,
     pub mentions: usize,
-    /// Different token sequences of each note's mentions, summed over the notes: what is encoded.
+    /// The distinct token sequences of each note's mentions, summed over notes.
     pub sequences: usize,
-    /// Tokens of these, special ones included, without padding.
+    /// Tokens of these sequences, including special ones, without padding.
     pub tokens: usize,
 }
 
@@ -72,14 +72,14 @@ pub(crate) fn notes(options: &Options, folder: &Path, bundle: &Bundle, encode: &
     let arguments =
         [folder.as_os_str(), "--format".as_ref(), "jsonl".as_ref(), "--out".as_ref(), out.path().as_os_str()];
     let (link_ms, link_peak_bytes) = start::link(&options.bundle, &arguments)?;
-    // The rows of a second bundle come after those of this one, in another precision.
+    // The rows of a second bundle follow, in another precision.
     let own = encode.iter().take_while(|row| row.precision == encode[0].precision);
     let best = own.map(EncodeRow::tokens_per_s).fold(f64::NAN, f64::max);
     let promised_ms = 1000.0 * counts.tokens as f64 / best;
     Ok(NotesRow { counts, link_ms, link_peak_bytes, promised_ms, overhead: link_ms / promised_ms - 1.0 })
 }
 
-/// The .txt files of a folder and the folders in it.
+/// The .txt files below a folder.
 fn texts(folder: &Path) -> Result<Vec<PathBuf>> {
     if !folder.is_dir() {
         return Err(Error::input(format!("{}: expected a folder of notes", folder.display())));
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn notes_are_found_in_folders_too() {
+    fn notes_are_found_in_subfolders() {
         let folder = tempfile::tempdir().expect("a folder");
         assert!(texts(folder.path()).is_err());
         std::fs::create_dir(folder.path().join("b")).expect("a folder within");

@@ -3,10 +3,10 @@
 use clap::Args;
 use std::path::PathBuf;
 
-/// What is measured, and on how much; `pel bench` reads it from its command line.
+/// The options of `pel bench`.
 #[derive(Debug, Args)]
 pub struct Options {
-    /// The bundle
+    /// Bundle to measure
     #[arg(long)]
     pub(crate) bundle: PathBuf,
     /// Also measure the encoder of this bundle, for example the same one in int8
@@ -15,22 +15,22 @@ pub struct Options {
     /// Also measure this ranker, the model of `pel train --stage rank`: 16 pairs of 128 tokens, a mention with its candidates
     #[arg(long, value_name = "MODEL")]
     pub(crate) ranker: Option<PathBuf>,
-    /// Take the token ids of its pairs from a file instead (raw little-endian u32)
+    /// Read the token ids of the pairs from a file (raw little-endian u32)
     #[arg(long, value_name = "FILE", requires = "ranker")]
     pub(crate) pairs_from: Option<PathBuf>,
-    /// Vectors to search: the bundle's own, and beyond them mixtures of two of them [default: as many as the bundle has]
+    /// Vectors to search: the bundle's own, then means of two of them [default: the bundle's number]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
     pub(crate) rows: Option<u32>,
     /// Neighbours of an exact search
     #[arg(short, long, default_value_t = 64)]
     pub(crate) k: usize,
-    /// Queries of a search measurement, taken from the vectors
+    /// Queries of a search, taken from the vectors
     #[arg(long, default_value_t = 256)]
     pub(crate) queries: usize,
-    /// Take the queries from a file instead (raw little-endian f32)
+    /// Read the queries from a file (raw little-endian f32)
     #[arg(long, value_name = "FILE", conflicts_with = "queries")]
     pub(crate) queries_from: Option<PathBuf>,
-    /// Also search an HNSW graph, with so many nodes kept while searching; several numbers with commas are tried one after the other
+    /// Also search an HNSW graph with these search depths (ef), separated by commas
     #[arg(long, value_name = "EF", value_delimiter = ',')]
     pub(crate) hnsw: Vec<usize>,
     /// Vectors in the HNSW graph, the first ones [default: all]
@@ -39,31 +39,31 @@ pub struct Options {
     /// Neighbours of an HNSW search
     #[arg(long, default_value_t = 10)]
     pub(crate) hnsw_k: usize,
-    /// Keep HNSW graphs in this folder, and take them from it
+    /// Folder to cache HNSW graphs in
     #[arg(long, value_name = "FOLDER")]
     pub(crate) cache: Option<PathBuf>,
-    /// Link the notes of this folder, and compare with what the encoder's figures promise
+    /// Link the notes of this folder, and compare with the encoder's throughput
     #[arg(long, value_name = "FOLDER", conflicts_with = "no_encode")]
     pub(crate) notes: Option<PathBuf>,
-    /// The least time of one measurement, in seconds
+    /// Minimum time of one measurement, in seconds
     #[arg(long, default_value_t = 0.5, value_parser = seconds)]
     pub(crate) seconds: f64,
-    /// Write the vectors that are searched (raw little-endian f32)
+    /// Write the searched vectors to a file (raw little-endian f32)
     #[arg(long, value_name = "FILE")]
     pub(crate) export_vectors: Option<PathBuf>,
-    /// Write which rows each search found (raw little-endian u32, k for each query), a file for each kind of search
+    /// Write the rows that each kind of search found, a file for each (raw little-endian u32, k for each query)
     #[arg(long, value_name = "FOLDER")]
     pub(crate) export_found: Option<PathBuf>,
     /// Also measure training: forward and backward of 16 texts of 64 tokens, and whole steps of 16 pairs
     #[arg(long)]
     pub(crate) train: bool,
-    /// Also measure each kernel with each set of instructions that this processor has
+    /// Also measure each kernel with each instruction set of this processor
     #[arg(long)]
     pub(crate) kernels: bool,
-    /// Leave out encoding
+    /// Skip encoding
     #[arg(long)]
     pub(crate) no_encode: bool,
-    /// Leave out searching
+    /// Skip searching
     #[arg(long)]
     pub(crate) no_search: bool,
 }

@@ -1,7 +1,7 @@
-//! Ranking: the candidates of one mention, each in one sequence with it.
+//! Ranking: pairs of a mention and its candidates.
 
 use super::encode::EncodeRow;
-use crate::bench::{Options, Random, timed};
+use crate::bench::{Options, Random, read_rows, timed};
 use crate::io::bundles;
 use crate::io::device::OpenDevice;
 use crate::io::files::io_error;
@@ -18,7 +18,7 @@ use serde::Serialize;
 use std::path::Path;
 use tempfile::TempDir;
 
-/// Candidates of a mention, and tokens of a pair: fewer where the ranker reads fewer.
+/// Candidates of a mention, and tokens of a pair, or the ranker's limit if that is lower.
 const SHAPE: (usize, usize) = (16, 128);
 
 /// The time of one batch of pairs.
@@ -26,11 +26,11 @@ const SHAPE: (usize, usize) = (16, 128);
 pub(crate) struct RankRow {
     #[serde(flatten)]
     pub time: EncodeRow,
-    /// Of the pairs, in their order.
+    /// The scores of the pairs.
     pub scores: Vec<f32>,
 }
 
-/// The ranker as it is kept; on the processor also in bfloat16, if that has instructions for it, and in int8.
+/// Measures a ranker in its own precision; on the CPU also in int8, and in bfloat16 if the CPU has instructions for it.
 pub(crate) fn rank(options: &Options, device: &OpenDevice) -> Result<Vec<RankRow>> {
     let Some(folder) = &options.ranker else { return Ok(Vec::new()) };
     let ranker = open_ranker(folder, &device.device)?;
@@ -38,11 +38,11 @@ pub(crate) fn rank(options: &Options, device: &OpenDevice) -> Result<Vec<RankRow
     let pairs = pairs(options, &config)?;
     let is_int8 = cpu::is_quantised(&bundles::map(&folder.join(names::WEIGHTS))?)?;
     let mut rows = vec![row(options, if is_int8 { "int8" } else { "f32" }, &ranker, &pairs)?];
-    // A GPU computes in floats, whatever it was given.
+    // A GPU computes in floats for any weights.
     if is_int8 || device.device != Device::flex() {
         return Ok(rows);
     }
-    if Precision::Bf16.is_here() {
+    if Precision::Bf16.is_supported() {
         rows.push(row(options, "bf16", &ranker.in_precision(Precision::Bf16), &pairs)?);
     }
     let copy = quantised(folder, &config)?;
@@ -57,8 +57,7 @@ fn row(options: &Options, precision: &str, ranker: &Ranker, pairs: &[Encoded]) -
     Ok(RankRow { time: EncodeRow { precision: precision.to_owned(), batch, seq, median_ms, runs }, scores })
 }
 
-/// A copy of a ranker's folder with int8 weights, which `pel train` does not write. A file and not a buffer, so that panels of
-/// weights begin with a line of the cache, as those of a bundle do.
+/// A copy of a ranker's folder with int8 weights. It is a file, so that weights are aligned to cache lines as in a bundle.
 fn quantised(folder: &Path, config: &BertConfig) -> Result<TempDir> {
     let copy = tempfile::tempdir().map_err(|cause| Error::io("making a folder for an int8 ranker").caused_by(cause))?;
     for name in [SETTINGS_FILE, names::CONFIG, names::TOKENIZER, names::PROJECTION] {
@@ -71,7 +70,7 @@ fn quantised(folder: &Path, config: &BertConfig) -> Result<TempDir> {
     Ok(copy)
 }
 
-/// Pairs of the token ids in the file, or of random ones. The first half of each is the mention, all of it its own tokens.
+/// Pairs of token ids from the file, or of random ones. The first half of each is the mention.
 fn pairs(options: &Options, config: &BertConfig) -> Result<Vec<Encoded>> {
     let (batch, seq) = (SHAPE.0, SHAPE.1.min(config.max_position_embeddings));
     let vocabulary = config.vocab_size;
@@ -87,14 +86,9 @@ fn pairs(options: &Options, config: &BertConfig) -> Result<Vec<Encoded>> {
     Ok(ids.chunks_exact(seq).map(pair).collect())
 }
 
-/// Whole rows of token ids that the ranker knows.
+/// Reads rows of token ids, and checks that the ranker has them.
 fn read(path: &Path, seq: usize, vocabulary: usize) -> Result<Vec<u32>> {
-    let bytes = std::fs::read(path).map_err(|cause| io_error("reading", path, cause))?;
-    if bytes.is_empty() || !bytes.len().is_multiple_of(4 * seq) {
-        let (path, size) = (path.display(), bytes.len());
-        return Err(Error::input(format!("{path}: expected rows of {seq} u32 token ids, found {size} bytes")));
-    }
-    let ids: Vec<u32> = bytes.as_chunks::<4>().0.iter().map(|id| u32::from_le_bytes(*id)).collect();
+    let ids: Vec<u32> = read_rows(path, seq, "u32 token ids")?.into_iter().map(u32::from_le_bytes).collect();
     if let Some(id) = ids.iter().find(|id| **id as usize >= vocabulary) {
         let path = path.display();
         return Err(Error::input(format!("{path}: expected token ids below {vocabulary}, found {id}")));

@@ -1,4 +1,4 @@
-//! What `pel bench` says, for programs and for people.
+//! The report of `pel bench`: as JSON, and as tables.
 
 use super::encode::EncodeRow;
 use super::kernels::KernelRow;
@@ -10,7 +10,7 @@ use super::train::{TrainKind, TrainRow};
 use crate::io::text_tables::table;
 use serde::Serialize;
 
-/// The whole of a run; its JSON is read by `bench/peers.py`.
+/// The measurements of a run. `bench/peers.py` reads its JSON.
 #[derive(Serialize)]
 pub(crate) struct Report {
     pub versions: serde_json::Value,
@@ -19,7 +19,7 @@ pub(crate) struct Report {
     pub bundle_bytes: u64,
     /// `pel link` on a short note, from start to exit, the median of five.
     pub cold_start_ms: f64,
-    /// The most memory that such a run held.
+    /// The peak memory of such a run.
     pub link_peak_bytes: Option<u64>,
     pub encode: Vec<EncodeRow>,
     pub rank: Vec<RankRow>,
@@ -30,7 +30,7 @@ pub(crate) struct Report {
     /// For a bundle with token vectors.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sum_of_max: Option<SumOfMaxRow>,
-    /// The most memory that this run held.
+    /// The peak memory of this run.
     pub peak_bytes: Option<u64>,
 }
 

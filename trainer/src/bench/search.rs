@@ -1,6 +1,6 @@
-//! Searching: exactly and through HNSW, over the bundle's vectors or more of their kind.
+//! Searching: exact and HNSW, over the bundle's vectors and means of them.
 
-use crate::bench::{Options, Random, milliseconds, timed};
+use crate::bench::{Options, Random, milliseconds, read_rows, timed};
 use crate::indexing::recall::{Against, share_found, spaced};
 use crate::io::files::{io_error, write_atomic};
 use crate::io::{bundles, interrupt};
@@ -10,12 +10,12 @@ use pel_shared::container::Check;
 use pel_shared::error::{Error, Result};
 use pel_shared::index::{HnswOptions, Index, IndexInfo, Precision};
 use pel_shared::kb::ConceptId;
-use pel_shared::score::{Candidate, Score};
+use pel_shared::score::Candidate;
 use serde::Serialize;
 use std::path::Path;
 use std::time::Instant;
 
-/// Queries that are searched at once.
+/// Queries of one call.
 const BATCHES: [usize; 2] = [1, 64];
 
 /// The time of one kind of search.
@@ -25,22 +25,22 @@ pub(crate) struct SearchRow {
     pub rows: usize,
     pub dim: usize,
     pub k: usize,
-    /// Nodes kept while searching a graph.
+    /// The search depth (ef) of a graph.
     pub ef: Option<usize>,
     pub batch: usize,
     pub queries_per_s: f64,
-    /// The share of what the exact f32 search finds among the same rows, as the bundle keeps them ([`share_found`]).
+    /// The recall against the exact f32 search over the same rows ([`share_found`]).
     pub recall: f64,
-    /// The index as it is kept, in the file and in memory.
+    /// The size of the index.
     pub bytes: usize,
-    /// Nothing if the index was taken from the cache.
+    /// `None` if the index was cached.
     pub build_s: Option<f64>,
     /// The file with the rows that were found.
     pub found: Option<String>,
 }
 
-/// What is searched for.
-struct Queries {
+/// The queries.
+struct QueryVectors {
     /// `[n, dim]`
     values: Vec<f32>,
     dim: usize,
@@ -55,10 +55,10 @@ struct Subject {
     k: usize,
 }
 
-/// What was found, a list for each query.
-type CandidateLists = [Vec<Candidate>];
+/// The candidates of each query.
+type Lists = [Vec<Candidate>];
 
-/// Writes the vectors where that was asked for, and measures each kind of search unless that is left out.
+/// Measures each kind of search, and writes the vectors if an option says so.
 pub(crate) fn search(options: &Options, bundle: &Bundle) -> Result<Vec<SearchRow>> {
     if options.no_search && options.export_vectors.is_none() {
         return Ok(Vec::new());
@@ -71,38 +71,41 @@ pub(crate) fn search(options: &Options, bundle: &Bundle) -> Result<Vec<SearchRow
     if options.no_search {
         return Ok(Vec::new());
     }
-    let queries = Queries { values: queries(options, &vectors, dim)?, dim };
+    let queries = QueryVectors { values: queries(options, &vectors, dim)?, dim };
     let mut found = Vec::new();
-    // The bundle itself, unless other vectors or queries are asked for.
+    // The bundle's own index, unless options give other vectors or queries.
     if options.rows.is_none() && options.queries_from.is_none() && options.export_found.is_none() {
         own(options, bundle, &mut found)?;
     }
 
-    let whole = |kind, precision| Subject::build(kind, &vectors, dim, precision, score, options.k);
-    let subject = whole(EXACT[0], Precision::F32)?;
-    let exact = subject.index.search(&queries.values, options.k);
-    subject.measure(options, &queries, &exact, &mut found)?;
+    let exact = |kind, vectors: &[f32], precision, k| -> Result<Subject> {
+        let info = IndexInfo { rows: vectors.len() / dim, dim, precision, score, hnsw: None };
+        Ok(Subject::build(kind, vectors, &info, k)?.0)
+    };
+    let subject = exact(EXACT[0], &vectors, Precision::F32, options.k)?;
+    let expected = subject.index.search(&queries.values, options.k);
+    subject.measure(options, &queries, &expected, &mut found)?;
     drop(subject);
-    whole(EXACT[1], Precision::Int8)?.measure(options, &queries, &exact, &mut found)?;
+    exact(EXACT[1], &vectors, Precision::Int8, options.k)?.measure(options, &queries, &expected, &mut found)?;
 
     if !options.hnsw.is_empty() {
         let rows = options.hnsw_rows.unwrap_or(usize::MAX).min(vectors.len() / dim);
         let vectors = &vectors[..rows * dim];
-        let oracle = Subject::build("exact-f32", vectors, dim, Precision::F32, score, options.hnsw_k)?;
-        let exact = oracle.index.search(&queries.values, options.hnsw_k);
+        let oracle = exact(EXACT[0], vectors, Precision::F32, options.hnsw_k)?;
+        let expected = oracle.index.search(&queries.values, options.hnsw_k);
         drop(oracle);
         let hnsw = Some(HnswOptions::default());
         let info = IndexInfo { rows, dim, precision: Precision::Int8, score, hnsw };
         let mut subject = Subject::graph(options, vectors, &info)?;
         for ef_search in &options.hnsw {
             subject.index.set_ef_search(*ef_search);
-            subject.measure(options, &queries, &exact, &mut found)?;
+            subject.measure(options, &queries, &expected, &mut found)?;
         }
     }
     Ok(found)
 }
 
-/// The bundle's own index, as `pel link` searches it: by concepts, through its graph if it has one, with its mix of views.
+/// Measures the bundle's index as `pel link` searches it: by concepts, with its graph if it has one, and its mix of views.
 fn own(options: &Options, bundle: &Bundle, rows: &mut Vec<SearchRow>) -> Result<()> {
     let mix = bundle.manifest.view.mix;
     let against = Against::own(&bundle.index, options.queries, mix)?;
@@ -112,60 +115,50 @@ fn own(options: &Options, bundle: &Bundle, rows: &mut Vec<SearchRow>) -> Result<
     if mix > 0.0 {
         index.set_mix(mix);
     }
-    let queries = Queries { values: against.queries().to_vec(), dim: index.info().dim };
+    let queries = QueryVectors { values: against.queries().to_vec(), dim: index.info().dim };
     let subject = Subject { kind: "bundle", bytes: bytes.len(), index, build_s: None, k: options.k };
     subject.measure(options, &queries, &exact, rows)
 }
 
 impl Subject {
-    fn build(
-        kind: &'static str,
-        vectors: &[f32],
-        dim: usize,
-        precision: Precision,
-        score: Score,
-        k: usize,
-    ) -> Result<Self> {
+    /// Builds an index in which each row is a concept of its own.
+    fn build(kind: &'static str, vectors: &[f32], info: &IndexInfo, k: usize) -> Result<(Self, Bytes)> {
         interrupt::check()?;
         let began = Instant::now();
-        let bytes = built(vectors, &IndexInfo { rows: vectors.len() / dim, dim, precision, score, hnsw: None })?;
+        let concepts: Vec<ConceptId> = (0..info.rows as u32).map(ConceptId).collect();
+        let bytes = Bytes::from(Index::build(vectors, &concepts, info)?);
         let build_s = Some(milliseconds(began) / 1000.0);
-        Ok(Self { kind, bytes: bytes.len(), index: Index::from_bytes(&bytes, Check::Trusted)?, build_s, k })
+        let index = Index::from_bytes(&bytes, Check::Trusted)?;
+        Ok((Self { kind, bytes: bytes.len(), index, build_s, k }, bytes))
     }
 
-    /// A graph from the cache, or built and put there.
+    /// Reads a graph from the cache, or builds and caches it.
     fn graph(options: &Options, vectors: &[f32], info: &IndexInfo) -> Result<Self> {
-        interrupt::check()?;
         let described = serde_json::to_vec(info).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
         let mut name = blake3::Hasher::new();
         name.update(&described).update(bytemuck::cast_slice(vectors));
         let name = format!("{}.hnsw", &name.finalize().to_hex()[..16]);
         let cached = options.cache.as_ref().map(|folder| folder.join(name));
-        // One that an earlier version wrote is built anew.
-        let kept = match &cached {
-            Some(path) if path.is_file() => bundles::map(path).and_then(|bytes| opened(bytes, None)).ok(),
-            _ => None,
-        };
-        let (index, bytes, build_s) = match kept {
-            Some(kept) => kept,
-            None => {
-                let began = Instant::now();
-                let bytes = built(vectors, info)?;
-                let build_s = milliseconds(began) / 1000.0;
-                if let Some(path) = &cached {
-                    write(path, &bytes)?;
-                }
-                opened(bytes, Some(build_s))?
+        let k = options.hnsw_k;
+        if let Some(path) = cached.as_ref().filter(|path| path.is_file()) {
+            let read = |bytes: Bytes| Ok((Index::from_bytes(&bytes, Check::Trusted)?, bytes.len()));
+            // A file that cannot be read is of an earlier version, and is replaced.
+            if let Ok((index, bytes)) = bundles::map(path).and_then(read) {
+                return Ok(Self { kind: HNSW, bytes, index, build_s: None, k });
             }
-        };
-        Ok(Self { kind: HNSW, bytes, index, build_s, k: options.hnsw_k })
+        }
+        let (subject, bytes) = Self::build(HNSW, vectors, info, k)?;
+        if let Some(path) = &cached {
+            write(path, &bytes)?;
+        }
+        Ok(subject)
     }
 
     fn measure(
         &self,
         options: &Options,
-        queries: &Queries,
-        exact: &CandidateLists,
+        queries: &QueryVectors,
+        exact: &Lists,
         rows: &mut Vec<SearchRow>,
     ) -> Result<()> {
         let info = self.index.info();
@@ -212,12 +205,12 @@ impl Subject {
 const EXACT: [&str; 2] = ["exact-f32", "exact-int8"];
 const HNSW: &str = "hnsw";
 
-/// The file of what a kind of search has found.
+/// The file of the rows that a kind of search found.
 fn found_name(kind: &str, ef: Option<usize>) -> String {
     ef.map_or_else(|| format!("{kind}.u32"), |ef| format!("{kind}-{ef}.u32"))
 }
 
-/// The files of what all kinds of search find.
+/// The files of the rows that all kinds of search find.
 pub(crate) fn found_names(efs: &[usize]) -> Vec<String> {
     let exact = EXACT.iter().map(|kind| found_name(kind, None));
     let mut names: Vec<String> = exact.chain(efs.iter().map(|ef| found_name(HNSW, Some(*ef)))).collect();
@@ -226,19 +219,8 @@ pub(crate) fn found_names(efs: &[usize]) -> Vec<String> {
     names
 }
 
-/// An index, how large it is, and how long it took.
-fn opened(bytes: Bytes, build_s: Option<f64>) -> Result<(Index, usize, Option<f64>)> {
-    Ok((Index::from_bytes(&bytes, Check::Trusted)?, bytes.len(), build_s))
-}
-
-/// An index in which each row is a concept of its own.
-fn built(vectors: &[f32], info: &IndexInfo) -> Result<Bytes> {
-    let concepts: Vec<ConceptId> = (0..info.rows as u32).map(ConceptId).collect();
-    Ok(Index::build(vectors, &concepts, info)?.into())
-}
-
-/// Little-endian row numbers, `[queries, k]`, the highest number where fewer were found.
-fn found_rows(lists: &CandidateLists, k: usize) -> Vec<u8> {
+/// Little-endian row numbers, `[queries, k]`, padded with the highest number.
+fn found_rows(lists: &Lists, k: usize) -> Vec<u8> {
     let padded = |list: &Vec<Candidate>| {
         let rows = list.iter().map(|candidate| candidate.concept.0).chain(std::iter::repeat(u32::MAX)).take(k);
         rows.flat_map(u32::to_le_bytes).collect::<Vec<u8>>()
@@ -246,7 +228,7 @@ fn found_rows(lists: &CandidateLists, k: usize) -> Vec<u8> {
     lists.iter().flat_map(padded).collect()
 }
 
-/// The bundle's own vectors; beyond them the normalised means of two of them, chosen with a fixed seed.
+/// The bundle's vectors, then normalised means of two of them, chosen with a fixed seed.
 fn vectors(options: &Options, index: &Index) -> Vec<f32> {
     let own = index.info().rows;
     let rows = options.rows.map_or(own, |rows| rows as usize);
@@ -261,17 +243,12 @@ fn vectors(options: &Options, index: &Index) -> Vec<f32> {
     vectors
 }
 
-/// The queries of the file, or rows at equal steps.
+/// The queries of the file, or equally spaced rows.
 fn queries(options: &Options, vectors: &[f32], dim: usize) -> Result<Vec<f32>> {
     let Some(path) = &options.queries_from else {
         return Ok(spaced(vectors, dim, options.queries));
     };
-    let bytes = std::fs::read(path).map_err(|cause| io_error("reading", path, cause))?;
-    if bytes.is_empty() || bytes.len() % (4 * dim) != 0 {
-        let (path, size) = (path.display(), bytes.len());
-        return Err(Error::input(format!("{path}: expected rows of {dim} f32 values, found {size} bytes")));
-    }
-    Ok(bytes.as_chunks::<4>().0.iter().map(|value| f32::from_le_bytes(*value)).collect())
+    Ok(read_rows(path, dim, "f32 values")?.into_iter().map(f32::from_le_bytes).collect())
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<()> {

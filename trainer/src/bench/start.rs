@@ -9,10 +9,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// What a cold start links.
+/// The note of a cold start.
 const NOTE: &str = "Known hypertension. Presents with chest pain and shortness of breath since this morning.";
 
-/// The median time of five runs of `pel link` on a short note, in milliseconds, and the most memory that one held, in bytes.
+/// The median time of five runs of `pel link` on a short note, in milliseconds, and the peak memory in bytes.
 pub(crate) fn cold_start(options: &Options) -> Result<(f64, Option<u64>)> {
     let note = tempfile::Builder::new().suffix(".txt").tempfile().map_err(failed)?;
     std::fs::write(note.path(), NOTE).map_err(|cause| io_error("writing", note.path(), cause))?;
@@ -25,7 +25,7 @@ pub(crate) fn cold_start(options: &Options) -> Result<(f64, Option<u64>)> {
     Ok((median(&mut times), peak))
 }
 
-/// One run of `pel link` with these further arguments: its time in milliseconds and its most memory in bytes.
+/// One run of `pel link` with more arguments: its time in milliseconds and its peak memory in bytes.
 pub(super) fn link(bundle: &Path, arguments: &[&OsStr]) -> Result<(f64, Option<u64>)> {
     interrupt::check()?;
     let program = std::env::current_exe().map_err(failed)?;

@@ -1,9 +1,8 @@
-//! Sum-of-Max: what it costs a mention once it is encoded, over the bundle's own concepts.
+//! Sum-of-Max: the time of a search for an encoded mention over the bundle's concepts.
 
 use crate::bench::{Options, timed};
-use crate::io::bundles;
 use crate::io::device::OpenDevice;
-use crate::io::interrupt;
+use crate::io::{bundles, interrupt};
 use pel_shared::bundle::names;
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::index::FIRST_PASS;
@@ -14,28 +13,28 @@ use pel_shared::text::Span;
 use pel_shared::text::detect::{Detected, Origin};
 use serde::Serialize;
 
-/// Mentions that are searched exactly too.
+/// Mentions that are also searched exactly.
 const EXACTLY: usize = 32;
 
 /// The time of a mention.
 #[derive(Serialize)]
 pub(crate) struct SumOfMaxRow {
-    /// Different mentions: names of concepts, their definitions as context.
+    /// Distinct mentions: names of concepts, with definitions as context.
     pub mentions: usize,
-    /// Tokens of a mention, the mean.
+    /// The mean number of tokens of a mention.
     pub tokens: f64,
     /// Tokens of all texts of the bundle.
     pub token_vectors: usize,
-    /// The file of their vectors.
+    /// The size of the file of their vectors.
     pub bytes: u64,
     pub first_pass: usize,
-    /// The first pass of one mention alone.
+    /// The time of the first pass for one mention.
     pub first_pass_ms: f64,
-    /// The whole search of one mention, first pass included.
+    /// The time of the whole search for one mention, including the first pass.
     pub median_ms: f64,
-    /// The share of mentions whose best concept is that of Sum-of-Max over all concepts.
+    /// The proportion of mentions with the same best concept as in an exact search.
     pub agreement: f64,
-    /// Mentions that were searched so.
+    /// Mentions that were also searched exactly.
     pub searched_exactly: usize,
 }
 
@@ -64,7 +63,7 @@ pub(crate) fn sum_of_max(options: &Options, device: &OpenDevice) -> Result<Optio
         same += usize::from(best(linker.search(1, query, 1)) == best(linker.search_exact(1, query, 1)));
         asked += 1;
     }
-    // The first pass alone is the search by whole vectors for as many.
+    // The first pass is a search by whole vectors for as many candidates.
     linker.set_scorer(Scorer::Dual)?;
     let (first_pass_ms, _) = timed(options.seconds, || {
         linker.search(1, &queries[at % queries.len()], FIRST_PASS.max(options.k));
@@ -85,7 +84,7 @@ pub(crate) fn sum_of_max(options: &Options, device: &OpenDevice) -> Result<Optio
     }))
 }
 
-/// Names of concepts at equal steps, encoded, and how many tokens they have in all.
+/// Encoded names of equally spaced concepts, and their number of tokens.
 fn queries(options: &Options, linker: &Linker) -> Result<(Vec<Queries>, usize)> {
     let concepts = &linker.bundle().concepts;
     let step = (concepts.len() / options.queries).max(1);
@@ -98,7 +97,7 @@ fn queries(options: &Options, linker: &Linker) -> Result<(Vec<Queries>, usize)> 
         let prepared = linker.prepare(&text, vec![given])?;
         if let [sequence] = prepared.sequences() {
             tokens += sequence.ids.len();
-            queries.push(linker.encode(&prepared)?);
+            queries.push(linker.encode(&prepared, |_| Ok(()))?);
         }
     }
     Ok((queries, tokens))

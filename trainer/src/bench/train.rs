@@ -1,4 +1,4 @@
-//! Training on the processor or a GPU: a pass forward and backward alone, and whole steps of pairs, optimiser included.
+//! Training: a forward and backward pass, and whole steps of pairs including the optimiser.
 
 use crate::bench::{Options, Random, timed};
 use crate::io::device::OpenDevice;
@@ -16,22 +16,22 @@ use pel_shared::model::config::BertConfig;
 use pel_shared::model::cpu::train::allocated;
 use pel_shared::model::layer::Precision;
 use pel_shared::model::tower::{Pooling, Reduction, Side, TowerBytes};
-use pel_shared::score::Score;
+use pel_shared::score::Similarity;
 use pel_shared::tokens::TokenBatch;
 use serde::Serialize;
 
 /// Rows and tokens of the batch.
 const SHAPE: (usize, usize) = (16, 64);
-/// The factor on cosines in the steps.
+/// The scale of cosines in the steps.
 const SCALE: f64 = 20.0;
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum TrainKind {
-    /// Forward and backward of one batch through the mention tower, without the optimiser's part.
+    /// Forward and backward of one batch through the mention tower, without the optimiser.
     Backward,
-    /// A step: mentions and as many entities, in-batch cross-entropy, gradients, clipping, AdamW.
+    /// A step over mentions and as many entities: in-batch cross-entropy, gradients, clipping, AdamW.
     Step,
 }
 
@@ -44,19 +44,19 @@ pub(crate) struct TrainRow {
     pub seq: usize,
     pub median_ms: f64,
     pub runs: usize,
-    /// Mentions with their entities a second; none without the optimiser.
+    /// Pairs per second; `None` without the optimiser.
     pub pairs_per_s: Option<f64>,
-    /// Operations of the products of all passes.
+    /// Floating-point operations of all products.
     pub operations: f64,
-    /// Their share of what the processor does from registers alone, in floats, on all threads; unknown on a GPU.
+    /// The proportion of the CPU's peak, measured on registers with all threads; `None` on a GPU.
     pub peak_share: Option<f64>,
-    /// Buffers of the layers that a step had to allocate after the first ones; the others were used again.
+    /// Layer buffers that a step allocates; the others are reused.
     pub allocations: f64,
-    /// Most memory of this process so far.
+    /// The peak memory of this process so far.
     pub peak_bytes: Option<u64>,
 }
 
-/// All rows, in floats, and in bfloat16 where the device multiplies in it.
+/// Measures training in floats, and in bfloat16 if the device supports it.
 pub(crate) fn train(options: &Options, bundle: &Bundle, device: &OpenDevice) -> Result<Vec<TrainRow>> {
     let config = BertConfig::from_bytes(bundle.parts().get(names::CONFIG)?)?;
     if SHAPE.1 > config.max_position_embeddings {
@@ -73,7 +73,7 @@ pub(crate) fn train(options: &Options, bundle: &Bundle, device: &OpenDevice) -> 
     Ok(bench.rows)
 }
 
-/// Operations a second on all threads, from registers alone.
+/// Floating-point operations per second on all threads, measured on registers.
 fn peak(seconds: f64) -> Result<f64> {
     let rounds = 1 << 20;
     let threads = vec![(); kernels::threads()];
@@ -138,7 +138,7 @@ impl TrainBench<'_> {
         let options = config::Optimiser { schedule: config::Schedule::Constant, warmup: 0.0, ..Default::default() };
         let mut optimiser = Optimiser::new(&options, &towers, &device);
         let pass = Pass { precision, ..Pass::default() };
-        let reduction = Reduction { pooling: Pooling::Mean, score: Score::Cosine };
+        let reduction = Reduction { pooling: Pooling::Mean, score: Similarity::Cosine };
         let mut steps = 0;
         self.measure(TrainKind::Step, precision, || {
             let encode = |side: Side, tokens: &TokenBatch| {
@@ -153,7 +153,7 @@ impl TrainBench<'_> {
             if stepped.gradient_norm.is_finite() {
                 Ok(())
             } else {
-                Err(Error::device("the gradients of a training step are no numbers"))
+                Err(Error::device("the gradients of a training step are NaN or infinite"))
             }
         })
     }
@@ -184,7 +184,7 @@ impl TrainBench<'_> {
         Ok(())
     }
 
-    /// Two for a product and its sum: the linear layers and attention, forward, and twice as many backward.
+    /// Floating-point operations, two for each multiply-add: linear layers and attention forward, and twice as many backward.
     fn operations(&self, sequences: usize, seq: usize) -> f64 {
         let BertConfig { hidden_size, intermediate_size, num_hidden_layers, .. } = self.config;
         let linear = 4 * hidden_size * hidden_size + 2 * hidden_size * intermediate_size;

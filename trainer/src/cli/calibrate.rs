@@ -13,7 +13,7 @@ use crate::io::outputs::{Inputs, Output};
 use clap::{Args, ValueEnum};
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::metrics::{CurvePoint, Interval};
-use pel_shared::nil::Lift;
+use pel_shared::nil::NilModel;
 use std::path::{Path, PathBuf};
 
 /// Choose the NIL threshold of a bundle on annotated mentions
@@ -203,15 +203,15 @@ fn text(found: &Calibration, before: Option<f32>, args: &CalibrateArgs) -> Strin
     };
     let before = before.map_or("none".to_owned(), |before| before.to_string());
     let lifted = lift.as_ref().map_or(String::new(), |lift| {
-        let Lift { margin, brief, overlap, named, base, direction } = lift;
-        let along = match direction.len() {
+        let NilModel { margin, short_mention, ngram_overlap, exact_match, vector, intercept } = lift;
+        let along = match vector.len() {
             0 => String::new(),
             dim => format!(", {dim} weights times its vector"),
         };
         format!(
-            "\nof the best score plus {margin:+.4} times its margin to the second, {brief:+.4} for a mention under 5 characters, \
-             {overlap:+.4} times the spelling overlap with a name of the best, {named:+.4} for an exact name{along}, and \
-             {base:+.4} (zero on average)"
+            "\nof the best score, to which are added {margin:+.4} times its distance to the second, {short_mention:+.4} for a mention of \
+             fewer than five characters, {ngram_overlap:+.4} times the spelling shared with a name of the best, {exact_match:+.4} for a name of \
+             the best{along}, and {intercept:+.4}: nothing for the average mention"
         )
     });
     let links = figures.links;

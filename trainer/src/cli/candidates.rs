@@ -2,24 +2,23 @@
 
 use crate::data::concept_table;
 use crate::data::domain::OwnDomain;
-use crate::data::split::{Gold, Split, TrainingSplit};
+use crate::data::split::{Split, TrainingSplit};
 use crate::io::device::{DeviceArgs, OpenDevice, Work};
 use crate::io::outputs::{Inputs, Output};
 use crate::io::resume::WorkFolder;
-use crate::retrieve::Retriever;
 use crate::retrieve::bundle;
 use crate::retrieve::candidates::Found;
 use crate::retrieve::lexical::System;
 use crate::retrieve::lexical::lexical;
-use crate::retrieve::rerank::rerank;
 use crate::retrieve::teacher::Teacher;
+use crate::retrieve::{CandidateLists, Retriever};
 use crate::train::config::Config;
 use crate::train::{MODEL, Snapshot};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::kb::KnowledgeBase;
-use pel_shared::lexical::Ranked;
+use pel_shared::metrics::{rank_of, recall_at};
 use pel_shared::model::layer::Precision;
 use std::path::PathBuf;
 
@@ -122,7 +121,7 @@ pub fn run(args: &CandidatesArgs, device: &DeviceArgs, json: bool) -> Result<()>
     }
     if let Some(bundle) = &args.bundle {
         let opened = bundle::open_on(bundle, device.clone())?;
-        let found = search(args, opened.road.as_ref(), &opened.concepts.kb)?;
+        let found = search(args, opened.link.as_ref(), &opened.concepts.kb)?;
         return finish(args, &opened.concepts.kb, found, &device, json);
     }
     let without = || Error::input("expected --run, --bundle, --system with --kb, or --from with --kb, found none");
@@ -158,19 +157,12 @@ fn finish(args: &CandidatesArgs, kb: &KnowledgeBase, found: Found, device: &Open
         }
     };
     let share = |right: usize| 100.0 * right as f64 / split.mentions.len() as f64;
-    let first = |(gold, ranked): &(&Gold, &Ranked)| ranked.first().map(|(concept, _)| *concept) == gold.concept;
-    let within = |(gold, ranked): &(&Gold, &Ranked)| ranked.iter().any(|(concept, _)| Some(*concept) == gold.concept);
-    let right = split.mentions.iter().zip(ranked).filter(first).count();
-    let listed = split.mentions.iter().zip(ranked).filter(within).count();
-    let ordered = teacher.map(|teacher| {
-        let best = ranked.iter().zip(&teacher).map(|(ranked, scores)| {
-            let mut ranked = ranked.clone();
-            rerank(&mut ranked, scores);
-            ranked
-        });
-        let best: Vec<Ranked> = best.collect();
-        split.mentions.iter().zip(&best).filter(first).count()
-    });
+    let hits = |ranked: &CandidateLists, k: usize| {
+        let ranks = split.mentions.iter().zip(ranked).map(|(gold, ranked)| rank_of(gold.concept?, ranked));
+        recall_at(ranks, k).hits
+    };
+    let (right, listed) = (hits(ranked, 1), hits(ranked, usize::MAX));
+    let ordered = teacher.map(|teacher| hits(&found.reranked(&teacher, usize::MAX), 1));
     let most = found.ranked.iter().map(Vec::len).max().unwrap_or(0);
     if json {
         let summary = serde_json::json!({

@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use pel_shared::index::Precision;
 use pel_shared::model::tower::Pooling;
-use pel_shared::score::{Score, Scorer};
+use pel_shared::score::{Scorer, Similarity};
 use pel_shared::tokens::{EntityTemplate, MentionTemplate, View};
 
 /// Declares the values of an option for a type.
@@ -23,7 +23,7 @@ choice!(ViewChoice => View { Names = "names", Template = "template", Both = "bot
 choice!(MentionChoice => MentionTemplate { Bare = "bare", Context = "context" });
 choice!(TemplateChoice => EntityTemplate { Description = "description", Types = "types" });
 choice!(PoolingChoice => Pooling { Mean = "mean", Cls = "cls", Mention = "mention" });
-choice!(ScoreChoice => Score { Cosine = "cosine", Dot = "dot" });
+choice!(ScoreChoice => Similarity { Cosine = "cosine", Dot = "dot" });
 choice!(ScorerChoice => Scorer { Dual = "dual", SumOfMax = "sum-of-max" });
 choice!(PrecisionChoice => Precision { Int4 = "int4", Int8 = "int8", F32 = "f32" });
 choice!(WeightsChoice => Precision { Int8 = "int8", F32 = "f32" });

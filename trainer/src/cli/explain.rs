@@ -11,7 +11,7 @@ use crate::link::second_stage::RankerArgs;
 use crate::link::{link, open_linker};
 use clap::Args;
 use pel_shared::error::{Error, Result};
-use pel_shared::linker::{Link, LinkOptions, Linker, Met, Prepared};
+use pel_shared::linker::{Link, LinkOptions, Linker, MatchedText, Prepared};
 use pel_shared::model::tower::Side;
 use pel_shared::nil::Decision;
 use pel_shared::output::Named;
@@ -75,7 +75,7 @@ struct FirstStage {
 #[derive(Serialize)]
 struct Shown {
     #[serde(flatten)]
-    met: Met,
+    matched: MatchedText,
     #[serde(skip_serializing_if = "Option::is_none")]
     ranker_score: Option<f32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -96,7 +96,7 @@ struct Explained<'a> {
     cut: Cut,
     decision: Decision,
     threshold: Option<f32>,
-    lift: f32,
+    nil_offset: f32,
     candidates: Vec<Shown>,
 }
 
@@ -117,7 +117,7 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let linker = open_linker(&args.bundle, bundles::open(&args.bundle)?, args.scorer.map(Into::into), &opened)?;
     let second = args.second.open(&opened)?;
     let k = usize::from(args.k).max(second.as_ref().map_or(0, |second| second.count));
-    let options = LinkOptions { k, threshold: args.threshold, ..LinkOptions::default() };
+    let options = LinkOptions::default().k(k).threshold(args.threshold);
     let words = text_of(&text, given.pieces())?;
     let mut links = link(&linker, &text, vec![given.clone()], &options)?;
     let before = links.first().cloned();
@@ -133,12 +133,12 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let tokens: Vec<String> = ids.iter().map(|id| linker.bundle().tokens.token(*id)).collect();
     let met = met(&linker, &prepared, link)?;
     let spelling: Option<Vec<f32>> =
-        link.candidates.iter().map(|candidate| linker.spelling_part(&prepared, 0, candidate.concept)).collect();
+        link.candidates.iter().map(|candidate| linker.spelling_score(&prepared, 0, candidate.concept)).collect();
     let threshold = args.threshold.or(linker.bundle().manifest.nil.threshold);
     if json {
         let place = |at: usize| Some(*first_stage.as_ref()?.places.get(at)?);
-        let shown = met.into_iter().enumerate().map(|(at, met)| Shown {
-            met,
+        let shown = met.into_iter().enumerate().map(|(at, matched)| Shown {
+            matched,
             ranker_score: link.ranker_scores.get(at).copied().filter(|score| score.is_finite()),
             first_stage_rank: place(at),
             spelling: spelling.as_ref().and_then(|parts| parts.get(at)).copied(),
@@ -151,7 +151,7 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
             cut: link.cut,
             decision: link.decision,
             threshold,
-            lift: link.lift,
+            nil_offset: link.nil_offset,
             candidates: shown.collect(),
         };
         println!("{}", json::compact(&explained)?);
@@ -174,10 +174,10 @@ fn first_stage(linker: &Linker, link: &Link, before: &Link) -> Result<Option<Fir
     let Some(nearest) = before.candidates.first().filter(|_| !link.ranker_scores.is_empty()) else { return Ok(None) };
     let place = |concept| before.candidates.iter().position(|one| one.concept == concept).map_or(0, |at| at + 1);
     let places = link.candidates.iter().map(|candidate| place(candidate.concept)).collect();
-    Ok(Some(FirstStage { nearest: linker.named(nearest)?, places, seen: link.ranker_scores.len() }))
+    Ok(Some(FirstStage { nearest: Named::new(linker, nearest)?, places, seen: link.ranker_scores.len() }))
 }
 
-fn print_candidates(met: &[Met], link: &Link, first_stage: Option<&FirstStage>, spelling: Option<&[f32]>) {
+fn print_candidates(met: &[MatchedText], link: &Link, first_stage: Option<&FirstStage>, spelling: Option<&[f32]>) {
     let own = ["", "Concept", "Id", "Score", "Through", "Similarity"];
     let (added, second) = (spelling.map(|_| "Spelling adds"), ["Ranker", "Before"]);
     let heads = own.into_iter().chain(added);
@@ -219,17 +219,17 @@ fn mention(args: &ExplainArgs, text: &str) -> Result<Detected> {
     Detected::of_pieces(pieces, Origin::Given).ok_or_else(|| Error::input("--span: expected START:END, found none"))
 }
 
-/// Encodes the mention and the texts of each candidate again to find the matching text.
-fn met(linker: &Linker, prepared: &Prepared, link: &Link) -> Result<Vec<Met>> {
+/// Encodes the mention and the texts of each candidate again, to say which of them met it.
+fn met(linker: &Linker, prepared: &Prepared, link: &Link) -> Result<Vec<MatchedText>> {
     let Some(mention) = prepared.sequences().first() else { return Ok(Vec::new()) };
-    let own = linker.encodings(Side::Mention, &[mention])?;
-    let texts = linker.texts(link)?;
-    let vectors = linker.encodings(Side::Entity, &texts.rows())?;
-    Ok(linker.met(&texts, mention, &own, &vectors))
+    let own = linker.encoder().encode_for(linker.scorer(), Side::Mention, &[mention])?;
+    let texts = linker.candidate_texts(link)?;
+    let vectors = linker.encoder().encode_for(linker.scorer(), Side::Entity, &texts.rows())?;
+    Ok(linker.matched_texts(&texts, mention, &own, &vectors))
 }
 
-/// Prints the token alignment of the best candidate that has one.
-fn print_tokens(met: &[Met]) {
+/// Which tokens met, of the best candidate that has any.
+fn print_tokens(met: &[MatchedText]) {
     let Some(best) = met.iter().find(|met| !met.tokens.is_empty()) else { return };
     let mut shown = table(["Token", "Met", "Similarity"]);
     for met in &best.tokens {
@@ -240,12 +240,12 @@ fn print_tokens(met: &[Met]) {
     println!("Sum       {sum:.4}, of each mention token's best match in {name} ({})", best.best_text);
 }
 
-fn decision(link: &Link, met: &[Met], first_stage: Option<&FirstStage>, threshold: Option<f32>) -> String {
-    let limit = match (threshold, link.lift) {
-        (None, _) => "no threshold".to_owned(),
+fn decision(link: &Link, met: &[MatchedText], first_stage: Option<&FirstStage>, threshold: Option<f32>) -> String {
+    let limit = match (threshold, link.nil_offset) {
+        (None, _) => "there is no threshold".to_owned(),
         (Some(threshold), 0.0) => format!("the threshold is {threshold}"),
-        (Some(threshold), lift) => {
-            format!("plus {lift:.4} for NIL features; the threshold is {threshold}")
+        (Some(threshold), offset) => {
+            format!("to which margin, length, spelling and meaning add {offset:.4}; the threshold is {threshold}")
         }
     };
     if let (Some(FirstStage { nearest, seen, .. }), Some(first)) = (first_stage, met.first()) {

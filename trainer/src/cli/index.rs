@@ -1,4 +1,4 @@
-//! `pel index`: embeds every concept and writes the bundle.
+//! `pel index`: encodes every concept and writes the bundle.
 
 use super::choices::{
     MentionChoice, PoolingChoice, PrecisionChoice, ScoreChoice, ScorerChoice, TemplateChoice, ViewChoice, WeightsChoice,
@@ -18,14 +18,14 @@ use pel_shared::error::{Context, Result};
 use pel_shared::index::{HnswOptions, Precision};
 use pel_shared::model::tower::{Pooling, Reduction};
 use pel_shared::nil::NilPolicy;
-use pel_shared::score::{Score, Scorer};
+use pel_shared::score::{Scorer, Similarity};
 use pel_shared::tokens::{MentionTemplate, View, ViewOptions};
 use std::path::{Path, PathBuf};
 
-/// Embed every concept of a knowledge base and write a bundle that `pel link` uses
+/// Encode every concept of a knowledge base and write a bundle for `pel link`
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  pel index --kb kb.jsonl --encoder all-MiniLM-L6-v2 --out bundle\n\n\
-    Stopped half-way, the same command goes on where it was.")]
+    After an interruption the same command resumes.")]
 pub struct IndexArgs {
     /// The concept table that `pel import` writes (JSONL; may be gz, bz2, xz or zst)
     #[arg(long)]
@@ -33,42 +33,40 @@ pub struct IndexArgs {
     /// Of the concept table.
     #[command(flatten)]
     encoding: EncodingArgs,
-    /// The encoder: a folder with config.json, model.safetensors and tokenizer.json, or a bundle, whose encoder, views and NIL
-    /// threshold are taken
+    /// The encoder: a folder with config.json, model.safetensors and tokenizer.json, or a bundle, which also gives the views and
+    /// the NIL threshold
     #[arg(long)]
     encoder: PathBuf,
-    /// A separate encoder for entities (same tokenizer); without it one encoder reads both sides
+    /// A separate encoder for entities with the same tokenizer [default: one encoder for both sides]
     #[arg(long)]
     entity_encoder: Option<PathBuf>,
-    /// Where the bundle goes: a folder, or one file if the name ends in .pel
+    /// The bundle to write: a folder, or one file if the name ends in .pel
     #[arg(long)]
     out: PathBuf,
-    /// What stands for a concept: each of its names, its template (title, types, description), or both
-    /// [default: what the encoder was trained for, else names]
+    /// The texts of a concept: each name, the template (title, types, description), or both [default: as in training, else names]
     #[arg(long, value_enum)]
     view: Option<ViewChoice>,
-    /// How mentions are written [default: as in training, else bare for the view of names and in context for others]
+    /// The mention template [default: as in training, else bare for the view of names and in context for others]
     #[arg(long, value_enum)]
     mention: Option<MentionChoice>,
-    /// The form of an entity's template [default: as in training, else types]
+    /// The entity template [default: as in training, else types]
     #[arg(long, value_enum)]
     template: Option<TemplateChoice>,
-    /// List synonyms in the template
+    /// Include synonyms in the entity template
     #[arg(long)]
     synonyms: bool,
-    /// The longest mention in tokens, its context included [default: as in training, else 32 for bare mentions, 128 for
-    /// others]
+    /// The longest mention in tokens, context included [default: as in training, else 32 for bare mentions, 128 for others]
     #[arg(long)]
     mention_tokens: Option<usize>,
-    /// Read mentions as they stand, without writing out short forms that the text defines
+    /// Do not expand abbreviations that the text defines
     #[arg(long)]
     keep_abbreviations: bool,
-    /// Where concepts have both views: the share of the template in a concept's score, the rest being its best row's
-    /// (`pel calibrate --mix` chooses it)
+    /// The weight of the template in a score, 0 to 1, for the view both (`pel calibrate --mix` chooses it) [default: as in the
+    /// encoder's bundle, else 0]
     #[arg(long, value_name = "SHARE")]
     mix: Option<f32>,
-    /// The share of a score that is the spelling which the mention has in common with the concept's names, for cosines
-    /// (`pel calibrate --spelling` chooses it) [default: as in the encoder's bundle, else 0]
+    /// The weight of spelling in a score, 0 to 1, for cosine similarity (`pel calibrate --spelling` chooses it) [default: as in
+    /// the encoder's bundle, else 0]
     #[arg(long, value_name = "SHARE")]
     spelling: Option<f32>,
     /// The longest template in tokens [default: as in training, else 128]
@@ -77,44 +75,43 @@ pub struct IndexArgs {
     /// The longest name in tokens [default: as in training, else 32]
     #[arg(long)]
     name_tokens: Option<usize>,
-    /// How token vectors become one vector [default: as in training, else mean]
+    /// The pooling of token vectors [default: as in training, else mean]
     #[arg(long, value_enum)]
     pooling: Option<PoolingChoice>,
-    /// How vectors are compared: cosine, or the dot product of raw vectors [default: as in training, else cosine]
+    /// The similarity: cosine, or the dot product of vectors without normalisation [default: as in training, else cosine]
     #[arg(long, value_enum)]
     score: Option<ScoreChoice>,
-    /// What of a mention and a text is compared: one vector of each, or by Sum-of-Max the vectors of all tokens, which the
-    /// bundle then holds too, a byte a value [default: as in training, else dual]
+    /// The scorer: one vector each, or Sum-of-Max over the vectors of all tokens, stored as int8 [default: as in training, else
+    /// dual]
     #[arg(long, value_enum)]
     scorer: Option<ScorerChoice>,
-    /// How the values of vectors are kept: half a byte each, one byte, or four
+    /// The precision of the index
     #[arg(long, value_enum, default_value = "int8")]
     precision: PrecisionChoice,
-    /// How the encoder's weights are kept: four bytes each, or one: smaller, and faster on a processor, for slightly other
-    /// scores; concepts are encoded before, with what the encoder has [default: as in the encoder's bundle, else f32]
+    /// The precision of the encoder's weights in the bundle: int8 is smaller, faster on a CPU, and changes scores slightly
+    /// [default: as in the encoder's bundle, else f32]
     #[arg(long, value_enum)]
     encoder_precision: Option<WeightsChoice>,
     /// Build an HNSW graph for approximate search
     #[arg(long)]
     hnsw: bool,
-    /// HNSW: nodes kept while searching, frozen into the graph [default: 100, or twice as many and so on until --recall-floor is reached]
+    /// HNSW: the size of a search's candidate list [default: 100, doubled until --recall-floor is reached]
     #[arg(long, requires = "hnsw", value_parser = clap::value_parser!(u32).range(1..))]
     ef_search: Option<u32>,
-    /// HNSW: the least share of the exact search's best 64 concepts that the graph must find, over 256 of its own vectors as queries;
-    /// one that finds less is an error, and nothing is written
+    /// HNSW: the least recall@64 against exact search, 0 to 1; below it nothing is written
     #[arg(long, value_name = "SHARE", default_value_t = Floor::LEAST, requires = "hnsw", value_parser = share)]
     recall_floor: f64,
-    /// HNSW: nodes kept while inserting
+    /// HNSW: the size of the candidate list while nodes are inserted
     #[arg(long, default_value_t = 100, requires = "hnsw", value_parser = clap::value_parser!(u32).range(1..))]
     ef_construction: u32,
-    /// HNSW: seed
+    /// HNSW: the seed of the random layers
     #[arg(long, default_value_t = 0, requires = "hnsw")]
     seed: u64,
-    /// The lowest score that is linked [default: that of the encoder's bundle where views and scores are the same, else none: every
-    /// mention gets its best concept]
+    /// The lowest score that is linked [default: as in the encoder's bundle if views and scores are the same, else every mention is
+    /// linked]
     #[arg(long, value_parser = super::finite)]
     nil_threshold: Option<f32>,
-    /// What the threshold was chosen on, for the manifest
+    /// The data that the threshold was chosen on, for the manifest
     #[arg(long, requires = "nil_threshold")]
     nil_calibrated_on: Option<String>,
     /// The encoder's name for the manifest [default: the name of its folder]
@@ -129,7 +126,7 @@ pub struct IndexArgs {
     /// Tokens of one encoder batch, padding included
     #[arg(long, default_value_t = 2048)]
     batch_tokens: usize,
-    /// Encode concepts in bfloat16: much faster on a processor with AMX or AVX-512 BF16; vectors differ in the third digit
+    /// Encode concepts in bfloat16: faster on a CPU with AMX or AVX-512 BF16; vectors differ in the third digit
     #[arg(long)]
     bf16: bool,
 }
@@ -180,7 +177,7 @@ pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let Source { files, tied, settings, bundle } = Source::read(&args.encoder, args.entity_encoder.as_deref())?;
     let kb_file = concept_table::read_in(&args.kb, &args.encoding.get())?;
     let (licences, licence_text) = concept_table::licences(&args.kb)?.unzip();
-    let untrained = Reduction { pooling: Pooling::Mean, score: Score::Cosine };
+    let untrained = Reduction { pooling: Pooling::Mean, score: Similarity::Cosine };
     let reduction = settings.map_or(untrained, |settings| settings.reduction);
     let before = bundle.as_ref().map(|manifest| &manifest.encoder);
     let reduction = Reduction {
@@ -191,7 +188,7 @@ pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let trained = settings.map_or(Scorer::Dual, |settings| settings.scorer);
     let scorer = args.scorer.map_or(trained, Into::into);
     let nil = match (args.nil_threshold, &bundle) {
-        // A threshold says nothing about other views and scores than those that it was chosen for.
+        // A threshold holds only for the views and scores that it was chosen for.
         (None, Some(manifest))
             if view == manifest.view && reduction == manifest.encoder.reduction && scorer == trained =>
         {
@@ -215,7 +212,7 @@ pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
                 .unwrap_or_else(|| "not stated".into()),
             tied,
             reduction,
-            // What has one byte already stays so; indexing refuses floats of it.
+            // Int8 weights stay int8. Indexing refuses to read them as f32.
             precision: match (args.encoder_precision, before.map(|info| info.precision)) {
                 (Some(asked), _) => asked.into(),
                 (None, Some(Precision::Int8)) => Precision::Int8,
@@ -284,17 +281,17 @@ fn report(args: &IndexArgs, built: &Built, json: bool) -> Result<()> {
     if let Some(found) = found {
         let queries = all.min(QUERIES);
         println!(
-            "recall@{K} against exact search over the vectors that the index keeps: {:.4} ({queries} of them as queries; `pel bench` says it too)",
+            "recall@{K} against exact search over the stored vectors: {:.4} ({queries} of them as queries; `pel bench` measures it too)",
             found.recall
         );
         if let Some(before) = found.before_rounding {
             println!(
-                "recall@{K} against exact search over the vectors before rounding: {before:.4} (the same as queries)"
+                "recall@{K} against exact search over the vectors before quantisation: {before:.4} ({queries} of them as queries)"
             );
         }
     }
     if !without_rows.is_empty() {
-        println!("{} concepts cannot be found: nothing is left of their names after normalising", without_rows.len());
+        println!("{} concepts are not indexed: all their names are empty after normalisation", without_rows.len());
     }
     let ViewOptions { entity_tokens, name_tokens, .. } = manifest.view;
     for (cut, of, what, tokens, option) in [
@@ -304,7 +301,7 @@ fn report(args: &IndexArgs, built: &Built, json: bool) -> Result<()> {
         if cut > 0 {
             let share = 100.0 * cut as f64 / of as f64;
             println!(
-                "{cut} of {of} {what} ({share:.1} %) are longer than {tokens} tokens, and only their beginnings were read; {option} sets another length"
+                "{cut} of {of} {what} ({share:.1} %) are longer than {tokens} tokens and were truncated; {option} sets another length"
             );
         }
     }

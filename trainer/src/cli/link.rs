@@ -116,11 +116,10 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let opened = device.open(Work::Short)?;
     let linker = open_linker(&args.bundle, bundle, args.scorer.map(Into::into), &opened)?;
     let second = args.second.open(&opened)?;
-    let options = LinkOptions {
-        k: usize::from(args.k).max(second.as_ref().map_or(0, |second| second.count)),
-        threshold: args.threshold,
-        detect: DetectOptions { unknown_terms: !args.names_only, overlapping: args.overlapping },
-    };
+    let options = LinkOptions::default()
+        .k(usize::from(args.k).max(second.as_ref().map_or(0, |second| second.count)))
+        .threshold(args.threshold)
+        .detect(DetectOptions { unknown_terms: !args.names_only, overlapping: args.overlapping });
     if let Some(prefixes) = &args.xrefs {
         warn_of_unknown(&linker, prefixes)?;
     }

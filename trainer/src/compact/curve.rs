@@ -1,16 +1,16 @@
-//! What fewer dimensions and shorter codes cost: recall on a held-out split against the bytes of the index.
+//! Recall on a validation split by the number of dimensions and the precision of the index.
 
 use super::projection::{Projection, principal};
-use crate::io::text_tables::table;
-use crate::train::{CANDIDATES, HeldOut, Snapshot, Validated};
+use crate::io::text_tables::{percent, table};
+use crate::train::{CANDIDATES, Snapshot, Validated, Validation};
 use comfy_table::{Cell, CellAlignment};
 use pel_shared::container::Check;
 use pel_shared::error::Result;
 use pel_shared::index::{Index, IndexInfo, Precision};
-use pel_shared::score::Score;
+use pel_shared::score::Similarity;
 use serde::Serialize;
 
-/// The precisions that are tried.
+/// The precisions to measure.
 const PRECISIONS: [Precision; 3] = [Precision::F32, Precision::Int8, Precision::Int4];
 
 /// One index.
@@ -18,17 +18,17 @@ const PRECISIONS: [Precision; 3] = [Precision::F32, Precision::Int8, Precision::
 pub struct Point {
     dim: usize,
     precision: Precision,
-    /// Of the index file.
+    /// The size of the index file.
     bytes: usize,
     #[serde(flatten)]
     found: Validated,
 }
 
-/// An index for each of `dims`, and for all dimensions, in each precision.
+/// Measures an index for each of `dims`, and for all dimensions, in each precision.
 ///
 /// # Errors
-/// If a dimension is none, or an index cannot be made.
-pub fn curve(snapshot: &Snapshot, held_out: &HeldOut, mentions: &[f32], dims: &[usize]) -> Result<Vec<Point>> {
+/// If a dimension is invalid, or an index cannot be built.
+pub fn curve(snapshot: &Snapshot, validation: &Validation, mentions: &[f32], dims: &[usize]) -> Result<Vec<Point>> {
     let (vectors, hidden) = snapshot.vectors();
     let widest = dims.iter().copied().max().unwrap_or(hidden);
     let projection = principal(vectors, hidden, widest)?;
@@ -38,33 +38,33 @@ pub fn curve(snapshot: &Snapshot, held_out: &HeldOut, mentions: &[f32], dims: &[
     let mut points = Vec::new();
     for dim in dims {
         let narrow = |vectors: &[f32]| projected(&projection, hidden, dim, vectors);
-        points.extend(measure(snapshot, held_out, dim, &narrow(vectors), &narrow(mentions))?);
+        points.extend(measure(snapshot, validation, dim, &narrow(vectors), &narrow(mentions))?);
     }
     if widest < hidden {
-        points.extend(measure(snapshot, held_out, hidden, vectors, mentions)?);
+        points.extend(measure(snapshot, validation, hidden, vectors, mentions)?);
     }
     Ok(points)
 }
 
 fn measure(
     snapshot: &Snapshot,
-    held_out: &HeldOut,
+    validation: &Validation,
     dim: usize,
     vectors: &[f32],
     mentions: &[f32],
 ) -> Result<Vec<Point>> {
     let (vectors, concepts) = snapshot.rows(vectors);
     let point = |precision: Precision| {
-        let info = IndexInfo { rows: concepts.len(), dim, precision, score: Score::Cosine, hnsw: None };
+        let info = IndexInfo { rows: concepts.len(), dim, precision, score: Similarity::Cosine, hnsw: None };
         let built = Index::build(&vectors, concepts, &info)?;
         let bytes = built.len();
         let index = Index::from_bytes(&built.into(), Check::Trusted)?;
-        Ok(Point { dim, precision, bytes, found: held_out.judge(&index.search(mentions, CANDIDATES)) })
+        Ok(Point { dim, precision, bytes, found: validation.figures(&index.search(mentions, CANDIDATES)) })
     };
     PRECISIONS.into_iter().map(point).collect()
 }
 
-/// Projected to the first `dim` directions, and of unit length again.
+/// Projects vectors to the first `dim` directions, and normalises them.
 ///
 /// # Shapes
 /// vectors `[n, hidden]` -> `[n, dim]`
@@ -80,7 +80,6 @@ fn projected(projection: &Projection, hidden: usize, dim: usize, vectors: &[f32]
 
 /// The curve as a table.
 pub fn shown(points: &[Point]) -> String {
-    let percent = |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{:.1}", 100.0 * share));
     let mut shown = table(["Dimensions", "Precision", "MB", "@1", "@64", "Zero-shot @1", "@64", "NIL auPR"]);
     for Point { dim, precision, bytes, found } in points {
         let shares = [found.recall_1, found.recall_64, found.zero_shot_1, found.zero_shot_64, found.nil_aupr];

@@ -1,7 +1,6 @@
-//! A smaller model of the same depth: a vocabulary without the pieces that nobody uses, and a projection of
-//! its vectors to fewer dimensions.
+//! Makes a model smaller at the same depth: it drops unused pieces of the vocabulary, and projects vectors to fewer dimensions.
 //!
-//! What it costs is measured by whoever uses it, with `pel evaluate`; what is left is trained on with `pel train`.
+//! `pel evaluate` measures the loss, and `pel train` can train the smaller model further.
 
 mod curve;
 mod options;
@@ -13,13 +12,11 @@ pub use options::Options;
 
 use crate::data::concept_table;
 use crate::data::corpus::documents;
-use crate::io::bundles;
 use crate::io::device::{DeviceArgs, Work};
-use crate::io::files::for_each_line;
-use crate::io::files::{write_folder, write_in_folder};
+use crate::io::files::{for_each_line, write_folder, write_in_folder};
 use crate::io::models::{ModelSettings, SETTINGS_FILE, TOWERS};
-use crate::io::tensors;
 use crate::io::tensors::NamedTensor;
+use crate::io::{bundles, tensors};
 use crate::train::Snapshot;
 use crate::train::config::Config;
 use pel_shared::bundle::names;
@@ -35,21 +32,21 @@ use serde_json::Value;
 use std::path::Path;
 use vocabulary::{Pruned, prune};
 
-/// The word table's name in a Hugging Face file, but for a prefix.
+/// The name of the word embeddings in a Hugging Face file, after an optional prefix.
 const WORDS: &str = "embeddings.word_embeddings.weight";
 
-/// What is left of a model.
+/// The size of a compacted model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Compacted {
-    /// Pieces of the vocabulary that are left.
+    /// Pieces of its vocabulary.
     pub vocabulary: usize,
-    /// Pieces that the model had.
+    /// Pieces of the original vocabulary.
     pub of: usize,
-    /// The share of the vectors' squared length that the projection keeps, if there is one.
+    /// The proportion of the vectors' squared length that the projection preserves.
     pub kept: Option<f64>,
 }
 
-/// A model of `pel train`, to be made smaller.
+/// A model of `pel train` to compact.
 pub struct Compaction<'a> {
     options: &'a Options,
     settings: ModelSettings,
@@ -57,10 +54,10 @@ pub struct Compaction<'a> {
 }
 
 impl<'a> Compaction<'a> {
-    /// Reads how the model wants to be used.
+    /// Reads the settings of the model.
     ///
     /// # Errors
-    /// If it is none that `pel train` wrote.
+    /// If `pel train` did not write it.
     pub fn new(options: &'a Options) -> Result<Self> {
         let model = options.model.display();
         let settings = ModelSettings::read(&options.model)?.ok_or_else(|| {
@@ -69,7 +66,7 @@ impl<'a> Compaction<'a> {
         Ok(Self { options, settings, tied: !options.model.join(TOWERS[0]).is_dir() })
     }
 
-    /// Writes the smaller model into the new folder `out`.
+    /// Writes the compacted model into the new folder `out`.
     ///
     /// # Errors
     /// If a file of the model or a text cannot be read, or the folder cannot be written.
@@ -99,17 +96,17 @@ impl<'a> Compaction<'a> {
         Ok(Compacted { vocabulary, of: tokens.size(), kept })
     }
 
-    /// Measures what an index over the first concept table loses with fewer dimensions, in each precision.
+    /// Measures indexes over the first concept table with fewer dimensions, in each precision.
     ///
     /// # Errors
-    /// If no mention is asked for, the model or a text cannot be read, or the device fails.
+    /// If `--mentions` is 0, the model or a text cannot be read, or the device fails.
     pub fn curve(&self, device: &DeviceArgs) -> Result<Vec<Point>> {
         let config = self.config();
         let snapshot = self.snapshot(&config, device)?;
-        let Some((held_out, vectors)) = snapshot.held_out(&config)? else {
+        let Some((validation, vectors)) = snapshot.validation(&config)? else {
             return Err(Error::input("--mentions: expected at least 1, found 0"));
         };
-        curve::curve(&snapshot, &held_out, &vectors, &self.options.curve)
+        curve::curve(&snapshot, &validation, &vectors, &self.options.curve)
     }
 
     fn project(&self, dim: usize, device: &DeviceArgs) -> Result<Projection> {
@@ -118,7 +115,7 @@ impl<'a> Compaction<'a> {
         principal(vectors, hidden, dim)
     }
 
-    /// The model as if it were trained on.
+    /// The configuration that would train the model further.
     fn config(&self) -> Config {
         let Self { options, settings, tied } = self;
         let mut config = Config::default();
@@ -139,7 +136,7 @@ impl<'a> Compaction<'a> {
     }
 }
 
-/// Which pieces the texts use often enough.
+/// Whether the texts use each piece at least `least` times.
 fn used(options: &Options, tokens: &Tokens, least: u32) -> Result<Vec<bool>> {
     let mut counts = vec![0u32; tokens.size()];
     let mut count = |text: &str| -> Result<()> {
@@ -169,7 +166,7 @@ fn texts(concept: &Concept) -> impl Iterator<Item = &str> {
     concept.names().chain(more)
 }
 
-/// Reads a tower as `pel link` would, and so finds what it would refuse: rows are taken from the file as it is.
+/// Checks a tower as `pel link` would, because its rows are copied unchecked.
 fn check_tower(folder: &Path, tokens: &Tokens) -> Result<()> {
     let map = |name: &str| bundles::map(&folder.join(name));
     let (config, weights) = (map(names::CONFIG)?, map(names::WEIGHTS)?);
@@ -210,11 +207,11 @@ fn write_tower(
     }
 }
 
-/// The file with some rows of the word table only.
+/// The file with some rows of the word embeddings.
 fn with_rows(file: &[u8], rows: &[usize]) -> Result<Vec<u8>> {
     let failed = |cause: safetensors::SafeTensorError| Error::artifact(names::WEIGHTS).caused_by(cause);
     let all = SafeTensors::deserialize(file).map_err(failed)?;
-    // The rows outlive the tensors that are made of them.
+    // The tensors borrow these rows.
     let mut words: Vec<u8> = Vec::new();
     let is_words = |name: &str| name == WORDS || name.ends_with(&format!(".{WORDS}"));
     for (_, view) in all.tensors().iter().filter(|(name, _)| is_words(name)) {

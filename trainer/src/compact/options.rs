@@ -1,9 +1,9 @@
-//! The options of making a model smaller.
+//! The options of compacting a model.
 
 use clap::Args;
 use std::path::PathBuf;
 
-/// Which model is made smaller by which texts; `pel compact` reads it from its command line.
+/// The options of `pel compact`.
 #[derive(Debug, Args)]
 pub struct Options {
     /// The model: a folder that `pel train` wrote
@@ -20,16 +20,16 @@ pub struct Options {
     /// Drop pieces that these texts use fewer times than this; 0 keeps the whole vocabulary
     #[arg(long, default_value_t = 1)]
     pub min_count: u32,
-    /// Project vectors to so many dimensions
+    /// Project vectors to this number of dimensions
     #[arg(long)]
     pub dim: Option<usize>,
-    /// Only measure what an index over the first concept table loses with so many dimensions, in each precision
+    /// Only measure indexes over the first concept table with these numbers of dimensions, in each precision
     #[arg(long, value_delimiter = ',', requires = "corpus", conflicts_with_all = ["out", "dim"])]
     pub curve: Vec<usize>,
-    /// The split of the first corpus on which the curve is measured
+    /// Split of the first corpus to measure the curve on
     #[arg(long, default_value = "dev")]
     pub split: String,
-    /// Measure the curve on so many mentions, at equal steps
+    /// Mentions to measure the curve on, equally spaced
     #[arg(long, default_value_t = 2500)]
     pub mentions: usize,
     /// Encode in bfloat16: much faster on a processor with AMX or AVX-512 BF16

@@ -1,20 +1,19 @@
-//! A projection to fewer dimensions that keeps as much of the similarities as a linear map can: the principal directions of
-//! the concepts' vectors, not centred, because cosines are not.
+//! A projection to the principal directions of the concepts' vectors. They are not centred, because cosines are not.
 
 use burn::linalg::svd;
 use burn::tensor::{Device, Tensor, TensorData};
 use pel_shared::error::{Error, Result};
 
-/// Sweeps of the decomposition; it ends when it has converged.
+/// The maximum number of sweeps of the decomposition.
 const SWEEPS: usize = 100;
 
 /// The matrix of the projection.
 pub struct Projection {
     /// `[dim, hidden]`
     pub weight: Vec<f32>,
-    /// Dimensions that are left.
+    /// The number of dimensions.
     pub dim: usize,
-    /// The share of the vectors' squared length that is kept.
+    /// The proportion of the vectors' squared length that it preserves.
     pub kept: f64,
 }
 
@@ -24,7 +23,7 @@ pub struct Projection {
 /// vectors `[n, hidden]`
 ///
 /// # Errors
-/// If the vectors have fewer dimensions than are wanted, or the decomposition fails.
+/// If the vectors have fewer than `dim` dimensions, or the decomposition fails.
 pub fn principal(vectors: &[f32], hidden: usize, dim: usize) -> Result<Projection> {
     if dim == 0 || dim > hidden {
         return Err(Error::input(format!("the number of dimensions: expected 1 to {hidden}, found {dim}")));
@@ -53,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_longest_directions_stay() {
+    fn projection_preserves_the_longest_directions() {
         // Three directions in four dimensions; the second moments are 4, 1 and 0.25 (times two of six).
         let vectors = [
             [2.0f32, 0.0, 0.0, 0.0],

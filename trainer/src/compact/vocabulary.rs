@@ -1,27 +1,26 @@
-//! Pruning a WordPiece vocabulary: rows of the word table that no text of interest uses are dropped, and the others move up.
+//! Prunes a WordPiece vocabulary: it drops unused rows of the word embeddings and renumbers the others.
 //!
-//! Single characters, at the beginning of a word and within it, stay, so that no word becomes unknown that was not: it is
-//! cut into smaller pieces instead.
+//! Single characters stay, at the beginning of a word and within it. So no word becomes unknown; it is split into smaller pieces.
 
 use pel_shared::error::{Error, Result};
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// Unused rows that stay at least: the templates take three.
+/// Rows `[unusedN]` that stay at least: the templates use three.
 const UNUSED: usize = 8;
 
 /// A pruned vocabulary.
 pub struct Pruned {
-    /// The `tokenizer.json` of the rows that stay.
+    /// The `tokenizer.json` of the remaining rows.
     pub tokenizer: Vec<u8>,
-    /// The old number of each row that stays, in their order.
+    /// The old number of each remaining row, in order.
     pub rows: Vec<usize>,
 }
 
 /// Drops the rows that are not `used`.
 ///
 /// # Errors
-/// If the tokenizer is no WordPiece tokenizer of the form that Hugging Face writes, or has added tokens outside of its vocabulary.
+/// If it is not a WordPiece tokenizer as Hugging Face writes it, or has added tokens outside its vocabulary.
 pub fn prune(tokenizer: &[u8], used: &[bool]) -> Result<Pruned> {
     let mut json: Value = serde_json::from_slice(tokenizer).map_err(|cause| refuse("JSON").caused_by(cause))?;
     let special: Vec<u64> = json["added_tokens"]
@@ -57,7 +56,7 @@ pub fn prune(tokenizer: &[u8], used: &[bool]) -> Result<Pruned> {
     Ok(Pruned { tokenizer, rows: words.iter().map(|(_, id)| *id as usize).collect() })
 }
 
-/// Puts new numbers wherever a special token's number stands outside of the vocabulary.
+/// Renumbers special tokens outside the vocabulary.
 fn renumber(json: &mut Value, new: &HashMap<u64, usize>) {
     let renew = |value: &mut Value| {
         if let Some(number) = value.as_u64().and_then(|id| new.get(&id)) {
@@ -99,7 +98,7 @@ mod tests {
     const TINY: &[u8] = include_bytes!("../../../shared/tests/fixtures/tiny/tokenizer.json");
 
     #[test]
-    fn used_words_keep_their_pieces_and_others_fall_into_smaller_ones() {
+    fn unused_words_are_split_into_smaller_pieces() {
         let before = Tokens::from_bytes(TINY).expect("the fixture is whole");
         let kept = ["fever and chest pain", "coughing since monday"];
         let mut used = vec![false; before.size()];

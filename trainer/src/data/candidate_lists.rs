@@ -5,8 +5,8 @@ use crate::io::files::for_each_line;
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::import::records::record;
 use pel_shared::kb::{ConceptId, KnowledgeBase};
-use pel_shared::lexical::Ranked;
 use pel_shared::numbers::check_finite;
+use pel_shared::score::Candidate;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -50,10 +50,11 @@ pub struct CandidateList {
 }
 
 impl CandidateList {
-    /// The first `top` candidates with the retriever's scores, or 0 without scores.
-    pub fn ranked(&self, top: u32) -> Ranked {
+    /// The first candidates with the retriever's scores; 0 where it gave none.
+    pub fn ranked(&self, top: u32) -> Vec<Candidate> {
         let scores = self.scores.iter().copied().chain(std::iter::repeat(0.0));
-        self.candidates.iter().copied().zip(scores).take(top as usize).collect()
+        let candidates = self.candidates.iter().zip(scores).map(|(concept, score)| Candidate::new(*concept, score));
+        candidates.take(top as usize).collect()
     }
 }
 

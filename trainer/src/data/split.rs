@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::import::report::Report;
 use pel_shared::kb::{ConceptId, KnowledgeBase};
-use pel_shared::lexical::Ranked;
+use pel_shared::score::Candidate;
 use pel_shared::text::abbreviations::Reader;
 use pel_shared::text::{Offsets, Span};
 use serde::Serialize;
@@ -85,9 +85,9 @@ impl TrainingSplit {
     }
 }
 
-/// A mention to rank concepts for.
+/// A mention to search candidates for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Query<'a> {
+pub struct MentionQuery<'a> {
     /// The whole document.
     pub text: &'a str,
     /// Its span in bytes.
@@ -302,9 +302,9 @@ impl Split {
         key.and_then(|key| self.other_concepts.get(&key)).map_or(&[], Vec::as_slice)
     }
 
-    /// Replaces the first gold concept found in each ranking by [`Gold::concept`] and removes the others, so that any of them
-    /// counts as correct once.
-    pub fn unify_gold(&self, ranked: &mut [Ranked]) {
+    /// Puts the concept that stands for all right ones of a mention in the place of the first of them that was found, and leaves the
+    /// others out: whichever came first is then the right answer, once. `ranked` are the answers to the mentions.
+    pub fn unify_gold(&self, ranked: &mut [Vec<Candidate>]) {
         if self.other_concepts.is_empty() {
             return;
         }
@@ -312,11 +312,11 @@ impl Split {
             let others = self.other_concepts_of(gold);
             let Some(concept) = gold.concept.filter(|_| !others.is_empty()) else { continue };
             let mut is_found = false;
-            ranked.retain_mut(|(found, _)| {
-                if *found != concept && !others.contains(found) {
+            ranked.retain_mut(|found| {
+                if found.concept != concept && !others.contains(&found.concept) {
                     return true;
                 }
-                *found = concept;
+                found.concept = concept;
                 !std::mem::replace(&mut is_found, true)
             });
         }
@@ -372,20 +372,20 @@ impl Split {
         self.mentions.iter().any(|gold| gold.concept.is_none() && of.takes(gold))
     }
 
-    /// The mentions as queries.
-    pub fn queries(&self) -> impl Iterator<Item = Query<'_>> {
+    /// The mentions as questions.
+    pub fn queries(&self) -> impl Iterator<Item = MentionQuery<'_>> {
         self.mentions.iter().map(|gold| self.query(gold))
     }
 
-    /// A mention as a query.
-    pub fn query(&self, gold: &Gold) -> Query<'_> {
+    /// One of the mentions as a question.
+    pub fn query(&self, gold: &Gold) -> MentionQuery<'_> {
         let document = self.documents.get(gold.document);
         let text = document.map_or("", |document| document.text.as_str());
         let domain = match &self.own_domains {
             Some(own) => gold.concept.and_then(|concept| own.get(&concept)),
             None => document.and_then(|document| document.domain.as_ref()),
         };
-        Query { text, span: gold.span, domain: domain.map(String::as_str) }
+        MentionQuery { text, span: gold.span, domain: domain.map(String::as_str) }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The settings that a calibration chooses, put into a bundle or taken over from another.
+//! Writes the settings that a calibration chooses into a bundle, or copies them from another bundle.
 
 use crate::io::bundles;
 use crate::io::files::{io_error, write_atomic, write_no_follow};
@@ -8,10 +8,10 @@ use pel_shared::nil::NilPolicy;
 use pel_shared::tokens::ViewOptions;
 use std::path::Path;
 
-/// What a calibration changes in a bundle.
+/// The settings of a bundle that a calibration chooses.
 #[derive(Clone, Debug)]
 pub struct BundleSettings {
-    /// When a mention is NIL.
+    /// The NIL policy.
     pub nil: NilPolicy,
     /// The mix of views, if one was chosen.
     pub mix: Option<f32>,
@@ -19,8 +19,8 @@ pub struct BundleSettings {
     pub spelling: Option<f32>,
 }
 
-/// Puts settings into a bundle's manifest: in a folder the manifest alone is replaced, a bundle of one file is written anew;
-/// either appears whole or not at all.
+/// Writes settings into a bundle's manifest. In a folder it replaces the manifest alone; a bundle of one file is rewritten. Either is
+/// atomic.
 ///
 /// # Errors
 /// If the bundle cannot be read, is damaged, or cannot be written.
@@ -45,7 +45,7 @@ pub fn put(path: &Path, settings: BundleSettings) -> Result<()> {
     write_atomic(path, |file| file.write_all(&bytes).map_err(|cause| io_error("writing", path, cause)))
 }
 
-/// Takes the settings of the bundle `from` over into the bundle `into`; gives the threshold.
+/// Copies the settings of the bundle `from` into the bundle `into`, and returns the threshold.
 ///
 /// # Errors
 /// If a bundle cannot be read or written, or encoders, views or scores of the two differ.
@@ -60,13 +60,13 @@ pub fn copy_settings(from: &Path, into: &Path) -> Result<Option<f32>> {
         let (from, into) = (from.display(), into.display());
         let [of, other] = [&source, &target].map(|manifest| &manifest.encoder.name);
         return Err(Error::input(format!(
-            "--from {from}: its encoder ({of}) is not that of {into} ({other}), so that its threshold says nothing about its scores"
+            "--from {from}: its encoder ({of}) is not that of {into} ({other}), so the threshold does not apply to its scores"
         )));
     }
     if scored(&source) != scored(&target) {
         let (from, into) = (from.display(), into.display());
         return Err(Error::input(format!(
-            "--from {from}: its views or scores are not those of {into}, so that its threshold says nothing about them"
+            "--from {from}: its views or scores are not those of {into}, so the threshold does not apply to them"
         )));
     }
     let nil = source.nil;

@@ -1,43 +1,44 @@
-//! The threshold of NIL, chosen on a split: by the best F1 of NIL as in the PEL paper, or by the precision of links.
+//! The choice of the NIL threshold on a split: by the best F1 of NIL as in the PEL paper, or by the precision of links.
 
 use super::nil_figures::{Chosen, NilFigures, answers, rejects_all, tops};
 use super::outcomes::Outcome;
 use crate::data::split::{NilOf, Split};
 use crate::io::files::io_error;
+use crate::io::text_tables::percent;
 use pel_shared::error::{Error, Result};
-use pel_shared::lexical::Ranked;
 use pel_shared::metrics::{CurvePoint, best_f1, nil_curve, thinned, widest_at_precision};
-use pel_shared::nil::{Lift, NilPolicy};
+use pel_shared::nil::{NilModel, NilPolicy};
+use pel_shared::score::Candidate;
 use serde::Serialize;
 use std::path::Path;
 
-/// What makes a threshold the best.
+/// The criterion of a threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rule {
     /// The highest F1 of NIL.
     BestF1,
-    /// The most links at which at least this share of the links is right.
+    /// The most links of at least this precision.
     LinkPrecision(f64),
 }
 
-/// A threshold, what it was chosen on, and what it does there.
+/// A threshold, the split that it was chosen on, and its figures there.
 #[derive(Clone, Debug, Serialize)]
 pub struct Calibration {
-    /// The name of the corpus' folder.
+    /// The name of the corpus folder.
     pub corpus: String,
     /// The split.
     pub split: String,
     /// A hash of its documents and mentions ([`SplitCounts::blake3`](crate::data::split::SplitCounts::blake3)).
     pub blake3: String,
-    /// What made it the best.
+    /// The criterion.
     pub rule: Rule,
-    /// What was compared with what.
+    /// The protocol of the retriever.
     pub protocol: String,
     /// What is added to scores before they are compared with the threshold.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub lift: Option<Lift>,
-    /// The threshold and its figures on that split, where they are better than they will be elsewhere.
+    pub lift: Option<NilModel>,
+    /// The threshold and its figures on that split. They are optimistic, because the threshold was chosen there.
     pub figures: NilFigures,
     /// The whole precision-recall curve of NIL.
     #[serde(skip)]
@@ -45,10 +46,10 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    /// Whether a threshold can be chosen on a split.
+    /// Checks that a threshold can be chosen on a split.
     ///
     /// # Errors
-    /// If it has no NIL mention of the kind, or no other one.
+    /// If it has no NIL mention of the kind, or no mention with a concept.
     pub fn check(split: &Split, nil: NilOf) -> Result<()> {
         let name = &split.counts.split;
         if !split.has_nil(nil) {
@@ -66,7 +67,7 @@ impl Calibration {
     ///
     /// # Errors
     /// As [`Calibration::check`], or if no threshold reaches the precision.
-    pub fn choose(ranked: &[Ranked], corpus: &Path, split: &Split, nil: NilOf, rule: Rule) -> Result<Self> {
+    pub fn choose(ranked: &[Vec<Candidate>], corpus: &Path, split: &Split, nil: NilOf, rule: Rule) -> Result<Self> {
         Self::check(split, nil)?;
         let name = &split.counts.split;
         let outcomes = Outcome::all(split, ranked);
@@ -98,7 +99,7 @@ impl Calibration {
         })
     }
 
-    /// The policy for a bundle: the threshold, and in words what it was chosen on.
+    /// The policy for a bundle: the threshold, and a description of its calibration.
     pub fn policy(&self) -> NilPolicy {
         let Self { corpus, split, blake3, rule, figures, lift, .. } = self;
         let NilFigures { nil, mentions, counts, threshold, .. } = figures;
@@ -117,26 +118,22 @@ impl Calibration {
              precision {precision}, recall {recall}, F1 {f1}, auPR {au_pr} %, and {right} % of the links are right"
         );
         let curve = thinned(&self.curve, CURVE);
-        NilPolicy { threshold: Some(*threshold), lift: lift.clone(), calibrated_on: Some(words), curve }
+        NilPolicy { threshold: Some(*threshold), model: lift.clone(), calibrated_on: Some(words), curve }
     }
 }
 
-/// Points of the curve that goes into a bundle.
+/// Points of the curve in a bundle.
 const CURVE: usize = 64;
 
-/// A threshold that links less than one in so many of the mentions that can be linked is not looked at.
+/// A threshold must link at least one in so many of the mentions with a concept.
 const FEWEST: usize = 20;
 
-/// Candidates that are asked for: what the paper's table 4 measures at most.
+/// Candidates of a mention: the largest k of PEL's table 4.
 pub const TOP: usize = 64;
-
-fn percent(value: Option<f64>) -> String {
-    value.map_or("-".to_owned(), |value| format!("{:.1}", 100.0 * value))
-}
 
 fn unreachable(wished: f64, best: Option<(f32, pel_shared::metrics::LinkCounts)>) -> Error {
     let best = match best {
-        None => "nothing can be linked at all".to_owned(),
+        None => "no mention has a candidate".to_owned(),
         Some((threshold, links)) => {
             let (right, count) = (percent(links.precision()), links.right + links.wrong);
             format!("the most is {right} % of {count} links, at {threshold}")

@@ -1,5 +1,5 @@
-//! What a user sees of a system that decides: of the mentions whose concept the knowledge base has, those that are linked rightly,
-//! linked wrongly and called NIL; of the others, those that are called NIL and those that are linked all the same.
+//! The decisions of a system. Mentions with a concept in the knowledge base are linked rightly, linked wrongly, or NIL. The others are
+//! NIL or linked.
 
 use super::nil_figures::Thresholds;
 use super::outcomes::{At, Outcome};
@@ -7,47 +7,45 @@ use crate::data::split::NilOf;
 use crate::retrieve::Retriever;
 use serde::Serialize;
 
-/// What a system decides on the mentions of a split.
+/// The decisions of a system on the mentions of a split.
 #[derive(Clone, Debug, Serialize)]
 pub struct Decisions {
-    /// Mentions whose top score is below this are NIL, but for those that are linked at any score; without one, all with a candidate are
-    /// linked.
+    /// Mentions with a lower top score are NIL. `None` links every mention that has a candidate.
     pub threshold: Option<f32>,
     /// The split whose best F1 of NIL chose the threshold, or `bundle`.
     pub chosen_on: String,
-    /// Whether that is the split measured on.
+    /// Whether it is the split that is measured.
     pub oracle: bool,
-    /// Mentions that are linked whatever the threshold: their best concept bears their name.
+    /// Mentions that are linked at any score: their best concept has their text as a name.
     pub at_any_score: usize,
-    /// The mentions whose concept the knowledge base has.
+    /// The mentions whose concept is in the knowledge base.
     pub with_concept: WithConcept,
     /// The others.
-    pub missing_domain_error: WithoutConcept,
+    pub without_concept: WithoutConcept,
 }
 
-/// Shares of the mentions whose concept the knowledge base has; they add up to 1.
+/// Proportions of the mentions whose concept is in the knowledge base. They sum to 1.
 #[derive(Clone, Debug, Serialize)]
 pub struct WithConcept {
     /// Linked to that concept.
     pub right: At,
-    /// Linked to another one.
+    /// Linked to another concept.
     pub wrong: At,
-    /// Called NIL.
+    /// NIL.
     pub nil: At,
 }
 
-/// Shares of the mentions whose concept the knowledge base does not have; they add up to 1.
+/// Proportions of the mentions whose concept is not in the knowledge base. They sum to 1.
 #[derive(Clone, Debug, Serialize)]
 pub struct WithoutConcept {
-    /// Called NIL, which is right.
+    /// NIL, which is right.
     pub nil: At,
     /// Linked to some concept.
     pub linked: At,
 }
 
 impl Decisions {
-    /// At each threshold at which a system is measured, NIL of all kinds together; at the one that the retriever brings also where the
-    /// split has no NIL, and without one, if it decides so.
+    /// The decisions at each threshold for all kinds of NIL. The retriever's own decisions are included even if the split has no NIL.
     pub(super) fn all(retriever: &dyn Retriever, outcomes: &[Outcome<'_>], thresholds: &Thresholds) -> Vec<Self> {
         let of_all = thresholds.0.iter().filter(|chosen| chosen.nil == NilOf::All);
         let mut all: Vec<Self> =
@@ -80,7 +78,7 @@ impl Decisions {
                 wrong: share(true, &|linked, right| linked && !right),
                 nil: share(true, &|linked, _| !linked),
             },
-            missing_domain_error: WithoutConcept {
+            without_concept: WithoutConcept {
                 nil: share(false, &|linked, _| !linked),
                 linked: share(false, &|linked, _| linked),
             },

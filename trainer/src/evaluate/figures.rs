@@ -6,10 +6,9 @@ use super::outcomes::{At, Outcome, RESAMPLES, SEED};
 use crate::data::mention_domains::{By, Domains};
 use crate::data::split::Split;
 use crate::retrieve::Retriever;
-use pel_shared::lexical::Ranked;
-use pel_shared::metrics::{Interval, Share, bootstrap_macro, macro_average};
+use pel_shared::metrics::{Interval, macro_with_interval};
+use pel_shared::score::Candidate;
 use serde::Serialize;
-use std::collections::BTreeMap;
 
 /// Where recall is measured, besides the number of candidates asked for.
 const KS: [usize; 4] = [1, 8, 16, 64];
@@ -19,32 +18,31 @@ const KS: [usize; 4] = [1, 8, 16, 64];
 pub struct Figures {
     /// Its name.
     pub system: String,
-    /// What it compares with what.
+    /// Its protocol.
     pub protocol: String,
-    /// Seconds that building it took.
+    /// Seconds to build it.
     pub build_seconds: f64,
-    /// Seconds that ranking concepts for all mentions of the split took.
+    /// Seconds to search for all mentions of the split.
     pub search_seconds: f64,
-    /// Recall over the mentions whose concept the knowledge base has: all, seen, zero-shot.
+    /// Recall over the mentions whose concept is in the knowledge base: all, seen, zero-shot.
     pub recall: Vec<Recall>,
-    /// For a ranker: what it makes of another system's candidates.
+    /// For a ranker: its accuracy on another system's candidates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ranking: Option<Ranking>,
-    /// The same by domain; an entry for each way to tell domains apart that was asked for.
+    /// Recall by domain, an entry for each `--by`.
     pub domains: Vec<DomainFigures>,
-    /// NIL, an entry for each kind of NIL and each threshold; none if the split has no NIL, or there was nothing to choose a
-    /// threshold by.
+    /// NIL, an entry for each kind of NIL and each threshold. Empty without NIL mentions, or without a split to choose a threshold on.
     pub nil: Vec<NilFigures>,
-    /// What is linked rightly, linked wrongly and called NIL, an entry for each threshold.
+    /// The decisions at each threshold.
     pub decisions: Vec<Decisions>,
 }
 
-/// What a ranker makes of candidates (BLINK, section 5.2.1). Its unnormalised accuracy is recall@1.
+/// A ranker's accuracy (BLINK, section 5.2.1). Its unnormalised accuracy is recall@1.
 #[derive(Clone, Debug, Serialize)]
 pub struct Ranking {
-    /// Mentions whose concept is among the candidates that the ranker sees.
+    /// Mentions whose concept is among the candidates that the ranker scores.
     pub found: At,
-    /// Normalised accuracy: of these, those whose concept the ranker puts first.
+    /// Normalised accuracy: the proportion of these whose concept the ranker puts first.
     pub normalised: At,
 }
 
@@ -55,19 +53,18 @@ pub struct Recall {
     pub mentions: String,
     /// Recall at each k.
     pub at: Vec<At>,
-    /// Recall@1 if candidates with equal scores came in an order by chance instead of concept order; none where a ranker has
-    /// given them another.
+    /// Recall@1 if candidates with equal scores were in random order instead of concept order. `None` after a ranker.
     pub first_by_chance: Option<f64>,
 }
 
 /// Recall by domain.
 #[derive(Clone, Debug, Serialize)]
 pub struct DomainFigures {
-    /// What makes a domain.
+    /// What defines a domain.
     pub by: By,
-    /// Recall averaged over domains: each counts once, however many mentions it has.
+    /// Macro-averaged recall: each domain has the same weight.
     pub macro_average: Vec<MacroAt>,
-    /// For a ranker: normalised accuracy averaged over domains (BLINK, table 3).
+    /// For a ranker: macro-averaged normalised accuracy (BLINK, table 3).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub normalised: Option<MacroAt>,
     /// Recall in each domain, the one with the most mentions first. A mention counts in each of its domains.
@@ -76,10 +73,10 @@ pub struct DomainFigures {
     pub without: usize,
 }
 
-/// Recall at one k, averaged over domains.
+/// Macro-averaged recall@k.
 #[derive(Clone, Debug, Serialize)]
 pub struct MacroAt {
-    /// How many candidates may be looked at.
+    /// k.
     pub k: usize,
     /// The average.
     pub recall: Option<f64>,
@@ -88,12 +85,12 @@ pub struct MacroAt {
 }
 
 impl Figures {
-    /// Measures the answers to the mentions of a split; `seconds` are those of building and of searching.
+    /// The figures of the candidates of a split's mentions. `seconds` are those of building and of searching.
     pub(super) fn new(
         retriever: &dyn Retriever,
         split: &Split,
         domains: &[Domains],
-        ranked: &[Ranked],
+        ranked: &[Vec<Candidate>],
         top: usize,
         thresholds: &Thresholds,
         seconds: [f64; 2],
@@ -102,7 +99,7 @@ impl Figures {
         ks.push(top);
         let mut outcomes = Outcome::all(split, ranked);
         if retriever.first_stage().is_some() {
-            // The scores are the first stage's, and no longer those of the concepts beside them.
+            // After a ranker, scores no longer belong to the concepts beside them.
             outcomes.iter_mut().for_each(|outcome| outcome.by_chance = None);
         }
         let known = || outcomes.iter().filter(|outcome| outcome.gold.concept.is_some());
@@ -144,7 +141,7 @@ impl Recall {
 }
 
 impl DomainFigures {
-    /// `ranked` is how many candidates a ranker has put into order, if one has.
+    /// `ranked` is the number of candidates that a ranker has reordered, if there is one.
     fn new(domains: &Domains, outcomes: &[Outcome<'_>], ks: &[usize], ranked: Option<usize>) -> Self {
         let mut members: Vec<Vec<&Outcome<'_>>> = vec![Vec::new(); domains.names.len()];
         let mut without = 0;
@@ -167,19 +164,10 @@ impl DomainFigures {
 
 impl MacroAt {
     fn new(k: usize, members: &[Vec<&Outcome<'_>>]) -> Self {
-        let mut documents: BTreeMap<usize, BTreeMap<usize, Share>> = BTreeMap::new();
-        let mut pooled = vec![Share::default(); members.len()];
-        for (domain, outcomes) in members.iter().enumerate() {
-            for outcome in outcomes {
-                let one = Share { hits: usize::from(outcome.within(k)), of: 1 };
-                pooled[domain] = pooled[domain] + one;
-                let share = documents.entry(outcome.gold.document).or_default().entry(domain).or_default();
-                *share = *share + one;
-            }
-        }
-        let documents: Vec<Vec<(usize, Share)>> =
-            documents.into_values().map(|shares| shares.into_iter().collect()).collect();
-        let interval = bootstrap_macro(&documents, members.len(), RESAMPLES, SEED);
-        Self { k, recall: macro_average(&pooled), interval }
+        let hits = members.iter().enumerate().flat_map(|(domain, outcomes)| {
+            outcomes.iter().map(move |outcome| (outcome.gold.document, domain, outcome.within(k)))
+        });
+        let (recall, interval) = macro_with_interval(hits, members.len(), RESAMPLES, SEED);
+        Self { k, recall, interval }
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::data::split::{NilOf, Split};
 use pel_shared::error::{Error, Result};
-use pel_shared::lexical::Ranked;
-use pel_shared::nil::{Lift, Signs};
+use pel_shared::nil::{NilFeatures, NilModel};
+use pel_shared::score::Candidate;
 
 /// Fewer mentions of a kind say too little about signs.
 const FEW: usize = 1_000;
@@ -13,7 +13,7 @@ const FEW: usize = 1_000;
 ///
 /// # Errors
 /// If they are wanted, and on the split a higher score does not speak for a concept.
-pub fn fit(split: &Split, signs: &[Option<Signs>], of: NilOf, wanted: Option<bool>) -> Result<Option<Lift>> {
+pub fn fit(split: &Split, signs: &[Option<NilFeatures>], of: NilOf, wanted: Option<bool>) -> Result<Option<NilModel>> {
     let known = split.mentions.iter().filter(|gold| gold.concept.is_some()).count();
     let nil = split.mentions.iter().filter(|gold| gold.concept.is_none() && of.takes(gold)).count();
     let enough = known.min(nil) >= FEW;
@@ -21,9 +21,9 @@ pub fn fit(split: &Split, signs: &[Option<Signs>], of: NilOf, wanted: Option<boo
         return Ok(None);
     }
     let taken = split.mentions.iter().zip(signs).filter(|(gold, _)| of.takes(gold));
-    let shown: Vec<(Signs, bool)> =
+    let shown: Vec<(NilFeatures, bool)> =
         taken.filter_map(|(gold, signs)| Some((signs.clone()?, gold.concept.is_some()))).collect();
-    match Lift::fit(&shown) {
+    match NilModel::fit(&shown) {
         None if wanted.is_some() => Err(Error::input(format!(
             "--by lifted-score: on the split {} a higher score does not speak for a concept",
             split.counts.split
@@ -33,9 +33,9 @@ pub fn fit(split: &Split, signs: &[Option<Signs>], of: NilOf, wanted: Option<boo
 }
 
 /// Adds to the scores of each mention what its signs say.
-pub fn add(ranked: &mut [Ranked], signs: &[Option<Signs>], lift: &Lift) {
+pub fn add(ranked: &mut [Vec<Candidate>], signs: &[Option<NilFeatures>], lift: &NilModel) {
     for (ranked, signs) in ranked.iter_mut().zip(signs) {
-        let lift = signs.as_ref().map_or(0.0, |signs| lift.of(signs));
-        ranked.iter_mut().for_each(|(_, score)| *score += lift);
+        let lift = signs.as_ref().map_or(0.0, |signs| lift.offset(signs));
+        ranked.iter_mut().for_each(|candidate| candidate.score += lift);
     }
 }

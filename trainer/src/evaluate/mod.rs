@@ -1,6 +1,6 @@
-//! Evaluation: how often the right concept comes first, or among the first, and how well NIL is told from the rest.
+//! Evaluation: recall at k, and NIL detection.
 //!
-//! Everything that ranks concepts for mentions is a [`Retriever`]; all are measured on the same mentions in the same run.
+//! Every system is a [`Retriever`]. A run measures all systems on the same mentions.
 
 pub mod bundle_settings;
 mod calibration;
@@ -18,10 +18,8 @@ mod trial;
 use crate::data::mention_domains::{By, Domains, of_documents};
 use crate::data::split::{Split, TrainingSplit};
 use crate::io::provenance::Run;
-use crate::retrieve::Dense;
-use crate::retrieve::Retriever;
-use crate::retrieve::judged;
 use crate::retrieve::lexical::System;
+use crate::retrieve::{BundleRetrievers, Retriever, judged};
 pub use calibration::{Calibration, Rule, TOP};
 pub use decisions::{Decisions, WithConcept, WithoutConcept};
 pub use figures::{DomainFigures, Figures, MacroAt, Ranking, Recall};
@@ -44,38 +42,38 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::time::Instant;
 
-/// The split that thresholds are chosen on if nobody says otherwise.
+/// The default split to choose thresholds on.
 const DEV: &str = "dev";
 
-/// A ranker to be measured, and how many candidates it sees.
+/// A ranker to measure.
 pub struct Second {
     /// The ranker.
     pub ranker: Ranker,
-    /// Each of these numbers is measured.
+    /// The numbers of candidates that it reorders, each measured.
     pub ks: Vec<usize>,
 }
 
-/// Measures the systems that are asked for; `open` opens the bundle, if one is given.
+/// Measures systems. `open` opens the bundle, if one is given.
 ///
 /// # Errors
 /// If an option does not fit the corpus, or anything cannot be read or encoded.
 pub fn evaluate(
     args: &Options,
-    open: impl FnOnce(&Path) -> Result<Dense>,
+    open: impl FnOnce(&Path) -> Result<BundleRetrievers>,
     second: Option<&Second>,
 ) -> Result<Evaluation> {
     let has = |split: &str| has_split(&args.corpus, split);
     let systems =
         crate::retrieve::lexical::chosen(args.systems.as_deref(), has(&args.train_split), args.bundle.is_some())?;
-    let (bundled, mut search, mut road, abbreviations) = match args.bundle.as_deref().map(open).transpose()? {
-        Some(Dense { abbreviations: true, .. }) if args.keep_abbreviations => {
+    let (bundled, mut dense, mut link, abbreviations) = match args.bundle.as_deref().map(open).transpose()? {
+        Some(BundleRetrievers { abbreviations: true, .. }) if args.keep_abbreviations => {
             return Err(Error::input(
                 "--keep-abbreviations: expected a bundle that reads short forms as they stand (`pel index --keep-abbreviations`), \
                  found one that writes them out",
             ));
         }
-        Some(Dense { concepts, search, road, abbreviations }) => {
-            (Some(concepts), Some(search), Some(road), abbreviations)
+        Some(BundleRetrievers { concepts, dense, link, abbreviations }) => {
+            (Some(concepts), Some(dense), Some(link), abbreviations)
         }
         None => (None, None, None, !args.keep_abbreviations),
     };
@@ -106,8 +104,8 @@ pub fn evaluate(
         interrupt::check()?;
         let began = Instant::now();
         let retriever = match system {
-            System::Dense => search.take().ok_or_else(|| crate::retrieve::lexical::needs_bundle(system))?,
-            System::Link => road.take().ok_or_else(|| crate::retrieve::lexical::needs_bundle(system))?,
+            System::Dense => dense.take().ok_or_else(|| crate::retrieve::lexical::needs_bundle(system))?,
+            System::Link => link.take().ok_or_else(|| crate::retrieve::lexical::needs_bundle(system))?,
             lexical => {
                 Box::new(crate::retrieve::lexical::lexical(lexical, &concepts.kb, training.as_ref(), abbreviations)?)
             }
@@ -161,8 +159,8 @@ pub fn evaluate(
     })
 }
 
-/// Measures one system: searches for the mentions of a split, chooses thresholds of NIL on another one (or, without it, on
-/// the same), and works the figures out.
+/// Measures one system: searches for the mentions of a split, chooses NIL thresholds, and computes the figures. The thresholds are
+/// chosen on `calibration`, or without it on the same split.
 ///
 /// # Errors
 /// If a mention cannot be encoded, or the user interrupts.
@@ -179,7 +177,7 @@ pub fn measure(
     let seconds = began.elapsed().as_secs_f64();
     let thresholds = match calibration {
         Some(other) => {
-            // A ranker leaves the best score what it was.
+            // A ranker does not change the best score.
             let by_score = retriever.first_stage().map_or(retriever, |(first, _)| first);
             Thresholds::new(retriever, split, other, &judged(by_score, other, 1, "calibrating")?, false)
         }
@@ -188,10 +186,10 @@ pub fn measure(
     Ok(Figures::new(retriever, split, domains, &ranked, top, &thresholds, [0.0, seconds]))
 }
 
-/// The domains that are asked for; semantic types if nobody asks and the knowledge base has any.
+/// The domains of `--by`; by default semantic types if the knowledge base has any.
 fn domains(args: &Options, measured: &Split, concepts: &KbFile) -> Result<Vec<Domains>> {
     let says_domain = measured.documents.iter().any(|document| document.domain.is_some());
-    // Where nobody asks, and concepts have no types, a corpus of worlds is told apart by these.
+    // By default, without types, the domains of documents are used.
     let has_types = concepts.kb.iter().any(|(_, concept)| !concept.types.is_empty() || !concept.type_ids.is_empty());
     let by = if !has_types && says_domain { By::Domain } else { By::Type };
     let mut asked = args.by.clone().unwrap_or_else(|| vec![by]);
@@ -205,13 +203,13 @@ fn domains(args: &Options, measured: &Split, concepts: &KbFile) -> Result<Vec<Do
     match domains.iter().find(|domains| domains.names.is_empty()) {
         Some(none) if measured.counts.in_kb > 0 => {
             let (by, split) = (none.by.plural(), &args.split);
-            Err(Error::input(format!("--by: no mention of the split {split} has {by} to tell figures apart by")))
+            Err(Error::input(format!("--by: no mention of the split {split} has {by} to group figures by")))
         }
         _ => Ok(domains),
     }
 }
 
-/// The concepts to link to: those of the table, which must be the bundle's if there is one, or else the bundle's.
+/// The concepts: those of the table, or else the bundle's. Both must be equal if both are given.
 fn concepts(table: Option<&Path>, bundled: Option<KbFile>) -> Result<KbFile> {
     let Some(path) = table else {
         return bundled.ok_or_else(|| Error::input("expected the concepts: give --kb or --bundle"));

@@ -1,34 +1,34 @@
-//! How well a system tells NIL from the rest, at thresholds that were chosen elsewhere.
+//! NIL detection of a system at given thresholds.
 
 use super::outcomes::{At, Outcome, RESAMPLES, SEED};
 use crate::data::split::{NilOf, Split};
 use crate::retrieve::Retriever;
-use pel_shared::lexical::Ranked;
 use pel_shared::metrics::{
     Answer, CurvePoint, LinkCounts, NilCounts, NilIntervals, Top, average_precision, best_f1, links_at, nil_at,
     nil_curve, nil_intervals, recall_with_nil, thinned,
 };
+use pel_shared::score::Candidate;
 use serde::Serialize;
 
-/// Points that are kept of a precision-recall curve.
+/// Points of a stored precision-recall curve.
 const CURVE_POINTS: usize = 200;
 
-/// How well NIL is told from the rest.
+/// The figures of NIL detection.
 #[derive(Clone, Debug, Serialize)]
 pub struct NilFigures {
-    /// Which NIL mentions are looked at, beside all mentions that can be linked.
+    /// The kind of NIL mentions. All mentions with a concept are measured too.
     pub nil: NilOf,
-    /// How many mentions that makes.
+    /// The number of mentions.
     pub mentions: usize,
-    /// The share of NIL among them: what precision and auPR are without any skill.
+    /// The proportion of NIL: the precision and auPR of a random system.
     pub base_rate: f64,
-    /// Top scores below this are NIL.
+    /// Mentions with a lower top score are NIL.
     pub threshold: f32,
     /// The split whose best F1 of NIL chose the threshold, or `bundle`.
     pub chosen_on: String,
-    /// Whether that is the split measured on, so that precision, recall and F1 are better than they will be elsewhere.
+    /// Whether it is the split that is measured. Precision, recall and F1 are then optimistic.
     pub oracle: bool,
-    /// Whether the threshold, where a split chose it, rejects everything there that a threshold can reject.
+    /// Whether the threshold rejects every mention of its split that a threshold can reject.
     pub rejects_all: bool,
     /// The counts at the threshold.
     pub counts: NilCounts,
@@ -38,42 +38,48 @@ pub struct NilFigures {
     pub recall: Option<f64>,
     /// F1 of NIL.
     pub f1: Option<f64>,
-    /// Average precision of NIL; needs no threshold.
+    /// Average precision of NIL, which needs no threshold.
     pub au_pr: Option<f64>,
-    /// Bootstrap intervals over documents (95 %), the threshold given.
+    /// Bootstrap intervals over documents (95 %) at this threshold.
     pub intervals: NilIntervals,
-    /// What the threshold makes of links.
+    /// The counts of links at the threshold.
     pub links: LinkCounts,
-    /// The share of links that are right.
+    /// The precision of links.
     pub links_right: Option<f64>,
-    /// Recall over all classes, NIL being one: a rejected mention counts as NIL and has no candidates.
+    /// Recall over all classes, with NIL as a class: a rejected mention counts as NIL and has no candidates.
     pub all_classes: Vec<At>,
-    /// The precision-recall curve, thinned.
+    /// Points of the precision-recall curve.
     pub curve: Vec<CurvePoint>,
 }
 
-/// The threshold of NIL and where it comes from.
+/// A NIL threshold and its origin.
 #[derive(Clone, Debug)]
 pub(super) struct Chosen {
     pub nil: NilOf,
     pub threshold: f32,
     pub on: String,
     pub oracle: bool,
-    /// Whether it rejects, where it was chosen, all that a threshold can.
+    /// Whether it rejects all mentions of its split that a threshold can reject.
     pub rejects_all: bool,
 }
 
-/// Every threshold that a system is measured at.
+/// The thresholds of a system.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Thresholds(pub Vec<Chosen>);
 
 impl Thresholds {
-    /// What a threshold that the retriever brings was chosen on, for all we know.
+    /// The origin of a retriever's own threshold.
     pub const BUNDLE: &str = "bundle";
 
-    /// For each kind of NIL that `measured` has: the threshold with the best F1 on `chosen_on`, and the one that the
-    /// retriever brings. `same` says that both splits are one.
-    pub fn new(retriever: &dyn Retriever, measured: &Split, chosen_on: &Split, ranked: &[Ranked], same: bool) -> Self {
+    /// For each kind of NIL in `measured`: the threshold with the best F1 on `chosen_on`, and the retriever's own. `same` means that both
+    /// splits are the same.
+    pub fn new(
+        retriever: &dyn Retriever,
+        measured: &Split,
+        chosen_on: &Split,
+        ranked: &[Vec<Candidate>],
+        same: bool,
+    ) -> Self {
         let outcomes = Outcome::all(chosen_on, ranked);
         let mut all = Vec::new();
         for nil in kinds(measured) {
@@ -90,20 +96,20 @@ impl Thresholds {
     }
 }
 
-/// Whether a threshold rejects all that have a score, but for those that are linked at any.
+/// Whether a threshold rejects all mentions that are not linked at any score.
 pub(super) fn rejects_all(tops: &[Top], threshold: f32) -> bool {
     let judged = || tops.iter().filter_map(|top| top.score).filter(|score| *score < f32::INFINITY);
     judged().next().is_some() && judged().all(|score| score < threshold)
 }
 
-/// The kinds of NIL that are told apart on a split: all, and each alone if there are held-out mentions.
+/// The kinds of NIL in a split: all, and each kind if there are held-out mentions.
 fn kinds(split: &Split) -> Vec<NilOf> {
     let kinds =
         if split.counts.held_out > 0 { &[NilOf::All, NilOf::HeldOut, NilOf::Natural][..] } else { &[NilOf::All] };
     kinds.iter().copied().filter(|nil| split.has_nil(*nil)).collect()
 }
 
-/// What the best candidates say of the mentions that can be linked and those of one kind of NIL.
+/// The top scores of the mentions with a concept and of one kind of NIL.
 pub(super) fn tops(outcomes: &[Outcome<'_>], nil: NilOf) -> Vec<Top> {
     outcomes.iter().filter(|outcome| nil.takes(outcome.gold)).map(top).collect()
 }
@@ -112,7 +118,7 @@ fn top(outcome: &Outcome<'_>) -> Top {
     Top { score: outcome.score, nil: outcome.gold.concept.is_none() }
 }
 
-/// The same as answers that are right or wrong.
+/// The same mentions as right or wrong answers.
 pub(super) fn answers(outcomes: &[Outcome<'_>], nil: NilOf) -> Vec<Answer> {
     let answer = |outcome: &Outcome<'_>| Answer {
         score: outcome.score,

@@ -1,39 +1,38 @@
-//! What became of each mention, and the share of mentions that were right.
+//! The outcome of each mention, and the proportion of right mentions.
 
 use crate::data::split::{Gold, Split};
-use pel_shared::lexical::Ranked;
-use pel_shared::metrics::{Interval, Share, bootstrap, chance_of_first, rank_of};
+use pel_shared::metrics::{Interval, Share, chance_of_first, pooled_with_interval, rank_of};
+use pel_shared::score::Candidate;
 use serde::Serialize;
-use std::collections::BTreeMap;
 
-/// Draws behind an interval.
+/// Bootstrap samples behind an interval.
 pub(super) const RESAMPLES: usize = 1000;
-/// The seed of these draws.
+/// The seed of these samples.
 pub(super) const SEED: u64 = 1;
 
-/// A mention and what became of it.
+/// A mention with the rank of its concept and the score of its best candidate.
 pub(super) struct Outcome<'a> {
     pub gold: &'a Gold,
-    /// The place of the right concept among the candidates, 0 for the first.
+    /// The rank of the right concept among the candidates, 0 for the first.
     pub rank: Option<usize>,
-    /// The best candidate's score, infinite where it is linked at any.
+    /// The best candidate's score; infinite if it is linked at any score.
     pub score: Option<f32>,
-    /// The chance that the right concept comes first if candidates of equal scores come in any order.
+    /// The probability that the right concept is first if candidates with equal scores are in random order.
     pub by_chance: Option<f64>,
 }
 
 impl<'a> Outcome<'a> {
-    pub fn new(gold: &'a Gold, ranked: &Ranked) -> Self {
+    pub fn new(gold: &'a Gold, ranked: &[Candidate]) -> Self {
         Self {
             gold,
             rank: gold.concept.and_then(|concept| rank_of(concept, ranked)),
-            score: ranked.first().map(|(_, score)| *score),
+            score: ranked.first().map(|best| best.score),
             by_chance: Some(gold.concept.map_or(0.0, |concept| chance_of_first(concept, ranked))),
         }
     }
 
     /// The outcomes of the mentions of a split.
-    pub fn all(split: &'a Split, ranked: &[Ranked]) -> Vec<Self> {
+    pub fn all(split: &'a Split, ranked: &[Vec<Candidate>]) -> Vec<Self> {
         split.mentions.iter().zip(ranked).map(|(gold, ranked)| Self::new(gold, ranked)).collect()
     }
 
@@ -46,27 +45,21 @@ impl<'a> Outcome<'a> {
 /// Recall at one k.
 #[derive(Clone, Debug, Serialize)]
 pub struct At {
-    /// How many candidates may be looked at.
+    /// k.
     pub k: usize,
     /// The counts.
     #[serde(flatten)]
     pub share: Share,
-    /// Their quotient.
+    /// The recall, 0 to 1.
     pub recall: Option<f64>,
     /// The bootstrap interval over documents (95 %).
     pub interval: Option<Interval>,
 }
 
 impl At {
-    /// Counts hits; each comes with the document that it is from.
+    /// The recall over hits. Each hit comes with its document.
     pub(super) fn new(k: usize, hits: impl Iterator<Item = (usize, bool)>) -> Self {
-        let mut documents: BTreeMap<usize, Share> = BTreeMap::new();
-        for (document, hit) in hits {
-            let share = documents.entry(document).or_default();
-            *share = *share + Share { hits: usize::from(hit), of: 1 };
-        }
-        let groups: Vec<Share> = documents.into_values().collect();
-        let share: Share = groups.iter().copied().sum();
-        Self { k, share, recall: share.value(), interval: bootstrap(&groups, RESAMPLES, SEED) }
+        let (share, interval) = pooled_with_interval(hits, RESAMPLES, SEED);
+        Self { k, share, recall: share.value(), interval }
     }
 }

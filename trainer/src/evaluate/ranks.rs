@@ -1,48 +1,56 @@
-//! Where the right concepts stand among candidates, and the figures of BLINK's tables that follow from it.
+//! The ranks of the right concepts, and the figures of BLINK's tables.
 
-use crate::data::domain::DomainOf;
-use crate::data::domain::domain_of;
+use crate::data::domain::{DomainOf, domain_of};
 use crate::data::split::Split;
 use crate::evaluate::At;
 use pel_shared::kb::KnowledgeBase;
-use pel_shared::lexical::Ranked;
-use pel_shared::metrics::Interval;
-use pel_shared::metrics::{Share, bootstrap, bootstrap_macro, macro_average, rank_of};
+use pel_shared::metrics::{Interval, macro_with_interval, pooled_with_interval, rank_of};
+use pel_shared::score::Candidate;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A share with its interval.
+/// A proportion with its interval.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Value {
-    /// How many candidates may be looked at.
+    /// k.
     pub k: usize,
-    /// The share.
+    /// The proportion.
     pub value: Option<f64>,
     /// Its bootstrap interval over documents (95 %): lower and upper end.
     pub interval: Option<[f64; 2]>,
 }
 
 impl Value {
-    /// The figure of one k.
-    pub fn new(at: &At) -> Self {
-        let ends = |interval: Interval| [interval.low, interval.high];
-        Self { k: at.k, value: at.recall, interval: at.interval.map(ends) }
+    /// The value of a recall.
+    pub fn of(at: &At) -> Self {
+        Self::new(at.k, at.recall, at.interval)
+    }
+
+    fn new(k: usize, value: Option<f64>, interval: Option<Interval>) -> Self {
+        Self { k, value, interval: interval.map(|interval| [interval.low, interval.high]) }
     }
 }
 
-/// Draws of a bootstrap, and their seed.
-const DRAWS: (usize, u64) = (1000, 0);
+/// Bootstrap samples behind an interval.
+const RESAMPLES: usize = 1000;
+/// The seed of these samples.
+const SEED: u64 = 0;
 
-/// The place of the right concept of each mention, with its document and its domain.
+/// The rank of each mention's right concept, with the mention's document and domain.
 #[derive(Clone, Debug, Default)]
 pub struct Ranks {
     of: Vec<(usize, usize, Option<usize>)>,
     domains: usize,
 }
 
+/// A rank is within the first k.
+fn within(rank: Option<usize>, k: usize) -> bool {
+    rank.is_some_and(|rank| rank < k)
+}
+
 impl Ranks {
-    /// Of the candidates of each mention of a split; one without a concept is missed.
-    pub fn new(split: &Split, ranked: &[Ranked], kb: &KnowledgeBase, by: DomainOf) -> Self {
+    /// The ranks among the candidates of a split's mentions. A mention without a concept counts as missed.
+    pub fn new(split: &Split, ranked: &[Vec<Candidate>], kb: &KnowledgeBase, by: DomainOf) -> Self {
         let mut domains: BTreeMap<&str, usize> = BTreeMap::new();
         let of = split.mentions.iter().zip(ranked).map(|(gold, ranked)| {
             let (concept, next) = (gold.concept.and_then(|id| kb.get(id)), domains.len());
@@ -54,55 +62,45 @@ impl Ranks {
         Self { of, domains: domains.len() }
     }
 
-    /// Recall at k; at 1 it is the (unnormalised) accuracy.
+    /// Recall@k; at 1 it is the (unnormalised) accuracy.
     pub fn recall(&self, k: usize) -> Value {
-        self.share(k, |_| true, |rank| rank.is_some_and(|rank| rank < k))
+        Self::pooled(k, self.found(k))
     }
 
-    /// Normalised accuracy: that of the mentions whose concept was among the first k, of which `self` is another order.
+    /// Normalised accuracy: over the mentions whose concept is among the first k, which a ranker has reordered.
     pub fn normalised(&self, k: usize) -> Value {
-        self.share(k, |rank| rank.is_some_and(|rank| rank < k), |rank| rank == Some(0))
+        Self::pooled(k, self.first_of_found(k))
     }
 
-    /// Recall at k, averaged over domains.
+    /// Recall@k, averaged over domains.
     pub fn by_domain(&self, k: usize) -> Value {
-        self.macro_share(k, |_| true, |rank| rank.is_some_and(|rank| rank < k))
+        self.macro_average(k, self.found(k))
     }
 
     /// [`Ranks::normalised`], averaged over domains.
     pub fn normalised_by_domain(&self, k: usize) -> Value {
-        self.macro_share(k, |rank| rank.is_some_and(|rank| rank < k), |rank| rank == Some(0))
+        self.macro_average(k, self.first_of_found(k))
     }
 
-    fn macro_share(
-        &self,
-        k: usize,
-        counts: impl Fn(Option<usize>) -> bool,
-        hit: impl Fn(Option<usize>) -> bool,
-    ) -> Value {
-        let mut documents: BTreeMap<usize, BTreeMap<usize, Share>> = BTreeMap::new();
-        let mut all = vec![Share::default(); self.domains];
-        for (document, domain, rank) in self.of.iter().filter(|(_, _, rank)| counts(*rank)) {
-            let hit = Share::from_iter([hit(*rank)]);
-            all[*domain] = all[*domain] + hit;
-            let share = documents.entry(*document).or_default().entry(*domain).or_default();
-            *share = *share + hit;
-        }
-        let documents: Vec<Vec<(usize, Share)>> =
-            documents.into_values().map(|shares| shares.into_iter().collect()).collect();
-        let interval = bootstrap_macro(&documents, self.domains, DRAWS.0, DRAWS.1);
-        Value { k, value: macro_average(&all), interval: interval.map(|interval| [interval.low, interval.high]) }
+    /// For each mention whether its concept is among the first k, with document and domain.
+    fn found(&self, k: usize) -> impl Iterator<Item = (usize, usize, bool)> {
+        self.of.iter().map(move |(document, domain, rank)| (*document, *domain, within(*rank, k)))
     }
 
-    fn share(&self, k: usize, counts: impl Fn(Option<usize>) -> bool, hit: impl Fn(Option<usize>) -> bool) -> Value {
-        let mut documents: BTreeMap<usize, Share> = BTreeMap::new();
-        for (document, _, rank) in self.of.iter().filter(|(_, _, rank)| counts(*rank)) {
-            let share = documents.entry(*document).or_default();
-            *share = *share + Share::from_iter([hit(*rank)]);
-        }
-        let groups: Vec<Share> = documents.into_values().collect();
-        let interval = bootstrap(&groups, DRAWS.0, DRAWS.1).map(|interval| [interval.low, interval.high]);
-        Value { k, value: groups.into_iter().sum::<Share>().value(), interval }
+    /// For each mention whose concept is among the first k whether it is first, with document and domain.
+    fn first_of_found(&self, k: usize) -> impl Iterator<Item = (usize, usize, bool)> {
+        let found = self.of.iter().filter(move |(_, _, rank)| within(*rank, k));
+        found.map(|(document, domain, rank)| (*document, *domain, within(*rank, 1)))
+    }
+
+    fn pooled(k: usize, hits: impl Iterator<Item = (usize, usize, bool)>) -> Value {
+        let (share, interval) = pooled_with_interval(hits.map(|(document, _, hit)| (document, hit)), RESAMPLES, SEED);
+        Value::new(k, share.value(), interval)
+    }
+
+    fn macro_average(&self, k: usize, hits: impl Iterator<Item = (usize, usize, bool)>) -> Value {
+        let (value, interval) = macro_with_interval(hits, self.domains, RESAMPLES, SEED);
+        Value::new(k, value, interval)
     }
 }
 
@@ -111,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_are_those_counted_by_hand() {
+    fn proportions_equal_hand_counts() {
         // Two documents, two domains; the second domain has one mention, which is found.
         let of = vec![(0, 0, Some(0)), (0, 0, Some(3)), (1, 0, None), (1, 1, Some(0))];
         let ranks = Ranks { of, domains: 2 };

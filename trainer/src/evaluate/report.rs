@@ -1,4 +1,4 @@
-//! The results as a whole: JSON for machines, tables with the protocol for readers.
+//! The results of an evaluation: as JSON, and as tables with the protocol.
 
 use super::outcomes::{RESAMPLES, SEED};
 use super::{At, Decisions, DomainFigures, Figures, Ranking, Recall};
@@ -6,6 +6,7 @@ use crate::data::mention_domains::By;
 use crate::data::split::{NilOf, SeenBy, SplitCounts, TrainingCounts};
 use crate::io::files::{io_error, write_atomic};
 use crate::io::provenance::Run;
+use crate::io::text_tables::percent;
 use crate::retrieve::lexical::short_forms;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use pel_shared::error::Result;
@@ -13,51 +14,51 @@ use pel_shared::metrics::Interval;
 use serde::Serialize;
 use std::path::Path;
 
-/// What was measured on what, and with what result.
+/// The results of an evaluation.
 #[derive(Clone, Debug, Serialize)]
 pub struct Evaluation {
-    /// Where it ran.
+    /// The program, machine and time of the run.
     pub run: Run,
     /// The folder of the corpus.
     pub corpus: String,
     /// The concepts to link to.
     pub kb: KbCounts,
-    /// Candidates that were asked for.
+    /// Candidates of a mention.
     pub top: usize,
-    /// Whether the systems read mentions with the short forms that their text defines written out.
+    /// Whether the systems expand the short forms that a text defines.
     pub abbreviations: bool,
-    /// The split measured on.
+    /// The split that is measured.
     pub split: SplitCounts,
     /// The training split, if there is one.
     pub training: Option<TrainingCounts>,
-    /// The split on which NIL thresholds were chosen, unless it is the split measured on.
+    /// The split on which NIL thresholds were chosen; `None` if it is the split that is measured.
     pub calibration: Option<SplitCounts>,
-    /// How the intervals were made.
+    /// The method of the intervals.
     pub intervals: Intervals,
-    /// The domains that tables are to be printed for.
+    /// The domains to print tables for.
     #[serde(skip)]
     pub by: Vec<By>,
-    /// One entry a system.
+    /// An entry for each system.
     pub systems: Vec<Figures>,
 }
 
-/// What identifies a knowledge base.
+/// A knowledge base's size and hash.
 #[derive(Clone, Debug, Serialize)]
 pub struct KbCounts {
-    /// Its concepts.
+    /// The number of concepts.
     pub concepts: usize,
     /// The hash of its lines.
     pub blake3: String,
 }
 
-/// How the intervals were made.
+/// The method of the intervals.
 #[derive(Clone, Debug, Serialize)]
 pub struct Intervals {
-    /// In words.
+    /// A description.
     pub method: &'static str,
-    /// Draws.
+    /// Bootstrap samples.
     pub resamples: usize,
-    /// The seed of the draws.
+    /// The seed of the samples.
     pub seed: u64,
 }
 
@@ -68,7 +69,7 @@ impl Default for Intervals {
     }
 }
 
-/// Columns that a table is given at least.
+/// The minimum width of a table in columns.
 const NARROWEST: u16 = 60;
 
 impl Evaluation {
@@ -83,7 +84,7 @@ impl Evaluation {
         })
     }
 
-    /// Everything for the terminal: the protocol, recall, NIL, and what each system does.
+    /// The tables for the terminal: the protocol, recall, NIL, and each system's protocol.
     pub fn tables(&self) -> String {
         let mut said = self.protocol();
         said.push_str("\nRecall in %, of the mentions whose concept the knowledge base has:\n");
@@ -130,7 +131,7 @@ impl Evaluation {
                 }
                 said.push_str("All classes: recall with NIL as a class; a rejected mention counts as NIL and has no candidates.\n");
             }
-            None => said.push_str("\nNo mention of the split is NIL: nothing to measure there.\n"),
+            None => said.push_str("\nNo mention of the split is NIL, so NIL is not measured.\n"),
         }
         said.push('\n');
         for system in &self.systems {
@@ -143,7 +144,7 @@ impl Evaluation {
         said
     }
 
-    /// What was measured on what, line by line.
+    /// The protocol, line by line.
     fn protocol(&self) -> String {
         let split = &self.split;
         let mut lines = vec![
@@ -163,8 +164,8 @@ impl Evaluation {
                     training.concepts, training.mentions, training.split
                 )
             }
-            (SeenBy::Nobody, _) => "Seen and zero-shot cannot be told apart: there is no training split".to_owned(),
-            _ => "Seen: as the corpus says (seen_in_train), for want of a training split".to_owned(),
+            (SeenBy::Nobody, _) => "Seen and zero-shot concepts are unknown without a training split".to_owned(),
+            _ => "Seen: as the corpus says (seen_in_train), without a training split".to_owned(),
         });
         lines.push(match &self.calibration {
             Some(calibration) => format!("NIL threshold: best F1 of NIL on {}", counted(calibration)),
@@ -185,13 +186,16 @@ impl Evaluation {
         lines.join("\n") + "\n"
     }
 
-    /// The columns of every k; those of the first are two.
-    fn ks(&self) -> Vec<String> {
+    /// The columns of a recall table.
+    fn recall_head(&self, group: &str) -> Vec<String> {
         let ks = self.systems.first().and_then(|system| system.recall.first()).map_or(&[][..], |recall| &recall.at);
-        ks.iter().map(|at| format!("@{}", at.k)).collect()
+        let mut head = ["System", group, "Mentions"].map(str::to_owned).to_vec();
+        head.extend(ks.iter().map(|at| format!("@{}", at.k)));
+        head.insert(head.len().min(4), "@1 by chance".to_owned());
+        head
     }
 
-    /// The second stage; nothing without a ranker.
+    /// The table of the second stage; `None` without a ranker.
     fn ranking_table(&self) -> Option<String> {
         let head = ["System", "Candidates", "Among them", "Normalised accuracy", "Unnormalised accuracy"];
         let mut head = head.map(str::to_owned).to_vec();
@@ -203,13 +207,8 @@ impl Evaluation {
         for system in &self.systems {
             let Some(Ranking { found, normalised }) = &system.ranking else { continue };
             let first = system.recall.first().and_then(|recall| recall.at.first());
-            let mut row = vec![
-                system.system.clone(),
-                found.k.to_string(),
-                with_interval(found.recall, found.interval),
-                with_interval(normalised.recall, normalised.interval),
-                first.map_or(String::new(), |at| with_interval(at.recall, at.interval)),
-            ];
+            let mut row = vec![system.system.clone(), found.k.to_string(), shown(found), shown(normalised)];
+            row.push(first.map_or(String::new(), shown));
             if let Some(domains) = system.domains.first() {
                 let means = [domains.normalised.as_ref(), domains.macro_average.first()];
                 row.extend(means.map(|mean| mean.map_or(String::new(), |at| with_interval(at.recall, at.interval))));
@@ -220,10 +219,7 @@ impl Evaluation {
     }
 
     fn recall_table(&self) -> String {
-        let mut head = ["System", "Concepts", "Mentions"].map(str::to_owned).to_vec();
-        head.extend(self.ks());
-        head.insert((head.len()).min(4), "@1 by chance".to_owned());
-        let mut table = table(head);
+        let mut table = table(self.recall_head("Concepts"));
         for system in &self.systems {
             for recall in &system.recall {
                 table.add_row(recall_row(&system.system, recall));
@@ -232,11 +228,9 @@ impl Evaluation {
                 let DomainFigures { by, macro_average, each, .. } = domains;
                 let name = format!("mean over {} {}", each.len(), by.plural());
                 let mut row = vec![system.system.clone(), name, String::new()];
-                for (place, at) in macro_average.iter().enumerate() {
-                    row.push(if place == 0 { with_interval(at.recall, at.interval) } else { percent(at.recall) });
-                    if place == 0 {
-                        row.push(String::new());
-                    }
+                if let Some((first, others)) = macro_average.split_first() {
+                    row.extend([with_interval(first.recall, first.interval), String::new()]);
+                    row.extend(others.iter().map(|at| percent(at.recall)));
                 }
                 table.add_row(row);
             }
@@ -245,10 +239,7 @@ impl Evaluation {
     }
 
     fn domain_table(&self, by: By) -> String {
-        let mut head = ["System", "Domain", "Mentions"].map(str::to_owned).to_vec();
-        head.extend(self.ks());
-        head.insert((head.len()).min(4), "@1 by chance".to_owned());
-        let mut table = table(head);
+        let mut table = table(self.recall_head("Domain"));
         for system in &self.systems {
             let domains = system.domains.iter().filter(|domains| domains.by == by);
             for DomainFigures { each, without, .. } in domains {
@@ -263,16 +254,15 @@ impl Evaluation {
         aligned(table, 2)
     }
 
-    /// What is linked rightly, linked wrongly and called NIL; nothing where no system decides.
+    /// The table of decisions; `None` if no system decides.
     fn decision_table(&self) -> Option<String> {
         let head =
             ["System", "Threshold", "Linked rightly", "Linked wrongly", "Called NIL", "Others: NIL", "Others: linked"];
         let mut table = table(head.map(str::to_owned).to_vec());
         for system in &self.systems {
-            for Decisions { threshold, chosen_on, with_concept, missing_domain_error, .. } in &system.decisions {
-                let shown = |at: &At| with_interval(at.recall, at.interval);
+            for Decisions { threshold, chosen_on, with_concept, without_concept, .. } in &system.decisions {
                 let known = [&with_concept.right, &with_concept.wrong, &with_concept.nil].map(shown);
-                let others = [&missing_domain_error.nil, &missing_domain_error.linked].map(shown);
+                let others = [&without_concept.nil, &without_concept.linked].map(shown);
                 let mut row = vec![system.system.clone(), format!("{} ({chosen_on})", written(*threshold))];
                 row.extend(known.into_iter().chain(others));
                 table.add_row(row);
@@ -305,7 +295,7 @@ impl Evaluation {
     }
 }
 
-/// A threshold; one below every score tells nothing apart.
+/// A threshold; "none" if it is below every score.
 fn written(threshold: Option<f32>) -> String {
     match threshold {
         Some(threshold) if threshold > f32::MIN => format!("{threshold:.4}"),
@@ -313,15 +303,18 @@ fn written(threshold: Option<f32>) -> String {
     }
 }
 
-/// A line of a table of recall.
+/// A recall with its interval.
+fn shown(at: &At) -> String {
+    with_interval(at.recall, at.interval)
+}
+
+/// A row of a recall table.
 fn recall_row(system: &str, recall: &Recall) -> Vec<String> {
     let mentions = recall.at.first().map_or(0, |at| at.share.of);
     let mut row = vec![system.to_owned(), recall.mentions.clone(), mentions.to_string()];
-    for (place, At { recall: value, interval, .. }) in recall.at.iter().enumerate() {
-        row.push(if place == 0 { with_interval(*value, *interval) } else { percent(*value) });
-        if place == 0 {
-            row.push(percent(recall.first_by_chance));
-        }
+    if let Some((first, others)) = recall.at.split_first() {
+        row.extend([shown(first), percent(recall.first_by_chance)]);
+        row.extend(others.iter().map(|at| percent(at.recall)));
     }
     row
 }
@@ -357,10 +350,6 @@ fn skipped(reasons: &str) -> String {
     if reasons.is_empty() { "none skipped".to_owned() } else { format!("skipped: {reasons}") }
 }
 
-fn percent(value: Option<f64>) -> String {
-    value.map_or("-".to_owned(), |value| format!("{:.1}", 100.0 * value))
-}
-
 fn with_interval(value: Option<f64>, interval: Option<Interval>) -> String {
     match interval {
         Some(interval) => format!("{} [{:.1}..{:.1}]", percent(value), 100.0 * interval.low, 100.0 * interval.high),
@@ -371,7 +360,7 @@ fn with_interval(value: Option<f64>, interval: Option<Interval>) -> String {
 fn table(head: Vec<String>) -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
-    // Some terminals say that they are no columns wide.
+    // Some terminals report a width of 0.
     if table.width().is_some_and(|width| width < NARROWEST) {
         table.set_width(NARROWEST);
     }
@@ -379,7 +368,7 @@ fn table(head: Vec<String>) -> Table {
     table
 }
 
-/// The table as text, its columns from `first` on flushed right.
+/// The table as text, with the columns from `first` on aligned right.
 fn aligned(mut table: Table, first: usize) -> String {
     table.column_iter_mut().skip(first).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
     table.to_string()

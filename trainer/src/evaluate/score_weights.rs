@@ -1,31 +1,31 @@
-//! The shares of templates and of spelling in a score: which are tried on a split, and which is taken.
+//! The choice of the weights of templates and of spelling in a score.
 
 use crate::io::text_tables::table;
 
-/// The shares of templates that are tried.
+/// The weights of templates to try.
 pub const MIXES: [f32; 8] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7];
 
-/// The shares of spelling that are tried.
+/// The weights of spelling to try.
 pub const SPELLINGS: [f32; 7] = [0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3];
 
-/// What spelling may cost of recall@1.
+/// The largest loss of recall@1 for spelling.
 const COST: f64 = 0.005;
 
-/// The share with the highest recall@1, the lower of equals.
+/// The weight with the highest recall@1; the lower of equals.
 pub fn best_mix(recalls: &[f64]) -> usize {
     (1..recalls.len()).fold(0, |best, at| if recalls[at] > recalls[best] { at } else { best })
 }
 
-/// What a difference of two recalls may be off by, so that a cost of exactly [`COST`] is not more.
+/// The tolerance of floating-point differences: a loss of exactly [`COST`] is allowed.
 const ROUNDING: f64 = 1e-9;
 
-/// The largest share whose recall@1 is at most `COST` below the best.
+/// The largest weight whose recall@1 is at most `COST` below the best.
 pub fn widest_spelling(recalls: &[f64]) -> usize {
     let best = recalls.iter().copied().fold(0.0, f64::max);
     recalls.iter().rposition(|recall| best - recall <= COST + ROUNDING).unwrap_or(0)
 }
 
-/// The table of what was tried, with what was taken.
+/// The table of the tried weights, and the choice.
 pub fn tried(of: &str, shares: &[f32], recalls: &[f64], taken: usize) -> String {
     let share = format!("Share of {of}");
     let mut shown = table([share.as_str(), "Recall@1, %"]);
@@ -42,7 +42,7 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn the_default_bundle_has_the_shares_that_are_chosen_by_its_figures() {
+    fn default_bundle_has_the_weights_chosen_by_its_figures() {
         // RESULTS.md, "The default model": recall@1 on dev by the shares that are tried.
         let spelling = [83.02, 83.19, 83.13, 82.94, 82.67, 82.47, 82.22].map(|percent: f64| percent / 100.0);
         let mix = [81.70, 83.04, 83.05, 83.06, 83.09, 83.10, 83.04, 82.98].map(|percent: f64| percent / 100.0);
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn spelling_takes_the_largest_share_that_costs_at_most_half_a_point() {
+    fn spelling_weight_is_the_largest_that_costs_at_most_half_a_point() {
         // Exactly half a point below the best, which floats make a little more; then a little more in truth.
         assert_eq!(widest_spelling(&[0.500, 0.495]), 1);
         assert_eq!(widest_spelling(&[0.500, 0.4949]), 0);
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_template_takes_the_share_with_the_highest_recall_and_the_lower_of_equals() {
+    fn mix_has_the_highest_recall_and_is_the_lower_of_equals() {
         assert_eq!(best_mix(&[0.5, 0.7, 0.7]), 1);
         assert_eq!(best_mix(&[0.7, 0.5, 0.6]), 0);
         assert_eq!(best_mix(&[0.5, 0.6, 0.7]), 2);
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_has_each_share_with_its_recall_and_what_was_taken() {
+    fn table_has_each_weight_with_its_recall_and_the_choice() {
         let shown = tried("spelling", &[0.0, 0.05, 0.1], &[0.5, 0.61239, 0.6], 2);
         let lines: Vec<Vec<&str>> = shown.lines().map(|line| line.split_whitespace().collect()).collect();
         let has = |cells: [&str; 2]| lines.iter().any(|line| cells.iter().all(|cell| line.contains(cell)));

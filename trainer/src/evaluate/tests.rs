@@ -1,18 +1,16 @@
 //! `pel evaluate` on a corpus small enough to be checked by hand.
 
 mod abbreviations;
-mod apart;
+mod grouped;
 
 use super::*;
-use crate::data::split::Query;
-use crate::data::split::SeenBy;
-use crate::retrieve::Dense;
-use crate::retrieve::Retriever;
+use crate::data::split::{MentionQuery, SeenBy};
+use crate::retrieve::{BundleRetrievers, CandidateLists, Retriever, Tick};
 use clap::Parser;
 use pel_shared::error::Kind;
 use pel_shared::kb::{Concept, ConceptId, KnowledgeBase};
-use pel_shared::lexical::Ranked;
 use pel_shared::metrics::{NilCounts, Share};
+use pel_shared::score::Candidate;
 use pel_shared::text::Span;
 
 #[derive(Parser)]
@@ -74,7 +72,7 @@ fn args(folder: &Path, more: &[&str]) -> Options {
     Line::try_parse_from(line).expect("a good command line").args
 }
 
-fn no_bundle(_: &Path) -> Result<Dense> {
+fn no_bundle(_: &Path) -> Result<BundleRetrievers> {
     Err(Error::artifact("there is no bundle"))
 }
 
@@ -88,7 +86,7 @@ fn shares(figures: &Figures, at: usize) -> Vec<(usize, usize)> {
 }
 
 #[test]
-fn the_figures_are_those_counted_by_hand() {
+fn figures_equal_hand_counts() {
     let folder = corpus(&[]);
     let found = measure(folder.path(), &["--systems", "exact,majority,tfidf,exact"]).expect("measured");
     let split = &found.split;
@@ -118,14 +116,14 @@ fn the_figures_are_those_counted_by_hand() {
 }
 
 #[test]
-fn what_a_quick_look_leaves_out_is_counted() {
+fn mentions_left_out_by_every_are_counted() {
     let folder = corpus(&[]);
     let found = measure(folder.path(), &["--systems", "exact", "--every", "4"]).expect("measured");
     assert_eq!((found.split.mentions, found.split.skipped.skipped("left out by --every")), (2, 4));
 }
 
 #[test]
-fn the_tables_say_what_was_measured_on_what() {
+fn tables_state_the_protocol() {
     let folder = corpus(&[]);
     let said = measure(folder.path(), &["--systems", "exact"]).expect("measured").tables();
     for part in [
@@ -144,7 +142,7 @@ fn the_tables_say_what_was_measured_on_what() {
 }
 
 #[test]
-fn without_other_splits_the_corpus_speaks_and_the_threshold_is_an_oracle() {
+fn without_other_splits_the_threshold_is_an_oracle() {
     let folder = corpus(&["mentions.train.jsonl", "mentions.dev.jsonl"]);
     let found = measure(folder.path(), &[]).expect("measured");
     assert_eq!(
@@ -161,7 +159,7 @@ fn without_other_splits_the_corpus_speaks_and_the_threshold_is_an_oracle() {
 }
 
 #[test]
-fn what_cannot_be_measured_says_why() {
+fn unmeasurable_systems_are_refused() {
     let folder = corpus(&[]);
     let error = measure(folder.path(), &["--systems", "dense"]).expect_err("no bundle");
     assert!(error.kind() == Kind::Input && error.to_string().contains("give --bundle"), "{error}");
@@ -179,7 +177,7 @@ fn what_cannot_be_measured_says_why() {
 }
 
 /// Finds the concepts that it was made with, whatever the mention.
-struct Fixed(Ranked);
+struct Fixed(Vec<Candidate>);
 
 impl Retriever for Fixed {
     fn name(&self) -> &str {
@@ -194,12 +192,7 @@ impl Retriever for Fixed {
         Some(0.75)
     }
 
-    fn search(
-        &self,
-        queries: &[Query<'_>],
-        k: usize,
-        done: &mut dyn FnMut(usize) -> Result<()>,
-    ) -> Result<Vec<Ranked>> {
+    fn search(&self, queries: &[MentionQuery<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists> {
         done(queries.len())?;
         // One that has nothing to say forgets the last answer too.
         let answers = queries.len() - usize::from(self.0.is_empty());
@@ -207,20 +200,25 @@ impl Retriever for Fixed {
     }
 }
 
-fn fixed(names: &[&str], ranked: Ranked) -> Result<Dense> {
+fn fixed(names: &[&str], ranked: Vec<Candidate>) -> Result<BundleRetrievers> {
     let mut kb = KnowledgeBase::new();
     for id in names {
         kb.push(Concept { id: (*id).into(), name: (*id).into(), ..Concept::default() })?;
     }
     let concepts = KbFile { kb, blake3: "of the bundle".into() };
-    Ok(Dense { concepts, search: Box::new(Fixed(ranked.clone())), road: Box::new(Fixed(ranked)), abbreviations: true })
+    Ok(BundleRetrievers {
+        concepts,
+        dense: Box::new(Fixed(ranked.clone())),
+        link: Box::new(Fixed(ranked)),
+        abbreviations: true,
+    })
 }
 
 #[test]
-fn a_bundle_brings_its_concepts_and_must_fit_a_table() {
+fn concepts_of_a_bundle_must_equal_those_of_a_table() {
     let folder = corpus(&[]);
     let with_bundle = args(folder.path(), &["--bundle", "b", "--systems", "dense"]);
-    let ranked = vec![(ConceptId(1), 0.5), (ConceptId(0), 0.5)];
+    let ranked = [1, 0].map(|at| Candidate::new(ConceptId(at), 0.5)).to_vec();
     let found = evaluate(&with_bundle, |_| fixed(&["D1", "D0"], ranked.clone()), None).expect("measured");
     // D2 is not in this bundle: "headache" is NIL. D0 comes first, as often as D1 by chance.
     assert_eq!((found.split.in_kb, found.split.nil, found.kb.blake3.as_str()), (3, 3, "of the bundle"));
@@ -241,12 +239,12 @@ fn a_bundle_brings_its_concepts_and_must_fit_a_table() {
 }
 
 #[test]
-fn equal_surfaces_are_answered_alike_and_a_stop_is_passed_on() {
+fn equal_texts_are_searched_once_and_interrupts_are_returned() {
     let found = corpus(&[]);
     let kb = crate::data::concept_table::read(&found.path().join("kb.jsonl")).expect("read").kb;
     let exact = crate::retrieve::lexical::lexical(System::Exact, &kb, None, true).expect("built");
     let text = "fever pyrexia FEVER fever";
-    let queries = [(0, 5), (6, 13), (14, 19), (20, 25)].map(|(start, end)| Query {
+    let queries = [(0, 5), (6, 13), (14, 19), (20, 25)].map(|(start, end)| MentionQuery {
         text,
         span: Span::new(start, end),
         domain: None,
@@ -259,14 +257,14 @@ fn equal_surfaces_are_answered_alike_and_a_stop_is_passed_on() {
     let ranked = exact.search(&queries, 8, &mut done).expect("searched");
     assert_eq!(ranked.iter().map(Vec::len).collect::<Vec<_>>(), [1, 1, 1, 1]);
     assert_eq!(count, 4);
-    let outside = Query { span: Span::new(14, 99), ..queries[0] };
+    let outside = MentionQuery { span: Span::new(14, 99), ..queries[0] };
     assert!(exact.search(&[outside], 8, &mut |_| Ok(())).is_err());
     let stopped = exact.search(&queries, 8, &mut |_| Err(Error::interrupted())).expect_err("stopped");
     assert!(stopped.is_interrupted());
 }
 
 #[test]
-fn the_file_holds_every_figure_as_json() {
+fn json_file_has_every_figure() {
     let folder = corpus(&[]);
     let out = folder.path().join("new/results.json");
     measure(folder.path(), &["--top", "8"]).expect("measured").save(&out).expect("saved");
@@ -300,15 +298,16 @@ fn any_of_the_concepts_of_a_mention_is_right() {
 }
 
 #[test]
-fn the_first_right_concept_counts_once_at_its_place() {
+fn first_of_several_right_concepts_counts_once() {
     let folder = corpus(&[]);
     let mentions = r#"{"doc_id":"c","start":0,"end":5,"text":"fever","id":"D1","other_ids":["D2"]}
 {"doc_id":"c","start":7,"end":12,"text":"cough","id":"D1"}"#;
     std::fs::write(folder.path().join("mentions.test.jsonl"), mentions).expect("written");
     let kb = crate::data::concept_table::read(&folder.path().join("kb.jsonl")).expect("read").kb;
     let split = Split::read(folder.path(), "test", 1, &kb, None).expect("read");
-    let all = vec![(ConceptId(0), 0.9), (ConceptId(2), 0.8), (ConceptId(1), 0.7)];
+    let candidate = |(at, score)| Candidate::new(ConceptId(at), score);
+    let all = [(0, 0.9), (2, 0.8), (1, 0.7)].map(candidate).to_vec();
     let mut ranked = vec![all.clone(), all.clone()];
     split.unify_gold(&mut ranked);
-    assert_eq!(ranked, [vec![(ConceptId(0), 0.9), (ConceptId(1), 0.8)], all]);
+    assert_eq!(ranked, [[(0, 0.9), (1, 0.8)].map(candidate).to_vec(), all]);
 }

@@ -1,17 +1,16 @@
-//! The mentions of a split on the road of `pel link`, encoded once, so that a bundle's settings can be tried on them.
+//! The mentions of a split, encoded once, so that a bundle's settings can be tried on them as `pel link` would use them.
 
 use crate::data::concept_table::KbFile;
-use crate::data::split::Query;
-use crate::data::split::Split;
-use crate::io::bundles;
+use crate::data::split::{MentionQuery, Split};
 use crate::io::device::{DeviceArgs, OpenDevice, Work};
-use crate::io::interrupt;
 use crate::io::progress::Progress;
+use crate::io::{bundles, interrupt};
+use crate::retrieve::CandidateLists;
 use crate::retrieve::bundle::{batches, judged, prepare, protocol};
 use pel_shared::error::{Context, Result};
-use pel_shared::lexical::Ranked;
 use pel_shared::linker::{LinkOptions, Linker, Prepared, Queries};
-use pel_shared::nil::{Lift, NilPolicy, Signs};
+use pel_shared::metrics::{rank_of, recall_at};
+use pel_shared::nil::{NilFeatures, NilModel, NilPolicy};
 use std::path::Path;
 
 /// A bundle on a device, whose threshold and lift are set aside.
@@ -28,7 +27,7 @@ impl Trial {
     /// # Errors
     /// If it cannot be read, or the device cannot be started.
     pub fn open(path: &Path, device: &DeviceArgs) -> Result<Self> {
-        // A damaged bundle is said before a GPU is started.
+        // A damaged bundle is reported before a GPU is started.
         let bundle = bundles::open(path)?;
         let device = device.open(Work::Long)?;
         let mut linker = Linker::new(bundle, &device.device).context(|| path.display().to_string())?;
@@ -56,13 +55,13 @@ impl Trial {
     /// # Errors
     /// If one cannot be encoded.
     pub fn encode(&mut self, split: &Split) -> Result<()> {
-        let queries: Vec<Query<'_>> = split.queries().collect();
+        let queries: Vec<MentionQuery<'_>> = split.queries().collect();
         let mut progress = Progress::new("encoding", queries.len() as u64, "mentions");
         self.encoded.clear();
         for queries in batches(&queries) {
             interrupt::check()?;
             let prepared = prepare(&self.linker, queries)?;
-            let vectors = self.linker.encode(&prepared)?;
+            let vectors = self.linker.encode(&prepared, |_| Ok(()))?;
             self.encoded.push((prepared, vectors));
             progress.advance(queries.len() as u64);
         }
@@ -90,17 +89,15 @@ impl Trial {
         self.linker.bundle().manifest.view.spelling
     }
 
-    /// The share of mentions with a concept for which it comes first.
+    /// Recall@1.
     ///
     /// # Errors
     /// If the run is interrupted.
     pub fn recall(&self, split: &Split) -> Result<f64> {
         let (mut found, _) = self.search(1, false)?;
         split.unify_gold(&mut found);
-        let golds = split.mentions.iter().map(|gold| gold.concept);
-        let first = found.iter().map(|found| found.first().map(|(concept, _)| *concept));
-        let right = golds.clone().zip(first).filter(|(gold, first)| gold.is_some() && gold == first).count();
-        Ok(right as f64 / golds.flatten().count().max(1) as f64)
+        let ranks = split.mentions.iter().zip(&found).filter_map(|(gold, found)| Some(rank_of(gold.concept?, found)));
+        Ok(recall_at(ranks, 1).value().unwrap_or(0.0))
     }
 
     /// The best `k` concepts of each mention with the scores that NIL is judged by, and what tells beside the score whether its concept
@@ -108,26 +105,26 @@ impl Trial {
     ///
     /// # Errors
     /// If a concept is damaged, or the run is interrupted.
-    pub fn found(&self, k: usize) -> Result<(Vec<Ranked>, Vec<Option<Signs>>)> {
+    pub fn found(&self, k: usize) -> Result<(CandidateLists, Vec<Option<NilFeatures>>)> {
         self.search(k, true)
     }
 
-    fn search(&self, k: usize, with_signs: bool) -> Result<(Vec<Ranked>, Vec<Option<Signs>>)> {
-        let options = LinkOptions { k, ..LinkOptions::default() };
+    fn search(&self, k: usize, with_signs: bool) -> Result<(CandidateLists, Vec<Option<NilFeatures>>)> {
+        let options = LinkOptions::default().k(k);
         let (mut all, mut signs) = (Vec::new(), Vec::new());
         for (prepared, vectors) in &self.encoded {
             interrupt::check()?;
             let links = self.linker.finish(prepared, vectors, &options);
             if with_signs {
-                signs.extend(self.linker.signs(prepared, vectors, &links)?);
+                signs.extend(self.linker.nil_features(prepared, vectors, &links)?);
             }
             all.extend(links.iter().map(judged));
         }
         Ok((all, signs))
     }
 
-    /// What is compared with what, as `pel evaluate` says it.
-    pub fn protocol(&self, lift: Option<&Lift>) -> String {
+    /// The protocol, as in `pel evaluate`.
+    pub fn protocol(&self, lift: Option<&NilModel>) -> String {
         protocol(&self.linker, &self.device, lift.is_some())
     }
 }

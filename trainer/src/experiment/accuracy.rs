@@ -1,16 +1,16 @@
-//! BLINK's tables 4 and 6: accuracy by the knowledge base that is searched, and by what the models have learned from.
+//! BLINK's tables 4 and 6: accuracy by knowledge base, and by training data.
 
 use super::TableId;
 use super::blink::{Blink, recall};
 use super::cells::Markdown;
-use super::models::{Cross, Encoder, Finder};
+use super::models::{Cross, Finder, TrainedEncoder};
 use crate::retrieve::lexical::System;
 use pel_shared::error::Result;
 
-/// The training split, as table 6 says it.
+/// The name of the training split in table 6.
 const IN_DOMAIN: &str = "in-domain";
 
-/// What is measured beside the models, with what it has learned from.
+/// The baselines: name, training data, retriever.
 const SIMPLE: [(&str, &str, Finder); 2] = [
     ("Most frequent", IN_DOMAIN, Finder::Lexical(System::Majority)),
     ("Cosine similarity (untrained)", "-", Finder::Untrained),
@@ -19,24 +19,24 @@ const SIMPLE: [(&str, &str, Finder); 2] = [
 /// The row of a bi-encoder without its ranker.
 const ALONE: &str = "Ours (bi-encoder only)";
 
-/// The trainings of table 6; only the first needs no other corpus.
-const TRAININGS: [(&str, Encoder); 3] = [
-    (IN_DOMAIN, Encoder::Retriever),
-    ("other corpus", Encoder::Pretrained),
-    ("other corpus and in-domain", Encoder::Finetuned),
+/// The trainings of table 6. Only the first needs no other corpus.
+const TRAININGS: [(&str, TrainedEncoder); 3] = [
+    (IN_DOMAIN, TrainedEncoder::Retriever),
+    ("other corpus", TrainedEncoder::Pretrained),
+    ("other corpus and in-domain", TrainedEncoder::Finetuned),
 ];
 
-/// What gives the rows that are left out.
+/// A note on the rows that are left out.
 const WITH_PRETRAINED: &str = "`--pretrained` and `--pretrained-ranker` give models of another corpus, to be measured as \
     they are and fine-tuned.";
 
-/// Table 4. With models of another corpus ours are these, fine-tuned, as in the paper.
+/// Table 4. With models of another corpus, "ours" are these fine-tuned, as in the paper.
 ///
 /// # Errors
 /// As training and searching.
 pub fn by_kb(blink: &Blink<'_>) -> Result<Markdown> {
     let (options, pretrained) = (blink.bench.options, blink.bench.options.pretrained.as_deref());
-    let ours = if pretrained.is_some() { Encoder::Finetuned } else { Encoder::Retriever };
+    let ours = if pretrained.is_some() { TrainedEncoder::Finetuned } else { TrainedEncoder::Retriever };
     let mut text = Markdown::new(TableId::Blink4.title(), &["Method", "Accuracy"]);
     for (name, _, finder) in SIMPLE {
         text.line(&[name.to_owned(), blink.recall(finder, &options.split, 1)?]);
@@ -47,7 +47,7 @@ pub fn by_kb(blink: &Blink<'_>) -> Result<Markdown> {
         text.line(&both(blink, "Ours (other knowledge base)", Finder::Elsewhere, ours)?);
         if pretrained.is_some() {
             let name = "Ours (other knowledge base, without fine-tuning)";
-            text.line(&both(blink, name, Finder::Elsewhere, Encoder::Pretrained)?);
+            text.line(&both(blink, name, Finder::Elsewhere, TrainedEncoder::Pretrained)?);
         }
     }
     match pretrained {
@@ -68,7 +68,7 @@ pub fn by_kb(blink: &Blink<'_>) -> Result<Markdown> {
     Ok(text)
 }
 
-/// Table 6. Without models of another corpus there is one training, and no column for it.
+/// Table 6. Without models of another corpus there is one training, and no column of trainings.
 ///
 /// # Errors
 /// As training and searching.
@@ -98,8 +98,13 @@ pub fn by_training(blink: &Blink<'_>) -> Result<Markdown> {
     Ok(text)
 }
 
-/// The cells of both stages: the K that is best on the validation split, and the accuracy.
-fn both(blink: &Blink<'_>, name: &str, finder: fn(Encoder) -> Finder, of: Encoder) -> Result<[String; 2]> {
+/// The cells of both stages, with the K that is best on the validation split.
+fn both(
+    blink: &Blink<'_>,
+    name: &str,
+    finder: fn(TrainedEncoder) -> Finder,
+    of: TrainedEncoder,
+) -> Result<[String; 2]> {
     let (k, ranks) = blink.best(finder(of), Cross { of, fgsm: false }, &blink.bench.options.split)?;
     Ok([format!("{name}, K = {k}"), recall(&ranks, 1)])
 }

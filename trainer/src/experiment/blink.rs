@@ -1,27 +1,26 @@
-//! The stages of BLINK with every seed, and what their ranks are worth.
+//! The stages of BLINK with every seed, and figures over their ranks.
 
 use super::Bench;
-use super::cells::cell;
+use super::cells::{cell, mean};
 use super::models::{Cross, Finder};
 use super::stages::Stages;
-use crate::evaluate::ranks::Ranks;
-use crate::evaluate::ranks::Value;
+use crate::evaluate::ranks::{Ranks, Value};
 use pel_shared::error::Result;
 
 /// The tables of one folder.
 pub struct Blink<'a> {
-    /// What the command line says.
+    /// The options of the command.
     pub bench: &'a Bench<'a>,
     /// The stages with each seed.
     pub stages: Vec<Stages<'a>>,
     /// The validation split.
     pub validation: String,
-    /// Candidates that a cross-encoder sees, the smallest number first.
+    /// The numbers of candidates that a cross-encoder reorders, ascending.
     pub ks: Vec<usize>,
 }
 
 impl<'a> Blink<'a> {
-    /// With every seed that is asked for.
+    /// The stages with every seed.
     ///
     /// # Errors
     /// If the concepts or the configuration cannot be read.
@@ -31,7 +30,7 @@ impl<'a> Blink<'a> {
         Ok(Self { bench, stages, validation: bench.config(&[], 0)?.validation.split, ks })
     }
 
-    /// What each seed gives.
+    /// The result of `of` for each seed.
     ///
     /// # Errors
     /// As `of`.
@@ -47,7 +46,7 @@ impl<'a> Blink<'a> {
         Ok(recall(&self.over(|stages| stages.ranks(finder, split))?, k))
     }
 
-    /// The most candidates that a cross-encoder sees.
+    /// The largest number of candidates that a cross-encoder reorders.
     pub fn most(&self) -> usize {
         self.ks.last().copied().unwrap_or(1)
     }
@@ -60,34 +59,28 @@ impl<'a> Blink<'a> {
         let of = |split: &str| self.over(|stages| stages.reranked(finder, by, split, &self.ks));
         let dev = of(&self.validation)?;
         let value = |at: usize| dev.iter().filter_map(|ks| ks[at].recall(1).value).sum::<f64>();
-        // The smallest of those that are alike: it costs the least.
+        // The smallest of equals costs the least.
         let best = (0..self.ks.len()).rev().max_by(|a, b| value(*a).total_cmp(&value(*b))).unwrap_or(0);
         Ok((self.ks[best], of(split)?.into_iter().map(|mut ks| ks.remove(best)).collect()))
     }
 }
 
-/// Recall at k, as a cell.
+/// A figure of every seed's ranks, as a cell.
+pub fn cell_of(ranks: &[Ranks], figure: impl Fn(&Ranks) -> Value) -> String {
+    cell(&ranks.iter().map(figure).collect::<Vec<_>>())
+}
+
+/// Recall@k, as a cell.
 pub fn recall(ranks: &[Ranks], k: usize) -> String {
-    cell(&ranks.iter().map(|ranks| ranks.recall(k)).collect::<Vec<_>>())
+    cell_of(ranks, |ranks| ranks.recall(k))
 }
 
-/// Normalised accuracy among k candidates, as a cell.
-pub fn normalised(ranks: &[Ranks], k: usize) -> String {
-    cell(&ranks.iter().map(|ranks| ranks.normalised(k)).collect::<Vec<_>>())
+/// The macro-average of the accuracy over domains, as a cell.
+pub fn macro_accuracy(ranks: &[Ranks]) -> String {
+    cell_of(ranks, |ranks| ranks.by_domain(1))
 }
 
-/// Normalised accuracy among k candidates, averaged over domains, as a cell.
-pub fn normalised_by_domain(ranks: &[Ranks], k: usize) -> String {
-    cell(&ranks.iter().map(|ranks| ranks.normalised_by_domain(k)).collect::<Vec<_>>())
-}
-
-/// Recall at k, averaged over domains, as a cell.
-pub fn by_domain(ranks: &[Ranks], k: usize) -> String {
-    cell(&ranks.iter().map(|ranks| ranks.by_domain(k)).collect::<Vec<_>>())
-}
-
-/// The mean over seeds; nothing if no seed has a value.
-pub fn mean(ranks: &[Ranks], value: impl Fn(&Ranks) -> Value) -> Option<f64> {
-    let values: Vec<f64> = ranks.iter().filter_map(|ranks| value(ranks).value).collect();
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+/// The mean over seeds; `None` if no seed has a value.
+pub fn mean_value(ranks: &[Ranks], value: impl Fn(&Ranks) -> Value) -> Option<f64> {
+    mean(ranks.iter().filter_map(|ranks| value(ranks).value))
 }

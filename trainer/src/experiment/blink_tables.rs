@@ -1,24 +1,25 @@
 //! BLINK's tables and figures in the paper's layout, as Markdown.
 
-use super::blink::{Blink, by_domain, mean, normalised, normalised_by_domain, recall};
+use super::blink::{Blink, cell_of, macro_accuracy, mean_value, recall};
 use super::cells::{Markdown, VALUES, seeds};
-use super::models::{Cross, Encoder, Finder};
+use super::models::{Cross, Finder, TrainedEncoder};
 use super::pel::PelRow;
 use super::{Row, TableId, accuracy, search};
 use crate::evaluate::ranks::Ranks;
+use crate::io::text_tables::percent;
 use crate::plots::{Chart, Series};
 use crate::retrieve::lexical::System;
 use pel_shared::error::{Error, Result};
 
-const BI: Finder = Finder::Trained(Encoder::Retriever);
+const BI: Finder = Finder::Trained(TrainedEncoder::Retriever);
 const BM25: Finder = Finder::Lexical(System::Bm25);
-/// As the papers have it where entities are pages: of their whole text.
+/// The papers index the whole text of an entity's page.
 const DEFINED: (&str, Finder) = ("BM25, definitions too", Finder::Lexical(System::Bm25Definitions));
 
 /// The ks of figure 2.
 const FIGURE_2: [usize; 9] = [1, 2, 5, 10, 20, 50, 100, 150, 200];
 
-/// Candidates by which PEL chooses its retriever: as many as a ranker sees.
+/// The k by which PEL chooses its retriever: as many candidates as a ranker reorders.
 const LISTED: usize = 16;
 
 /// Examples of table 8.
@@ -27,7 +28,7 @@ const EXAMPLES: usize = 8;
 /// Code points of context on either side of an example's mention.
 const CONTEXT: usize = 60;
 
-/// A table; what is not there yet is trained and searched.
+/// A table. Missing models and lists are trained and searched first.
 ///
 /// # Errors
 /// As training and searching.
@@ -50,9 +51,9 @@ pub fn table(blink: &Blink<'_>, table: TableId) -> Result<String> {
         TableId::Blink2 => {
             let mut text = Markdown::new(table.title(), &["Method", "U.Acc.", "U.Acc., macro over domains"]);
             let bi = blink.over(|stages| stages.ranks(BI, test))?;
-            text.line(&["Bi-encoder only".to_owned(), recall(&bi, 1), by_domain(&bi, 1)]);
+            text.line(&["Bi-encoder only".to_owned(), recall(&bi, 1), macro_accuracy(&bi)]);
             let (k, both) = blink.best(BI, Cross::BLINK, test)?;
-            text.line(&[format!("Bi-encoder and cross-encoder, K = {k}"), recall(&both, 1), by_domain(&both, 1)]);
+            text.line(&[format!("Bi-encoder and cross-encoder, K = {k}"), recall(&both, 1), macro_accuracy(&both)]);
             text
         }
         TableId::Blink3 => {
@@ -63,7 +64,9 @@ pub fn table(blink: &Blink<'_>, table: TableId) -> Result<String> {
             let second =
                 |split: &str| blink.over(|stages| Ok(stages.reranked(BM25, Cross::BLINK, split, &[k])?.remove(0)));
             let mut row = |name: &str, [dev, test]: [Vec<Ranks>; 2]| {
-                let cells = [&dev, &test].map(|ranks| [normalised(ranks, k), normalised_by_domain(ranks, k)]);
+                let cells = [&dev, &test].map(|ranks| {
+                    [cell_of(ranks, |one| one.normalised(k)), cell_of(ranks, |one| one.normalised_by_domain(k))]
+                });
                 text.line(&[vec![name.to_owned()], cells.concat()].concat());
             };
             row("BM25", [first(dev)?, first(test)?]);
@@ -97,7 +100,7 @@ pub fn table(blink: &Blink<'_>, table: TableId) -> Result<String> {
             let head = ["Bi-encoder", &format!("Teacher, K = {k}"), "Distilled bi-encoder"];
             let mut text = Markdown::new(table.title(), &head);
             let of = |encoder| blink.recall(Finder::Trained(encoder), test, 1);
-            text.line(&[of(Encoder::Own)?, recall(&teacher, 1), of(Encoder::Student)?]);
+            text.line(&[of(TrainedEncoder::Own)?, recall(&teacher, 1), of(TrainedEncoder::Student)?]);
             text
         }
         TableId::BlinkFigure2 => {
@@ -108,7 +111,7 @@ pub fn table(blink: &Blink<'_>, table: TableId) -> Result<String> {
             for (name, finder) in [("BM25", BM25), DEFINED, ("Bi-encoder", BI)] {
                 let ranks = blink.over(|stages| stages.ranks(finder, dev))?;
                 text.line(&[vec![name.to_owned()], FIGURE_2.map(|k| recall(&ranks, k)).into()].concat());
-                series.push(points(name, &FIGURE_2, |k| mean(&ranks, |ranks| ranks.recall(k))));
+                series.push(points(name, &FIGURE_2, |k| mean_value(&ranks, |ranks| ranks.recall(k))));
             }
             draw(blink, table, "k: candidates", "recall", series)?;
             text
@@ -121,29 +124,28 @@ pub fn table(blink: &Blink<'_>, table: TableId) -> Result<String> {
     Ok(text.text)
 }
 
-/// Table 5 of PEL: rankers over the candidates of the best of some retrievers at recall@16 (its appendix B).
+/// Table 5 of PEL: rankers over the candidates of the retriever with the best recall@16 (its appendix B).
 ///
 /// # Errors
 /// As training and searching.
 pub fn of_pel(blink: &Blink<'_>, retrievers: &[PelRow]) -> Result<String> {
     let mut found = Vec::new();
     for row in retrievers {
-        let ranks = blink.over(|stages| stages.ranks(Finder::Trained(Encoder::Pel(*row)), &blink.validation))?;
-        found.push((row, mean(&ranks, |ranks| ranks.recall(LISTED))));
+        let ranks = blink.over(|stages| stages.ranks(Finder::Trained(TrainedEncoder::Pel(*row)), &blink.validation))?;
+        found.push((row, mean_value(&ranks, |ranks| ranks.recall(LISTED))));
     }
     // The first of equals.
     let best = found.iter().rev().max_by(|a, b| a.1.unwrap_or(0.0).total_cmp(&b.1.unwrap_or(0.0)));
     let Some((row, _)) = best else { return Err(Error::input("--retrievers: expected one")) };
-    let (of, test) = (Encoder::Pel(**row), blink.bench.options.split.as_str());
+    let (of, test) = (TrainedEncoder::Pel(**row), blink.bench.options.split.as_str());
     let (finder, title) = (Finder::Trained(of), TableId::Pel5.title());
     let mut text = Markdown::new(title, &["Ranker", "Candidates", "Accuracy", "Macro over domains"]);
     let alone = blink.over(|stages| stages.ranks(finder, test))?;
-    text.line(&[format!("{} without a ranker", row.name()), "-".into(), recall(&alone, 1), by_domain(&alone, 1)]);
+    text.line(&[format!("{} without a ranker", row.name()), "-".into(), recall(&alone, 1), macro_accuracy(&alone)]);
     for (name, fgsm) in [("PEL-Pb", false), ("PEL-Pb + FGSM", true)] {
         let (k, both) = blink.best(finder, Cross { of, fgsm }, test)?;
-        text.line(&[name.to_owned(), k.to_string(), recall(&both, 1), by_domain(&both, 1)]);
+        text.line(&[name.to_owned(), k.to_string(), recall(&both, 1), macro_accuracy(&both)]);
     }
-    let percent = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{:.1}", 100.0 * value));
     let compared = found.iter().map(|(row, value)| format!("{} {}", row.slug(), percent(*value)));
     text.note(&format!(
         "The candidates are those of {}, by recall@{LISTED} on {}: {}.",
@@ -164,19 +166,19 @@ fn by_k(blink: &Blink<'_>, table: TableId, split: &str) -> Result<Markdown> {
     let at = |at: usize| -> Vec<Ranks> { all.iter().map(|ks| ks[at].clone()).collect() };
     for (place, k) in blink.ks.iter().enumerate() {
         let both = at(place);
-        text.line(&[k.to_string(), recall(&bi, *k), normalised(&both, *k), recall(&both, 1)]);
+        text.line(&[k.to_string(), recall(&bi, *k), cell_of(&both, |one| one.normalised(*k)), recall(&both, 1)]);
     }
     let place = |k: usize| blink.ks.iter().position(|other| *other == k).unwrap_or(0);
     let series = vec![
-        points("recall@K of the bi-encoder", &blink.ks, |k| mean(&bi, |ranks| ranks.recall(k))),
-        points("normalised accuracy", &blink.ks, |k| mean(&at(place(k)), |ranks| ranks.normalised(k))),
-        points("overall accuracy", &blink.ks, |k| mean(&at(place(k)), |ranks| ranks.recall(1))),
+        points("recall@K of the bi-encoder", &blink.ks, |k| mean_value(&bi, |ranks| ranks.recall(k))),
+        points("normalised accuracy", &blink.ks, |k| mean_value(&at(place(k)), |ranks| ranks.normalised(k))),
+        points("overall accuracy", &blink.ks, |k| mean_value(&at(place(k)), |ranks| ranks.recall(1))),
     ];
     draw(blink, table, "K: candidates", "share of mentions", series)?;
     Ok(text)
 }
 
-/// Table 8: mentions of which one stage alone found the concept, those that the cross-encoder mended first.
+/// Table 8: mentions that only one stage links rightly; first those that the cross-encoder corrects.
 fn examples(blink: &Blink<'_>, table: TableId, split: &str) -> Result<Markdown> {
     let (k, _) = blink.best(BI, Cross::BLINK, split)?;
     let title = format!("{}, K = {k}", table.title());
@@ -193,13 +195,13 @@ fn examples(blink: &Blink<'_>, table: TableId, split: &str) -> Result<Markdown> 
             let name = stages.kb().get(concept).map_or("", |concept| concept.name.as_str());
             if Some(concept) == gold.concept { format!("**{name}**") } else { name.to_owned() }
         };
-        let to = match (Some(bi.0) == gold.concept, Some(cross.0) == gold.concept) {
+        let to = match (Some(bi.concept) == gold.concept, Some(cross.concept) == gold.concept) {
             (false, true) => &mut mended,
             (true, false) => &mut spoilt,
             _ => continue,
         };
         let around = around(&found.split.documents[gold.document].text, gold.span.start, gold.span.end);
-        to.push([around, name(bi.0), name(cross.0)]);
+        to.push([around, name(bi.concept), name(cross.concept)]);
     }
     let (up, down) = (mended.len(), spoilt.len());
     let half = EXAMPLES / 2;
@@ -240,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_example_is_cut_around_its_mention() {
+    fn example_shows_context_around_its_mention() {
         let text = format!("{} a|b fever\nand cough", "é".repeat(100));
         let start = text.find("fever").expect("there");
         let cell = around(&text, start, start + 5);

@@ -6,7 +6,7 @@ use crate::train::Kept;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// What the cells of a table are.
+/// The description of a table's cells.
 pub const VALUES: &str = "Values in percent: the mean of all seeds with ± their standard deviation; in brackets the 95 % interval over documents, \
     of the first seed.";
 
@@ -18,12 +18,12 @@ pub fn seeds(all: &[u64]) -> String {
 
 /// A Markdown table under a title, row by row.
 pub struct Markdown {
-    /// What has been written.
+    /// The text so far.
     pub text: String,
 }
 
 impl Markdown {
-    /// The title and the heads of the columns.
+    /// A table with a title and column heads.
     pub fn new(title: &str, head: &[&str]) -> Self {
         let mut table = Self { text: format!("# {title}\n\n") };
         table.line(head);
@@ -31,18 +31,18 @@ impl Markdown {
         table
     }
 
-    /// One row.
+    /// Adds a row.
     pub fn line(&mut self, cells: &[impl AsRef<str>]) {
         let cells: Vec<&str> = cells.iter().map(AsRef::as_ref).collect();
         let _ = writeln!(self.text, "| {} |", cells.join(" | "));
     }
 
-    /// A paragraph below the table.
+    /// Adds a paragraph below the table.
     pub fn note(&mut self, words: &str) {
         let _ = writeln!(self.text, "\n{words}");
     }
 
-    /// The sentences below a table: what its trainings took, and what its cells are.
+    /// Adds the sentences below a table: the time of its trainings, and the description of its cells.
     pub fn trainings<'a>(&mut self, trained: impl Iterator<Item = &'a Measured> + Clone) {
         if let Some(words) = took(trained.clone()) {
             self.note(&format!("{words} {VALUES}"));
@@ -51,7 +51,7 @@ impl Markdown {
     }
 }
 
-/// Which weights of its trainings a table is about.
+/// The description of the weights that a table measures.
 fn weights<'a>(trained: impl Iterator<Item = &'a Measured>) -> String {
     let (mut chosen, mut last) = (Vec::new(), 0);
     for one in trained {
@@ -77,11 +77,11 @@ fn weights<'a>(trained: impl Iterator<Item = &'a Measured>) -> String {
     words
 }
 
-/// What trainings took; nothing if there are none.
+/// The time of trainings, in words; `None` if there are none.
 pub fn took<'a>(trained: impl Iterator<Item = &'a Measured> + Clone) -> Option<String> {
     let first = trained.clone().next()?;
     let time = |seconds: fn(&Measured) -> Option<f64>| {
-        // An empty sum is -0, and would be printed so.
+        // An empty `sum` is -0 and would be printed as such.
         match trained.clone().filter_map(seconds).fold(0.0, std::ops::Add::add) {
             short if short < 120.0 => format!("{short:.0} s"),
             long => format!("{:.0} minutes", long / 60.0),
@@ -97,19 +97,24 @@ pub fn took<'a>(trained: impl Iterator<Item = &'a Measured> + Clone) -> Option<S
     ))
 }
 
-/// Percent: the mean over seeds, with their standard deviation where there are several, and the first seed's interval over
-/// documents.
+/// A cell in percent: the mean and standard deviation over seeds, and the first seed's interval over documents.
 pub fn values<'a>(measured: &'a [Measured], value: impl Fn(&'a Measured) -> Option<&'a Value>) -> String {
     cell(&measured.iter().filter_map(value).cloned().collect::<Vec<_>>())
 }
 
-/// Percent: the mean of the values of all seeds, with their standard deviation, and the first one's interval over documents.
+/// A cell in percent: the mean and standard deviation of values, and the first value's interval over documents.
 pub fn cell(values: &[Value]) -> String {
     let mean = over_seeds(&values.iter().filter_map(|value| value.value).collect::<Vec<_>>());
     match values.first().and_then(|value| value.interval) {
         Some([low, high]) => format!("{mean} [{:.1}, {:.1}]", 100.0 * low, 100.0 * high),
         None => mean,
     }
+}
+
+/// The mean; `None` without values.
+pub fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let (sum, count) = values.into_iter().fold((0.0, 0), |(sum, count), value| (sum + value, count + 1));
+    (count > 0).then(|| sum / f64::from(count))
 }
 
 /// Percent; with several values their mean and standard deviation.
@@ -131,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_says_which_weights_it_is_about() {
+    fn table_states_which_weights_it_measures() {
         let one = |step, recall_1| Measured { kept: Some(Kept { step, recall_1 }), ..Measured::default() };
         let chosen = [one(300, Some(0.5)), one(100, Some(0.6)), one(500, None), Measured::default()];
         assert_eq!(

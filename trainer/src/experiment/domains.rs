@@ -1,8 +1,7 @@
-//! The domains of mentions, and whether those that a table calls unseen are so: T-Biencoder's tables measure on domains that training
-//! has not (section 4.1).
+//! The domains of mentions, and a check that unseen domains are unseen: T-Biencoder's tables measure on domains that training lacks
+//! (section 4.1).
 
-use crate::data::domain::DomainOf;
-use crate::data::domain::domain_of;
+use crate::data::domain::{DomainOf, domain_of};
 use crate::data::mention_domains::{By, Domains};
 use crate::data::split::{Split, TrainingSplit};
 use pel_shared::error::Result;
@@ -24,7 +23,7 @@ pub fn primary(split: &Split, kb: &KnowledgeBase, by: DomainOf) -> Domains {
     Domains { by, names: places.into_keys().map(str::to_owned).collect(), of_mention }
 }
 
-/// What is to be said if the second split has mentions of domains that the first, which is trained on, has too.
+/// A warning if the second split has mentions of the training split's domains. The first split is the training split.
 ///
 /// # Errors
 /// If the corpus cannot be read.

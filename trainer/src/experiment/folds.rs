@@ -7,7 +7,7 @@
 
 use super::cells::{Markdown, over_seeds, took};
 use super::measuring::of_every_seed;
-use super::models::{Cross, Encoder, Finder};
+use super::models::{Cross, Finder, TrainedEncoder};
 use super::settings::{asked_for, check_rows, digest};
 use super::stages::{Stages, ranker_config};
 use super::{Bench, Options, Row, TableId, kept};
@@ -18,18 +18,18 @@ use crate::io::outputs::{OutputFolder, write_line};
 use pel_shared::error::{Context, Error, Result};
 use std::path::PathBuf;
 
-/// The split that a fold is measured on.
+/// The split of a fold that is measured.
 const DEV: &str = "dev";
 
-/// A fold is what settings are compared on: weights are not chosen on it.
+/// Settings are compared on a fold, so weights are not chosen on it.
 const LAST: &str = "validation.keep=last";
 
-/// What a fold's folder says of itself.
+/// The file that describes a fold's folder.
 const RECORD: &str = "fold.json";
 
 /// A point of the grid on a fold.
 pub struct FoldRow {
-    /// How many candidates the cross-encoder has, if the settings are its own.
+    /// The number of candidates of the cross-encoder, if these are its settings.
     candidates: Option<usize>,
     fold: usize,
     folds: usize,
@@ -37,7 +37,7 @@ pub struct FoldRow {
 }
 
 impl FoldRow {
-    /// Its settings, as a part of a file's name.
+    /// Its settings as part of a file name.
     fn words(&self) -> String {
         let words =
             |character: char| if character.is_ascii_alphanumeric() || character == '.' { character } else { '-' };
@@ -64,7 +64,7 @@ impl Row for FoldRow {
     }
 }
 
-/// What was found of a point of the grid on all folds.
+/// The results of a grid point on all folds.
 struct Point<'a> {
     settings: &'a [String],
     folds: usize,
@@ -74,10 +74,10 @@ struct Point<'a> {
 /// Trains every point of the grid on every fold.
 ///
 /// # Errors
-/// As training; or if the grid is none, or there are more folds than documents.
+/// As training; or if the grid is invalid, or there are more folds than documents.
 pub fn table(table: TableId, bench: &Bench<'_>) -> Result<String> {
     let (options, rows) = (bench.options, rows(table, bench.options)?);
-    // All of them, before the first is trained.
+    // All settings are checked before the first training.
     for row in rows.iter().filter(|row| row.fold == 0) {
         match row.candidates {
             Some(_) => ranker_config(&Bench { options: &of_fold(options, row, options.out.clone()), ..*bench }, 0)
@@ -106,7 +106,7 @@ pub fn table(table: TableId, bench: &Bench<'_>) -> Result<String> {
     Ok(written(table, options, &points))
 }
 
-/// The command line for a row, whose fold is a corpus in that folder.
+/// The options for a row, whose fold is a corpus in that folder.
 fn of_fold(options: &Options, row: &FoldRow, folder: PathBuf) -> Options {
     let mut own = Options { corpus: folder.clone(), split: DEV.into(), every: 1, ..options.clone() };
     if row.candidates.is_some() {
@@ -118,10 +118,10 @@ fn of_fold(options: &Options, row: &FoldRow, folder: PathBuf) -> Options {
     own
 }
 
-/// Trains and measures the cross-encoder of a row with every seed if it is asked for, `own` being its fold; gives all that have been
-/// measured of it. The bi-encoder of a fold is that of all its cross-encoders.
+/// Trains and measures the cross-encoder of a row with every seed, if `--only` includes it, and returns all its results. `own` is its
+/// fold. All cross-encoders of a fold share its bi-encoder.
 fn ranked(bench: &Bench<'_>, own: &Bench<'_>, row: &FoldRow, k: usize, slugs: &[String]) -> Result<Vec<Measured>> {
-    let (options, bi_encoder) = (bench.options, Finder::Trained(Encoder::Retriever));
+    let (options, bi_encoder) = (bench.options, Finder::Trained(TrainedEncoder::Retriever));
     for seed in options.seeds.iter().filter(|_| asked_for(&row.slug(), slugs, &options.only)) {
         let path = options.out.join("results").join(format!("{}-seed{seed}.json", row.slug()));
         kept(&path, || {
@@ -167,7 +167,7 @@ fn written(table: TableId, options: &Options, points: &[Point<'_>]) -> String {
 /// The trainings: each point of the grid on each fold.
 ///
 /// # Errors
-/// If the grid is none.
+/// If the grid is invalid.
 pub fn rows(table: TableId, options: &Options) -> Result<Vec<FoldRow>> {
     let (candidates, folds) = (candidates(table, options), options.folds as usize);
     let (flag, grid) = if table.ranks() { ("--ranker-grid", &options.ranker_grid) } else { ("--grid", &options.grid) };
@@ -177,7 +177,7 @@ pub fn rows(table: TableId, options: &Options) -> Result<Vec<FoldRow>> {
     Ok((0..folds).flat_map(of).collect())
 }
 
-/// With how many candidates cross-encoders are compared, where the table is of these.
+/// The number of candidates of the cross-encoders, if the table compares them.
 fn candidates(table: TableId, options: &Options) -> Option<usize> {
     table.ranks().then(|| options.ks(table.family()).pop().unwrap_or(1))
 }
@@ -202,8 +202,7 @@ fn points(grid: &[String]) -> Result<Vec<Vec<String>>> {
     Ok(all)
 }
 
-/// The corpora of the folds, which are written unless they are there, of the same data. A document goes to the fold of its place
-/// in the file.
+/// The corpora of the folds, which are written unless they exist. Documents are assigned to folds in turn.
 fn folds(bench: &Bench<'_>, split: &str) -> Result<Vec<PathBuf>> {
     let (options, count) = (bench.options, bench.options.folds as usize);
     let folders: Vec<PathBuf> = (0..count).map(|fold| options.out.join(format!("folds/{count}/{fold}"))).collect();

@@ -1,4 +1,4 @@
-//! What is measured of a row, as it is kept in a file.
+//! The figures of a row, as stored in a file.
 
 use crate::evaluate::Figures;
 use crate::evaluate::ranks::Value;
@@ -9,31 +9,31 @@ use serde::{Deserialize, Serialize};
 /// The figures of a row, or of a system without training.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Measured {
-    /// What it is called in tables.
+    /// Its name in tables.
     pub name: String,
-    /// What it compares with what; an earlier version did not say.
+    /// Its protocol; `None` in files of an earlier version.
     #[serde(default)]
     pub protocol: Option<String>,
     /// The seed of its training.
     pub seed: Option<u64>,
     /// Steps of its training.
     pub steps: Option<usize>,
-    /// Which weights are measured; an earlier version measured the last ones.
+    /// The weights that are measured; `None` in files of an earlier version, which measured the last ones.
     #[serde(default)]
     pub kept: Option<Kept>,
-    /// Seconds in steps; mining and measuring are apart.
+    /// Seconds in steps, without mining and measuring.
     pub step_seconds: Option<f64>,
     /// Seconds of mining.
     pub mining_seconds: Option<f64>,
     /// The norms of A_m and A_e at its end, if it had a transformation.
     #[serde(default)]
     pub transformation: Option<[f64; 2]>,
-    /// Passes over the examples.
+    /// Epochs.
     #[serde(default)]
     pub epochs: Option<f64>,
     /// Recall at 1, 8 and 64: all, seen, zero-shot.
     pub recall: Vec<RecallOf>,
-    /// NIL, for each kind.
+    /// NIL detection, an entry for each kind.
     pub nil: Vec<NilResult>,
     /// Recall on further splits, and in each domain of every split.
     #[serde(default)]
@@ -47,7 +47,7 @@ pub struct SplitRecall {
     pub split: String,
     /// All, seen, zero-shot.
     pub recall: Vec<RecallOf>,
-    /// Each domain by name, that with the most mentions first.
+    /// Each domain, the one with the most mentions first.
     pub domains: Vec<RecallOf>,
 }
 
@@ -60,10 +60,10 @@ pub struct RecallOf {
     pub at: Vec<Value>,
 }
 
-/// NIL at the threshold of the validation split.
+/// NIL detection at the threshold of the validation split.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct NilResult {
-    /// All, held out, or natural.
+    /// `all`, `held out` or `natural`.
     pub kind: String,
     /// Average precision.
     pub au_pr: Option<f64>,
@@ -71,9 +71,9 @@ pub struct NilResult {
     pub precision: Option<f64>,
     /// Recall of NIL.
     pub recall: Option<f64>,
-    /// Recall over all classes, NIL being one.
+    /// Recall over all classes, with NIL as a class.
     pub all_classes: Vec<Value>,
-    /// Recall and precision, thinned.
+    /// Points of the curve: recall and precision.
     pub curve: Vec<(f64, f64)>,
 }
 
@@ -81,21 +81,21 @@ impl RecallOf {
     fn all(recall: &[crate::evaluate::Recall]) -> Vec<Self> {
         let one = |recall: &crate::evaluate::Recall| Self {
             mentions: recall.mentions.clone(),
-            at: recall.at.iter().map(Value::new).collect(),
+            at: recall.at.iter().map(Value::of).collect(),
         };
         recall.iter().map(one).collect()
     }
 }
 
 impl Measured {
-    /// Of a system on the split that tables are about.
+    /// The figures of a system on the test split.
     pub fn new(name: String, figures: &Figures) -> Self {
         let nil = figures.nil.iter().filter(|nil| nil.chosen_on != "bundle").map(|nil| NilResult {
             kind: nil.nil.words().to_owned(),
             au_pr: nil.au_pr,
             precision: nil.precision,
             recall: nil.recall,
-            all_classes: nil.all_classes.iter().map(Value::new).collect(),
+            all_classes: nil.all_classes.iter().map(Value::of).collect(),
             curve: nil.curve.iter().map(|point: &CurvePoint| (point.recall, point.precision)).collect(),
         });
         let protocol = Some(figures.protocol.clone());
@@ -112,12 +112,12 @@ impl Measured {
         at(&self.split(split)?.recall, mentions, k)
     }
 
-    /// What was measured on a split.
+    /// The recall on a split.
     pub fn split(&self, split: &str) -> Option<&SplitRecall> {
         self.splits.iter().find(|other| other.split == split)
     }
 
-    /// Minutes of a pass over the examples, mining included.
+    /// Minutes of an epoch, including mining.
     pub fn minutes_per_epoch(&self) -> Option<f64> {
         Some(
             (self.step_seconds? + self.mining_seconds.unwrap_or(0.0))
@@ -128,7 +128,7 @@ impl Measured {
 }
 
 impl SplitRecall {
-    /// Of a system on a split.
+    /// The recall of a system on a split.
     pub fn new(split: &str, figures: &Figures) -> Self {
         let domains = figures.domains.first().map_or_else(Vec::new, |domains| RecallOf::all(&domains.each));
         Self { split: split.to_owned(), recall: RecallOf::all(&figures.recall), domains }

@@ -1,18 +1,16 @@
-//! Training and measuring the rows of a table, and what stands beside them without training.
+//! Trains and measures the rows of a table, and its baselines.
 
-use super::untrained::by_cosine;
+use super::models::by_cosine;
 use super::{Bench, Family, Options, Row, domains, kept, settings};
 use crate::data::resplit::HELD_OUT;
-use crate::data::split::has_split;
-use crate::data::split::{NilOf, Split, TrainingSplit};
+use crate::data::split::{NilOf, Split, TrainingSplit, has_split};
 use crate::evaluate;
 use crate::experiment::measured::{Measured, SplitRecall};
 use crate::io::files::io_error;
 use crate::io::interrupt;
 use crate::retrieve::Retriever;
 use crate::retrieve::domain_filter::Within;
-use crate::retrieve::lexical::System;
-use crate::retrieve::lexical::short_forms;
+use crate::retrieve::lexical::{System, short_forms};
 use crate::train::config::Config;
 use crate::train::log::{last_norms, read, seconds};
 use crate::train::{METRICS, Snapshot, train};
@@ -21,12 +19,12 @@ use pel_shared::kb::KnowledgeBase;
 use std::collections::HashSet;
 
 impl Bench<'_> {
-    /// Whether the corpus has mentions of known domains in unknown texts.
+    /// Whether the corpus has a split with mentions of training domains in other texts.
     fn has_held_out(&self) -> bool {
         has_split(&self.options.corpus, HELD_OUT)
     }
 
-    /// On which mentions a table is measured, in words.
+    /// The description of a table's mentions.
     pub(super) fn measured_on(&self) -> Result<String> {
         let (options, validation) = (self.options, self.config(&[], 0)?.validation.split);
         let test = &options.split;
@@ -45,7 +43,7 @@ impl Bench<'_> {
         ))
     }
 
-    /// Refuses splits that could not be measured, before anything is trained.
+    /// Checks before training that the splits can be measured.
     pub(super) fn check_splits(&self, kb: &KnowledgeBase) -> Result<()> {
         let (options, validation) = (self.options, self.config(&[], 0)?.validation.split);
         let mut splits = vec![options.split.as_str(), &validation];
@@ -59,7 +57,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Trains and measures those rows that are asked for; gives all that have been measured.
+    /// Trains and measures the rows of `--only`, and returns all measured rows.
     pub(super) fn trained<R: Row>(&self, rows: Vec<R>) -> Result<Vec<(R, Vec<Measured>)>> {
         let slugs = settings::check_rows(self, &rows)?;
         let mut all = Vec::new();
@@ -72,7 +70,7 @@ impl Bench<'_> {
         Ok(all)
     }
 
-    /// Trains and measures a row with every seed if it is asked for; gives all that have been measured of it.
+    /// Trains and measures a row with every seed, if `--only` includes it, and returns all its results.
     pub(super) fn of_row(&self, row: &impl Row, slugs: &[String]) -> Result<Vec<Measured>> {
         if settings::asked_for(&row.slug(), slugs, &self.options.only) {
             self.options.seeds.iter().try_for_each(|seed| self.measured(row, *seed).map(drop))?;
@@ -89,10 +87,10 @@ impl Bench<'_> {
             let run = options.out.join("runs").join(&slug);
             let trained = train(&config, &run, self.device).context(|| slug.clone())?;
             let snapshot = Snapshot::open(&config, Some(&trained.model), &row.name(), self.device)?;
-            // Of all calls that it took, not of this one alone.
+            // The log has the times of all calls, and not only of this one.
             let events = read(&run.join(METRICS))?;
             let (in_steps, in_mining) = seconds(&events, config.optimiser.batch);
-            // Unseen domains are about what a row has learned from, which may be a part of the split; the others' baselines are by all of it.
+            // A T-Biencoder row may train on a part of the split, and unseen is what it lacks. The other papers use the whole split.
             let learned = (self.family == Family::TBiencoder).then(|| snapshot.learned(&config)).transpose()?;
             Ok(Measured {
                 seed: Some(seed),
@@ -107,7 +105,7 @@ impl Bench<'_> {
         })
     }
 
-    /// Measures a model on all splits. A concept has been seen if it is one of `learned`, or without these, of the training split.
+    /// Measures a model on all splits. A concept is seen if it is one of `learned`, or without these, of the training split.
     fn evaluated(
         &self,
         config: &Config,
@@ -142,12 +140,12 @@ impl Bench<'_> {
         Ok(Measured { splits, ..Measured::new(name, &figures) })
     }
 
-    /// What needs no training: string matching, the majority of the training split, and the encoder as it is.
+    /// The baselines: string matching, the majority of the training split, and the untrained encoder.
     pub(super) fn baselines(&self) -> Result<Vec<Measured>> {
         let (options, folder) = (self.options, self.options.out.join("results"));
         let config = self.config(&[], 0)?;
         let (name, systems, splits) = match self.family {
-            // Those of an earlier version, which have other names, read short forms as they stand.
+            // Files of an earlier version have other names, because it did not expand short forms.
             Family::Pel => ("baselines-as-read.json", vec![System::Tfidf, System::Majority], vec![&options.split]),
             _ => (
                 "baselines-t-biencoder-as-read.json",
@@ -185,7 +183,7 @@ impl Bench<'_> {
             }
             Ok(all)
         })?;
-        // By the paper's own windows and splits. Raw dot products of vectors that were never trained for them say nothing: by cosine.
+        // With the paper's own windows and splits, by cosine.
         let untrained = match self.family {
             Family::Pel => "untrained-cosine.json",
             _ => "untrained-t-biencoder-cosine.json",
@@ -199,7 +197,7 @@ impl Bench<'_> {
     }
 }
 
-/// What has been measured of a row, by seed.
+/// The results of a row, by seed.
 pub(super) fn of_every_seed(options: &Options, row: &impl Row) -> Result<Vec<Measured>> {
     let folder = options.out.join("results");
     if !folder.exists() {
@@ -210,6 +208,8 @@ pub(super) fn of_every_seed(options: &Options, row: &impl Row) -> Result<Vec<Mea
     let seed = |name: &str| name.strip_prefix(&prefix)?.strip_suffix(".json")?.parse::<u64>().ok();
     let mut seeds: Vec<u64> = files.filter_map(|file| seed(&file.ok()?.file_name().to_string_lossy())).collect();
     seeds.sort_unstable();
-    let read = |seed| kept(&folder.join(format!("{prefix}{seed}.json")), || Err(Error::input("it has gone")));
+    let read = |seed| {
+        kept(&folder.join(format!("{prefix}{seed}.json")), || Err(Error::input("the file was removed meanwhile")))
+    };
     seeds.into_iter().map(read).collect()
 }

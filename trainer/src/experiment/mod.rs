@@ -1,9 +1,9 @@
 //! Experiments: trains and measures every row of a table, and writes the table in the paper's layout.
 //!
 //! ```text
-//! OUT/settings*.json       what all rows share; a call with others is refused
-//! OUT/runs/ROW-seedN/      a run of `pel train`; goes on where it was stopped
-//! OUT/results/ROW-seedN.json   its figures; a row that has them is not done again
+//! OUT/settings*.json       the settings that all rows share; a call with others is refused
+//! OUT/runs/ROW-seedN/      a run of `pel train`, which can be resumed
+//! OUT/results/ROW-seedN.json   its figures; a row with figures is not measured again
 //! OUT/pel-2.md ...         the tables, with means over seeds and intervals over documents
 //! OUT/plots/               the figures
 //! ```
@@ -28,7 +28,6 @@ mod stages;
 mod t_biencoder;
 mod t_tables;
 mod tables;
-mod untrained;
 
 pub use options::Options;
 pub use settings::check_folder;
@@ -52,14 +51,14 @@ pub trait Row {
     /// Its name in files.
     fn slug(&self) -> String;
 
-    /// What it sets of the configuration.
+    /// Its settings of the configuration.
     fn settings(&self) -> Vec<String>;
 }
 
-/// Trains and measures the rows of the tables, and writes the tables; `written` is told of each table, its file and its text.
+/// Trains and measures the rows of the tables, and writes the tables. `written` is called with each table, its file and its text.
 ///
 /// # Errors
-/// As training and evaluating; what was done stays.
+/// As training and evaluating. Finished rows stay on disk.
 pub fn run(options: &Options, device: &OpenDevice, mut written: impl FnMut(TableId, &Path, &str)) -> Result<()> {
     let counts = options.pair_of_counts()?;
     let data = settings::digest(options)?;
@@ -94,19 +93,19 @@ pub fn run(options: &Options, device: &OpenDevice, mut written: impl FnMut(Table
     Ok(())
 }
 
-/// A table of one paper, in a folder with others.
+/// A table of one paper.
 #[derive(Clone, Copy)]
 struct Bench<'a> {
     table: TableId,
     options: &'a Options,
     family: Family,
     device: &'a OpenDevice,
-    /// What BLINK's table 4 searches beside the knowledge base.
+    /// The other knowledge base of BLINK's table 4.
     other_kb: Option<&'a KnowledgeBase>,
 }
 
 impl Bench<'_> {
-    /// How many layers the encoder has.
+    /// The number of layers of the encoder.
     fn depth(&self) -> Result<usize> {
         let path = self.options.encoder.join("config.json");
         Ok(BertConfig::from_bytes(read_text(&path)?.as_bytes())
@@ -114,7 +113,7 @@ impl Bench<'_> {
             .num_hidden_layers)
     }
 
-    /// The names in files of the rows of its table; none where it has stages.
+    /// The file names of its table's rows; empty for a table of stages.
     fn slugs(&self, counts: [usize; 2]) -> Result<Vec<String>> {
         let table = self.table;
         Ok(match self.family {
@@ -125,7 +124,7 @@ impl Bench<'_> {
         })
     }
 
-    /// Trains and measures the rows of its table; gives the table with what it was measured on.
+    /// Trains and measures the rows of its table, and returns the table's text.
     fn text(&self, counts: [usize; 2], kb: &KnowledgeBase) -> Result<String> {
         let Self { table, options, .. } = *self;
         let text = match self.family {
@@ -175,7 +174,7 @@ impl Bench<'_> {
         base.read(options.config.as_deref(), &settings)
     }
 
-    /// What the command line says of every configuration.
+    /// The settings of every configuration.
     fn paths(&self, seed: u64) -> Vec<String> {
         let options = self.options;
         let path = |key: &str, path: &Path| format!("{key}={}", toml::Value::String(path.display().to_string()));
@@ -188,7 +187,7 @@ impl Bench<'_> {
     }
 }
 
-/// Reads what an earlier call has worked out, or works it out and keeps it.
+/// Reads the stored result of an earlier call, or computes and stores it.
 fn kept<T: Serialize + for<'de> Deserialize<'de>>(path: &Path, work: impl FnOnce() -> Result<T>) -> Result<T> {
     if path.is_file() {
         let text = read_text(path)?;

@@ -1,66 +1,68 @@
 //! The models of BLINK's two stages, and their names in files.
 
-use super::pel::{self, PelRow, Sampling};
+use super::pel::{self, PelRow};
 use super::{Options, Row, TableId};
 use crate::retrieve::lexical::System;
+use crate::train::config::{Config, NegativeKind};
 use pel_shared::error::{Error, Result};
+use pel_shared::score::Similarity;
 
-/// What finds candidates.
+/// A candidate retriever.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Finder {
-    /// Without training.
+    /// A lexical system.
     Lexical(System),
-    /// The encoder as it is.
+    /// The encoder without training.
     Untrained,
     /// A trained bi-encoder.
-    Trained(Encoder),
-    /// A trained bi-encoder, in the other knowledge base (table 4).
-    Elsewhere(Encoder),
+    Trained(TrainedEncoder),
+    /// A trained bi-encoder, over the other knowledge base (table 4).
+    Elsewhere(TrainedEncoder),
 }
 
 /// A trained bi-encoder.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Encoder {
-    /// With negatives of the batch, then with mined ones beside them (BLINK, section 4.1).
+pub enum TrainedEncoder {
+    /// Trained with in-batch negatives, then with mined ones too (BLINK, section 4.1).
     Retriever,
     /// A row of PEL's tables 2 and 3.
     Pel(PelRow),
-    /// The retriever, trained on with the lists that the student has, without the teacher (table 9).
+    /// The retriever, trained further on the student's candidate lists without the teacher (table 9).
     Own,
-    /// The retriever, trained on by a teacher (section 4.3).
+    /// The retriever, distilled from a teacher (section 4.3).
     Student,
-    /// That of another corpus, as it is (section 5.2.2).
+    /// A bi-encoder of another corpus (section 5.2.2).
     Pretrained,
-    /// As the retriever, but begun with that of another corpus (section 5.2.2).
+    /// As the retriever, fine-tuned from the one of another corpus (section 5.2.2).
     Finetuned,
 }
 
 /// A cross-encoder.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cross {
-    /// Whose candidates it has learned from; with those of another corpus it is that corpus's own, as it is or trained on.
-    pub of: Encoder,
+    /// The bi-encoder of its training candidates. For `Pretrained` and `Finetuned` it is the ranker of the other corpus, fine-tuned or not.
+    pub of: TrainedEncoder,
     /// Whether FGSM regularised it (PEL, appendix B).
     pub fgsm: bool,
 }
 
 impl Cross {
     /// BLINK's.
-    pub const BLINK: Self = Self { of: Encoder::Retriever, fgsm: false };
+    pub const BLINK: Self = Self { of: TrainedEncoder::Retriever, fgsm: false };
 
     /// Its name in files.
     pub fn slug(self) -> String {
         let of = match self.of {
-            Encoder::Pel(row) => row.slug(),
-            Encoder::Pretrained => "blink-pretrained".into(),
-            Encoder::Finetuned => "blink-finetuned".into(),
-            Encoder::Retriever | Encoder::Own | Encoder::Student => "blink".into(),
+            TrainedEncoder::Pel(row) => row.slug(),
+            TrainedEncoder::Pretrained => "blink-pretrained".into(),
+            TrainedEncoder::Finetuned => "blink-finetuned".into(),
+            TrainedEncoder::Retriever | TrainedEncoder::Own | TrainedEncoder::Student => "blink".into(),
         };
         format!("{of}-cross{}", if self.fgsm { "-fgsm" } else { "" })
     }
 }
 
-impl Encoder {
+impl TrainedEncoder {
     /// Its name in files.
     pub fn slug(self) -> String {
         match self {
@@ -74,14 +76,20 @@ impl Encoder {
     }
 }
 
-/// The retrievers of which the best gives the candidates of PEL's table 5; their runs are those of tables 2 and 3.
+/// The configuration of an untrained encoder: by cosine. Dot products of vectors that were not trained for them are meaningless.
+pub fn by_cosine(mut config: Config) -> Config {
+    config.model.score = Some(Similarity::Cosine);
+    config
+}
+
+/// The retrievers that are compared for PEL's table 5. Their runs are those of tables 2 and 3.
 ///
 /// # Errors
-/// If one is asked for that these tables do not have.
+/// If `--retrievers` has a row that these tables lack.
 pub fn retrievers(options: &Options, counts: [usize; 2]) -> Result<Vec<PelRow>> {
     let compared = pel::rows(TableId::Pel3, counts);
     if options.retrievers.is_empty() {
-        return Ok(compared.into_iter().filter(|row| row.sampling == Sampling::Mixed).collect());
+        return Ok(compared.into_iter().filter(|row| row.sampling == NegativeKind::Mixed).collect());
     }
     let all = [pel::rows(TableId::Pel2, counts), compared].concat();
     let row = |word: &String| {
@@ -101,17 +109,17 @@ pub fn retrievers(options: &Options, counts: [usize; 2]) -> Result<Vec<PelRow>> 
 impl Finder {
     /// Whether each seed has a model of its own.
     pub fn is_seeded(self) -> bool {
-        matches!(self, Self::Trained(encoder) | Self::Elsewhere(encoder) if encoder != Encoder::Pretrained)
+        matches!(self, Self::Trained(encoder) | Self::Elsewhere(encoder) if encoder != TrainedEncoder::Pretrained)
     }
 
     /// Its name in files.
     pub fn slug(self, seed: u64) -> String {
         match self {
-            // An earlier version's lists, which have no such ending, were of short forms as they stand.
+            // Lists without this ending are of an earlier version, which did not expand short forms.
             Self::Lexical(system) => format!("{}-as-read", format!("{system:?}").to_lowercase()),
             Self::Untrained => "untrained-cosine".into(),
-            // No seed of ours has made it.
-            Self::Trained(Encoder::Pretrained) => Encoder::Pretrained.slug(),
+            // Its training did not use these seeds.
+            Self::Trained(TrainedEncoder::Pretrained) => TrainedEncoder::Pretrained.slug(),
             Self::Trained(encoder) => format!("{}-seed{seed}", encoder.slug()),
             Self::Elsewhere(encoder) => format!("{}-other-kb", Self::Trained(encoder).slug(seed)),
         }

@@ -1,5 +1,4 @@
-//! Another knowledge base to search in than that of the training (BLINK, table 4: "full Wiki"). A concept that both have is told
-//! by its identifier.
+//! Another knowledge base than that of the training (BLINK, table 4: "full Wiki"). Concepts are matched by identifier.
 
 use super::{Options, TableId};
 use crate::data::concept_table;
@@ -10,7 +9,7 @@ use pel_shared::kb::{ConceptId, KnowledgeBase};
 /// Reads the other knowledge base if a table searches it.
 ///
 /// # Errors
-/// If a concept table cannot be read, or the two have no concept in common: then every mention would be missed.
+/// If a concept table cannot be read, or the two have no concept in common.
 pub fn read(options: &Options) -> Result<Option<KnowledgeBase>> {
     let searched = options.table.contains(&TableId::Blink4);
     let Some(path) = options.other_kb.as_deref().filter(|_| searched) else { return Ok(None) };
@@ -24,7 +23,7 @@ pub fn read(options: &Options) -> Result<Option<KnowledgeBase>> {
     Ok(Some(other))
 }
 
-/// Gives mentions the concepts that another knowledge base has for them; none where it lacks the concept.
+/// Maps the concepts of mentions to another knowledge base; `None` if it lacks the concept.
 pub fn place(split: &mut Split, own: &KnowledgeBase, other: &KnowledgeBase) {
     let before = std::mem::take(&mut split.other_concepts);
     for gold in &mut split.mentions {
@@ -47,11 +46,12 @@ mod tests {
     use crate::data::split::{Gold, SplitCounts};
     use crate::evaluate::ranks::Ranks;
     use pel_shared::kb::Concept;
+    use pel_shared::score::Candidate;
     use pel_shared::text::Span;
     use std::collections::HashMap;
 
     #[test]
-    fn a_mention_whose_concept_the_other_lacks_is_missed() {
+    fn mention_without_concept_in_the_other_kb_is_missed() {
         let kb = |ids: [&str; 2]| {
             let mut kb = KnowledgeBase::new();
             for id in ids {
@@ -73,7 +73,7 @@ mod tests {
         place(&mut split, &own, &other);
         assert_eq!([split.mentions[0].concept, split.mentions[1].concept], [Some(ConceptId(1)), None]);
         // The second has the candidate at the place of its concept in its own knowledge base, where another concept is.
-        let ranked = [vec![(ConceptId(1), 1.0)], vec![(ConceptId(1), 1.0)]];
+        let ranked = [(); 2].map(|()| vec![Candidate::new(ConceptId(1), 1.0)]);
         assert_eq!(Ranks::new(&split, &ranked, &other, DomainOf::Source).recall(1).value, Some(0.5));
     }
 }

@@ -1,100 +1,88 @@
 //! The rows of the PEL paper's tables, as settings over one configuration.
 
 use super::{Row, TableId};
-use serde::{Deserialize, Serialize};
+use crate::train::config::{LossKind, NegativeKind};
 
-/// The trainings of a table; `counts` are the numbers of negatives, the paper's 32 and 64.
+/// The rows of a table. `counts` are the numbers of negatives; the paper has 32 and 64.
 pub fn rows(table: TableId, counts: [usize; 2]) -> Vec<PelRow> {
     let [few, many] = counts;
     match table {
         TableId::Pel2 => {
-            let plain = [LossName::Ce, LossName::Pb].into_iter().flat_map(|loss| {
-                [(few, Sampling::Mixed), (many, Sampling::Mixed), (many, Sampling::Random)]
+            let plain = [LossKind::CrossEntropy, LossKind::Proxy].into_iter().flat_map(|loss| {
+                [(few, NegativeKind::Mixed), (many, NegativeKind::Mixed), (many, NegativeKind::Random)]
                     .map(|(count, sampling)| PelRow { loss, count, sampling, fgsm: false, delta: None })
             });
-            let regularised = [LossName::Ce, LossName::Pb].map(|loss| PelRow {
+            let regularised = [LossKind::CrossEntropy, LossKind::Proxy].map(|loss| PelRow {
                 loss,
                 count: few,
-                sampling: Sampling::Mixed,
+                sampling: NegativeKind::Mixed,
                 fgsm: true,
                 delta: None,
             });
             plain.chain(regularised).collect()
         }
         TableId::Pel3 => {
-            let kinds = [(LossName::Ce, false), (LossName::Pb, false), (LossName::Ce, true), (LossName::Pb, true)];
-            let both = [Sampling::Random, Sampling::Mixed];
+            let kinds = [
+                (LossKind::CrossEntropy, false),
+                (LossKind::Proxy, false),
+                (LossKind::CrossEntropy, true),
+                (LossKind::Proxy, true),
+            ];
+            let both = [NegativeKind::Random, NegativeKind::Mixed];
             let row = |(loss, fgsm), sampling| PelRow { loss, count: few, sampling, fgsm, delta: None };
             kinds.into_iter().flat_map(|kind| both.map(|sampling| row(kind, sampling))).collect()
         }
         _ => {
-            let row = |loss, delta| PelRow { loss, count: few, sampling: Sampling::Mixed, fgsm: false, delta };
-            let margins = [0.0, 0.01, 0.05, 0.1].map(|delta| row(LossName::Pb, Some(delta)));
-            margins.into_iter().chain([row(LossName::Ce, None)]).collect()
+            let row = |loss, delta| PelRow { loss, count: few, sampling: NegativeKind::Mixed, fgsm: false, delta };
+            let margins = [0.0, 0.01, 0.05, 0.1].map(|delta| row(LossKind::Proxy, Some(delta)));
+            margins.into_iter().chain([row(LossKind::CrossEntropy, None)]).collect()
         }
     }
 }
 
-/// A loss by the paper's abbreviation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum LossName {
-    /// Cross-entropy, by the dot product.
-    Ce,
-    /// The proxy-based loss, by cosine.
-    Pb,
-}
-
-/// How negatives are drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Sampling {
-    /// Uniformly.
-    Random,
-    /// Half of them hard.
-    Mixed,
-}
-
-/// One training of a table.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+/// A row of a table.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PelRow {
     /// The loss.
-    pub loss: LossName,
+    pub loss: LossKind,
     /// N: negatives of a mention.
     pub count: usize,
-    /// How they are drawn.
-    pub sampling: Sampling,
+    /// Random negatives, or half of them hard.
+    pub sampling: NegativeKind,
     /// Whether FGSM regularises.
     pub fgsm: bool,
     /// δ, where the table varies it.
     pub delta: Option<f64>,
 }
 
+impl PelRow {
+    /// The name of its negatives.
+    pub fn sampling_name(&self) -> &'static str {
+        if self.sampling == NegativeKind::Random { "random" } else { "mixed" }
+    }
+}
+
 impl Row for PelRow {
     fn name(&self) -> String {
-        let loss = match self.loss {
-            LossName::Ce => "PEL-CE",
-            LossName::Pb => "PEL-Pb",
-        };
+        let loss = if self.loss == LossKind::CrossEntropy { "PEL-CE" } else { "PEL-Pb" };
         let fgsm = if self.fgsm { " + FGSM" } else { "" };
         let delta = self.delta.map_or(String::new(), |delta| format!(" (m = {delta})"));
         format!("{loss}{fgsm}{delta}")
     }
 
     fn slug(&self) -> String {
-        let loss = if self.loss == LossName::Ce { "ce" } else { "pb" };
-        let sampling = if self.sampling == Sampling::Random { "random" } else { "mixed" };
+        let loss = if self.loss == LossKind::CrossEntropy { "ce" } else { "pb" };
         let fgsm = if self.fgsm { "-fgsm" } else { "" };
         let delta = self.delta.map_or(String::new(), |delta| format!("-m{delta}"));
-        format!("{loss}{fgsm}{delta}-{}-{sampling}", self.count)
+        format!("{loss}{fgsm}{delta}-{}-{}", self.count, self.sampling_name())
     }
 
     /// λ is 1 as in table 6.
     fn settings(&self) -> Vec<String> {
-        let loss = if self.loss == LossName::Ce { "cross-entropy" } else { "proxy" };
-        let sampling = if self.sampling == Sampling::Random { "random" } else { "mixed" };
+        let loss = if self.loss == LossKind::CrossEntropy { "cross-entropy" } else { "proxy" };
         let mut settings = vec![
             format!("loss.kind={loss}"),
-            format!("negatives.kind={sampling}"),
+            format!("negatives.kind={}", self.sampling_name()),
             format!("negatives.count={}", self.count),
             format!("fgsm.lambda={}", if self.fgsm { "1.0" } else { "0.0" }),
         ];
@@ -106,19 +94,19 @@ impl Row for PelRow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::train::config::{Config, LossKind, NegativeKind};
-    use pel_shared::score::Score;
+    use crate::train::config::Config;
+    use pel_shared::score::Similarity;
 
-    /// What a row is to train: its name in files and in tables, loss, negatives, λ and δ.
+    /// An expected row: its name in files and in tables, loss, negatives, λ and δ.
     type Expected = (&'static str, &'static str, LossKind, NegativeKind, usize, f64, f64);
 
-    /// The δ of [`contrary`], which stays where a table does not vary it.
+    /// The δ of [`contrary`], unless the row sets it.
     const OTHER: f64 = 0.4;
 
-    /// A configuration that says otherwise of everything that rows set, so that a row that is silent is found out.
+    /// The row's settings over a configuration that differs in every setting of a row.
     fn contrary(row: &PelRow) -> Config {
         let mut base = Config::default();
-        base.loss.kind = if row.loss == LossName::Ce { LossKind::Proxy } else { LossKind::CrossEntropy };
+        base.loss.kind = if row.loss == LossKind::CrossEntropy { LossKind::Proxy } else { LossKind::CrossEntropy };
         base.negatives.kind = NegativeKind::Hard;
         (base.negatives.count, base.fgsm.lambda, base.loss.delta) = (7, 9.0, OTHER);
         base.read(None, &row.settings()).expect("settings")
@@ -201,8 +189,8 @@ mod tests {
         // PEL, sections 5.4 and 4.2.
         for row in rows(TableId::Pel3, [32, 64]) {
             let config = contrary(&row);
-            let score = if row.loss == LossName::Ce { Score::Dot } else { Score::Cosine };
-            let hard = if row.sampling == Sampling::Mixed { 16 } else { 0 };
+            let score = if row.loss == LossKind::CrossEntropy { Similarity::Dot } else { Similarity::Cosine };
+            let hard = if row.sampling == NegativeKind::Mixed { 16 } else { 0 };
             assert_eq!((config.reduction().score, config.negatives.hard_count()), (score, hard), "{}", row.slug());
         }
     }

@@ -1,11 +1,12 @@
 //! PEL's tables in the paper's layout, as Markdown, and its figures 2 and 3.
 
 use super::cells::{Markdown, over_seeds, values};
-use super::pel::{PelRow, Sampling};
+use super::pel::PelRow;
 use super::{Row, TableId};
 use crate::experiment::measured::{Measured, NilResult};
 use crate::plots::{Chart, Series, smoothed};
 use crate::train::METRICS;
+use crate::train::config::NegativeKind;
 use crate::train::figures::nil_curve;
 use crate::train::log::{Event, read};
 use pel_shared::error::Result;
@@ -13,8 +14,7 @@ use std::path::Path;
 
 type Rows = [(PelRow, Vec<Measured>)];
 
-/// A table with its baselines; values in percent, mean ± standard deviation over seeds, and for the first seed the 95 %
-/// interval over documents.
+/// A table with its baselines.
 pub fn markdown(table: TableId, baselines: &[Measured], rows: &Rows) -> String {
     let head: &[&str] = match table {
         TableId::Pel2 => &["", "# Neg.", "recall@1", "recall@64", "zero-shot @1", "zero-shot @64"],
@@ -32,8 +32,8 @@ pub fn markdown(table: TableId, baselines: &[Measured], rows: &Rows) -> String {
                 text.line(&[vec![baseline.name.clone(), "-".into()], cells(&one(baseline)).into()].concat());
             }
             for (row, measured) in rows {
-                let sampling = if row.sampling == Sampling::Random { "random" } else { "mixed" };
-                text.line(&[vec![row.name(), format!("{} ({sampling})", row.count)], cells(measured).into()].concat());
+                let count = format!("{} ({})", row.count, row.sampling_name());
+                text.line(&[vec![row.name(), count], cells(measured).into()].concat());
             }
         }
         TableId::Pel3 => {
@@ -46,7 +46,7 @@ pub fn markdown(table: TableId, baselines: &[Measured], rows: &Rows) -> String {
             names.dedup();
             for name in names {
                 let of = |sampling| rows.iter().find(|(row, _)| row.name() == name && row.sampling == sampling);
-                let both = [Sampling::Random, Sampling::Mixed]
+                let both = [NegativeKind::Random, NegativeKind::Mixed]
                     .map(|sampling| of(sampling).map_or_else(none, |row| cells(&row.1)));
                 text.line(&[vec![name], both.concat()].concat());
             }
@@ -93,24 +93,22 @@ pub fn draw(table: TableId, out: &Path, rows: &Rows) -> Result<()> {
     let folder = out.join("plots");
     match table {
         TableId::Pel2 => Ok(()),
-        TableId::Pel3 => {
-            [(Sampling::Random, "random"), (Sampling::Mixed, "mixed")].into_iter().try_for_each(|(sampling, name)| {
-                let mut series = Vec::new();
-                for (row, measured) in rows.iter().filter(|(row, _)| row.sampling == sampling && !row.fgsm) {
-                    let Some(seed) = measured.first().and_then(|one| one.seed) else { continue };
-                    let run = out.join("runs").join(format!("{}-seed{seed}", row.slug()));
-                    let norm = |event| match event {
-                        Event::Step { step, gradient_norm, .. } => Some((step as f64, gradient_norm)),
-                        _ => None,
-                    };
-                    let norms: Vec<(f64, f64)> = read(&run.join(METRICS))?.into_iter().filter_map(norm).collect();
-                    series.push(Series { name: row.name(), points: smoothed(&norms, (norms.len() / 20).max(1)) });
-                }
-                let title = format!("Smoothed gradient norm, {name} negatives");
-                let chart = Chart { title, x: "step".into(), y: "l2 norm".into(), series, ..Chart::default() };
-                chart.write(&folder.join(format!("pel-figure-3-{name}")))
-            })
-        }
+        TableId::Pel3 => ["random", "mixed"].into_iter().try_for_each(|name| {
+            let mut series = Vec::new();
+            for (row, measured) in rows.iter().filter(|(row, _)| row.sampling_name() == name && !row.fgsm) {
+                let Some(seed) = measured.first().and_then(|one| one.seed) else { continue };
+                let run = out.join("runs").join(format!("{}-seed{seed}", row.slug()));
+                let norm = |event| match event {
+                    Event::Step { step, gradient_norm, .. } => Some((step as f64, gradient_norm)),
+                    _ => None,
+                };
+                let norms: Vec<(f64, f64)> = read(&run.join(METRICS))?.into_iter().filter_map(norm).collect();
+                series.push(Series { name: row.name(), points: smoothed(&norms, (norms.len() / 20).max(1)) });
+            }
+            let title = format!("Smoothed gradient norm, {name} negatives");
+            let chart = Chart { title, x: "step".into(), y: "l2 norm".into(), series, ..Chart::default() };
+            chart.write(&folder.join(format!("pel-figure-3-{name}")))
+        }),
         _ => {
             let series = rows.iter().filter_map(|(row, measured)| {
                 let curve = measured.first()?.nil.first()?.curve.clone();

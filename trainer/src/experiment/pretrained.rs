@@ -1,5 +1,4 @@
-//! Models that another corpus has trained (BLINK, sections 5.2.2 and 5.2.3): what is trained here is compared with them, and begins
-//! with them.
+//! Models of another corpus (BLINK, sections 5.2.2 and 5.2.3), which are measured and fine-tuned.
 
 use super::Bench;
 use crate::io::models::{ModelSettings, TOWERS};
@@ -19,10 +18,10 @@ pub fn models<'a>(bench: &Bench<'a>) -> Result<[&'a Path; 2]> {
     }
 }
 
-/// As [`models`], before anything is trained that would meet the wrong ones at its end.
+/// As [`models`], and checks the models before anything is trained.
 ///
 /// # Errors
-/// If they are not given, or one is no model of `pel train`, or of the other stage.
+/// If they are not given, or one is not a model of `pel train`, or is of the other stage.
 pub fn checked<'a>(bench: &Bench<'a>) -> Result<[&'a Path; 2]> {
     let [bi_encoder, ranker] = models(bench)?;
     settings(bi_encoder, false).context(|| "--pretrained".into())?;
@@ -30,10 +29,10 @@ pub fn checked<'a>(bench: &Bench<'a>) -> Result<[&'a Path; 2]> {
     Ok([bi_encoder, ranker])
 }
 
-/// The configuration by which a bi-encoder is used as it was trained: its own windows, towers and scores.
+/// The configuration with a bi-encoder's own windows, towers and scores.
 ///
 /// # Errors
-/// If it is no bi-encoder of `pel train`.
+/// If it is not a bi-encoder of `pel train`.
 pub fn as_trained(folder: &Path, config: &Config) -> Result<Config> {
     let ModelSettings { view, reduction, scorer, .. } = settings(folder, false)?;
     let mut own = config.clone();
@@ -45,7 +44,7 @@ pub fn as_trained(folder: &Path, config: &Config) -> Result<Config> {
     Ok(own)
 }
 
-/// How a model wants to be used, if it is of the stage.
+/// The settings of a model, if it is of the stage.
 fn settings(folder: &Path, ranker: bool) -> Result<ModelSettings> {
     let found = match ModelSettings::read(folder)? {
         Some(settings) if settings.ranker == ranker => return Ok(settings),

@@ -1,40 +1,40 @@
-//! BLINK's table 7: exact search and HNSW, with accuracy, recall and time, over as many vectors as are asked for.
+//! BLINK's table 7: recall and time of exact search and HNSW, over a given number of vectors.
 
 use super::cells::Markdown;
-use super::models::Encoder;
+use super::models::TrainedEncoder;
 use super::stages::Stages;
 use super::{Bench, TableId};
 use crate::io::interrupt;
-use crate::train::HeldOut;
+use crate::train::Validation;
 use bytes::Bytes;
 use pel_shared::container::Check;
 use pel_shared::error::{Error, Result};
 use pel_shared::index::{HnswOptions, Index, IndexInfo, Precision};
 use pel_shared::kb::ConceptId;
-use pel_shared::score::Score;
+use pel_shared::score::Similarity;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
-/// The seed of the mixtures.
+/// The seed of the synthetic vectors.
 const SEED: u64 = 1;
 
 /// The ks of the table.
 const KS: [usize; 4] = [1, 10, 30, 100];
 
-/// Nodes that the two searches of a graph keep (footnotes 7 and 8); a graph is built with the paper's search depth.
+/// The search depths (ef) of HNSW1 and HNSW2 (footnotes 7 and 8), and the depth of construction.
 const EF: [usize; 2] = [256, 128];
 const EF_CONSTRUCTION: usize = 200;
 
-/// Searches that are timed; their median counts.
+/// Timed searches; the median is reported.
 const ROUNDS: usize = 5;
 
 /// A row of the table.
 #[derive(Serialize, Deserialize)]
 struct Searched {
     method: String,
-    /// By `KS`.
+    /// Recall at each of [`KS`].
     recall: Vec<Option<f64>>,
     milliseconds: f64,
     build_seconds: f64,
@@ -50,7 +50,7 @@ struct Searches {
     searched: Vec<Searched>,
 }
 
-/// Builds and measures what is not there yet.
+/// The table. Missing measurements are made first.
 ///
 /// # Errors
 /// As training.
@@ -83,8 +83,8 @@ fn measure(bench: &Bench<'_>, stages: &Stages<'_>, wanted: usize) -> Result<Sear
     let mut config = bench.config(&[], 0)?;
     config.validation.split.clone_from(&bench.options.split);
     config.validation.mentions = usize::MAX;
-    let snapshot = stages.retriever(Encoder::Retriever, &config)?;
-    let Some((held_out, queries)) = snapshot.held_out(&config)? else {
+    let snapshot = stages.retriever(TrainedEncoder::Retriever, &config)?;
+    let Some((validation, queries)) = snapshot.validation(&config)? else {
         return Err(Error::input("--split: expected mentions to search for, found none"));
     };
     let (own, dim) = snapshot.vectors();
@@ -93,7 +93,8 @@ fn measure(bench: &Bench<'_>, stages: &Stages<'_>, wanted: usize) -> Result<Sear
     let count = concepts.len();
     let score = config.reduction().score;
     widen(&mut vectors, &mut concepts, dim, wanted, snapshot.kb().len());
-    let bench = Search { vectors: &vectors, concepts: &concepts, dim, score, held_out: &held_out, queries: &queries };
+    let bench =
+        Search { vectors: &vectors, concepts: &concepts, dim, score, validation: &validation, queries: &queries };
     let (exact, seconds, bytes) = bench.built(None)?;
     let mut searched = vec![bench.measured("Ex. Search", &exact, seconds, bytes)?];
     drop(exact);
@@ -106,18 +107,18 @@ fn measure(bench: &Bench<'_>, stages: &Stages<'_>, wanted: usize) -> Result<Sear
     Ok(Searches { rows: concepts.len(), own: count, queries: queries.len() / dim.max(1), searched })
 }
 
-/// What is searched, and for what.
+/// Vectors and queries.
 struct Search<'a> {
     vectors: &'a [f32],
     concepts: &'a [ConceptId],
     dim: usize,
-    score: Score,
-    held_out: &'a HeldOut,
+    score: Similarity,
+    validation: &'a Validation,
     queries: &'a [f32],
 }
 
 impl Search<'_> {
-    /// An index, the seconds of its construction and its bytes.
+    /// Builds an index; returns it, the seconds of construction and its bytes.
     fn built(&self, hnsw: Option<HnswOptions>) -> Result<(Index, f64, usize)> {
         interrupt::check()?;
         let began = Instant::now();
@@ -140,7 +141,7 @@ impl Search<'_> {
         let queries = (self.queries.len() / self.dim).max(1);
         Ok(Searched {
             method: method.into(),
-            recall: KS.map(|k| self.held_out.recall(&found, k)).into(),
+            recall: KS.map(|k| self.validation.recall(&found, k)).into(),
             milliseconds: 1000.0 * times[ROUNDS / 2] / queries as f64,
             build_seconds,
             bytes,
@@ -148,7 +149,7 @@ impl Search<'_> {
     }
 }
 
-/// Adds means of two vectors, as long as one of them, each a concept of its own, until there are enough.
+/// Adds synthetic concepts until there are `wanted` vectors: each is the mean of two vectors, scaled to the length of one.
 fn widen(vectors: &mut Vec<f32>, concepts: &mut Vec<ConceptId>, dim: usize, wanted: usize, known: usize) {
     let (own, mut random) = (concepts.len(), ChaCha8Rng::seed_from_u64(SEED));
     vectors.reserve(wanted.saturating_sub(own) * dim);
@@ -156,7 +157,7 @@ fn widen(vectors: &mut Vec<f32>, concepts: &mut Vec<ConceptId>, dim: usize, want
         let [one, other] = [(); 2].map(|()| random.random_range(0..own) * dim);
         let mixed: Vec<f32> = (0..dim).map(|at| (vectors[one + at] + vectors[other + at]) / 2.0).collect();
         let length = |vector: &[f32]| vector.iter().map(|value| value * value).sum::<f32>().sqrt();
-        // As long as the one that it comes from: the dot product favours long vectors.
+        // The dot product favours long vectors, so the length is kept.
         let factor = length(&vectors[one..one + dim]) / length(&mixed).max(f32::MIN_POSITIVE);
         vectors.extend(mixed.iter().map(|value| value * factor));
         concepts.push(ConceptId((known + at - own) as u32));
@@ -168,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mixtures_are_concepts_of_their_own() {
+    fn synthetic_vectors_are_new_concepts() {
         let (mut vectors, mut concepts) = (vec![3.0, 0.0, 0.0, 4.0], vec![ConceptId(0), ConceptId(0)]);
         widen(&mut vectors, &mut concepts, 2, 5, 1);
         assert_eq!(concepts, [0, 0, 1, 2, 3].map(ConceptId));

@@ -1,11 +1,9 @@
-//! What the rows of a folder share: it is kept beside them, and a call with other settings is refused.
+//! The settings that the rows of a folder share. They are stored in the folder, and a call with other settings is refused.
 
 use super::{Bench, Family, Options, Row, TableId, keep, kept, pretrained, stages};
 use crate::data::corpus;
-use crate::data::domain::DomainOf;
-use crate::data::domain::OwnDomain;
-use crate::io::files::io_error;
-use crate::io::files::{entries, list_files};
+use crate::data::domain::{DomainOf, OwnDomain};
+use crate::io::files::{entries, io_error, list_files};
 use crate::train::config::Config;
 use crate::train::model::check_windows;
 use crate::train::{CHECKPOINTS, METRICS};
@@ -13,7 +11,7 @@ use pel_shared::error::{Context, Error, Result};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// What all rows of a paper share; a file of an earlier version has the defaults of what was not there yet.
+/// The settings that all rows of a paper share. Fields that a file of an earlier version lacks have their defaults.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Settings {
     config: Config,
@@ -21,18 +19,18 @@ struct Settings {
     every: u32,
     #[serde(default)]
     within_domain: bool,
-    /// What makes that domain where it is the right concept's.
+    /// The kind of domain, if it is the right concept's.
     #[serde(default)]
     own_domain: Option<DomainOf>,
-    /// [`digest`]; an earlier version did not keep it.
+    /// [`digest`]; `None` in files of an earlier version.
     #[serde(default)]
     data: Option<String>,
-    /// A hash of the encoder; an earlier version did not keep it.
+    /// A hash of the encoder; `None` in files of an earlier version.
     #[serde(default)]
     encoder_hash: Option<String>,
 }
 
-/// Settings of the command line that have an option of their own, with that option.
+/// Settings with an option of their own, and that option.
 const NAMED: [(&str, &str); 5] = [
     ("seed", "--seeds"),
     ("data.kb", "--kb"),
@@ -41,7 +39,7 @@ const NAMED: [(&str, &str); 5] = [
     ("distillation.own_share", "--own-share"),
 ];
 
-/// What the stages of BLINK set themselves: in the bi-encoder's configuration, and in the cross-encoder's.
+/// The settings that BLINK's stages set themselves, in the bi-encoder's and the cross-encoder's configuration.
 const OF_STAGES: [(&str, &[&str]); 2] = [
     ("--set", &["negatives.kind", "data.candidates", "data.top"]),
     ("--ranker-set", &["fgsm.lambda", "data.candidates"]),
@@ -52,12 +50,12 @@ pub fn key(setting: &str) -> &str {
     setting.split('=').next().unwrap_or(setting).trim()
 }
 
-/// Refuses a folder that holds something and is none of this command's.
+/// Checks that a folder is new, empty, or of this command.
 ///
 /// # Errors
-/// If it is one; the first entry is named.
+/// If it is not; the error names the first entry.
 pub fn check_folder(out: &Path) -> Result<()> {
-    // What a call that was killed has left behind is of this command too.
+    // A killed call leaves such files.
     let found: Vec<String> = entries(out)?.into_iter().filter(|name| !name.starts_with(".pel-")).collect();
     match found.first() {
         Some(first) if !found.iter().any(|name| name.starts_with("settings") && name.ends_with(".json")) => {
@@ -70,7 +68,7 @@ pub fn check_folder(out: &Path) -> Result<()> {
     }
 }
 
-/// A hash of the concepts and the corpus: rows of others are not to meet in a table.
+/// A hash of the concepts and the corpus, so that a table has no rows of other data.
 ///
 /// # Errors
 /// If a file cannot be read.
@@ -84,7 +82,7 @@ pub fn digest(options: &Options) -> Result<String> {
     Ok(hasher.finalize().to_hex().to_string())
 }
 
-/// A hash of a file, or of the files of a folder and of those below it.
+/// A hash of a file, or of all files below a folder.
 fn hash_of(path: &Path) -> Result<String> {
     let mut hasher = blake3::Hasher::new();
     list_files(path)?.iter().try_for_each(|file| add(&mut hasher, file))?;
@@ -97,7 +95,7 @@ fn add(hasher: &mut blake3::Hasher, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What all cross-encoders and students share.
+/// The settings that all cross-encoders and students share.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Ranking {
     ranker: Config,
@@ -105,36 +103,35 @@ struct Ranking {
     own_share: f64,
 }
 
-/// What all rows with models of another corpus share.
+/// The settings that all rows with models of another corpus share.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Pretrained {
     bi_encoder: PathBuf,
     ranker: PathBuf,
-    /// Of the files of each; an earlier version did not keep them.
+    /// The hashes of their files; `None` in files of an earlier version.
     #[serde(default)]
     bi_encoder_hash: Option<String>,
     #[serde(default)]
     ranker_hash: Option<String>,
 }
 
-/// What all rows over another knowledge base share.
+/// The settings that all rows over another knowledge base share.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct OtherKb {
     kb: PathBuf,
-    /// An earlier version did not keep it.
+    /// `None` in files of an earlier version.
     #[serde(default)]
     hash: Option<String>,
 }
 
-/// Refuses to put rows of different settings into one table. What a call leaves out is not compared, so that its rows can join
-/// later.
+/// Checks that a call has the settings of the folder. Settings that a call does not use are not compared.
 ///
 /// # Errors
-/// If the settings are others, cannot be read or written, or models of another corpus are of the wrong stage.
+/// If the settings differ, cannot be read or written, or models of another corpus are of the wrong stage.
 pub fn check(bench: &Bench<'_>, data: &str) -> Result<()> {
     let (options, out) = (bench.options, &bench.options.out);
     let given = options.settings.iter().map(|setting| ("--set", setting));
-    // Cross-encoders may begin with another model.
+    // Cross-encoders may start from another model.
     let ranker = options.ranker_settings.iter().map(|setting| ("--ranker-set", setting));
     for (flag, setting) in given.chain(ranker.filter(|(_, setting)| key(setting) != "model.encoder")) {
         if let Some((key, option)) = NAMED.iter().find(|(named, _)| *named == key(setting)) {
@@ -198,13 +195,13 @@ pub fn check(bench: &Bench<'_>, data: &str) -> Result<()> {
     Ok(())
 }
 
-/// Refuses words of `--only` that name no row of the tables, whose rows have these names in files.
+/// Checks that each word of `--only` names a row. `slugs` are the file names of all rows.
 ///
 /// # Errors
-/// If there is one, or a table has no rows to choose among.
+/// If a word names no row, or a table has no independent rows.
 pub fn check_only(options: &Options, slugs: &[String]) -> Result<()> {
     if let (Some(table), Some(_)) = (options.table.iter().find(|table| table.has_stages()), options.only.first()) {
-        return Err(Error::input(format!("--only: {} has no rows that are trained apart", table.slug())));
+        return Err(Error::input(format!("--only: {} has no independent rows", table.slug())));
     }
     match options.only.iter().find(|word| !slugs.iter().any(|slug| slug.contains(word.as_str()))) {
         Some(word) => {
@@ -215,10 +212,10 @@ pub fn check_only(options: &Options, slugs: &[String]) -> Result<()> {
     }
 }
 
-/// Refuses settings that every row makes itself; gives the rows' names in files.
+/// Checks that no setting is one that every row sets itself, and returns the rows' file names.
 ///
 /// # Errors
-/// If there is one.
+/// If there is such a setting.
 pub fn check_rows<R: Row>(bench: &Bench<'_>, rows: &[R]) -> Result<Vec<String>> {
     let slugs: Vec<String> = rows.iter().map(Row::slug).collect();
     let own: Vec<Vec<String>> = rows.iter().map(Row::settings).collect();
@@ -254,8 +251,8 @@ fn has_work(out: &Path) -> Result<bool> {
     Ok(false)
 }
 
-/// Refuses settings that are not those of the folder; one without any work keeps them. `complete` gives what was kept what an earlier version
-/// did not keep.
+/// Checks that settings equal those of the folder. A folder without any work takes them. `complete` fills in what a file of an earlier
+/// version lacks.
 fn same<T: Serialize + for<'de> Deserialize<'de> + PartialEq>(
     path: &Path,
     settings: T,
@@ -264,7 +261,7 @@ fn same<T: Serialize + for<'de> Deserialize<'de> + PartialEq>(
     if !path.is_file() {
         return keep(path, &settings);
     }
-    let mut before = kept::<T>(path, || Err(Error::input("it has gone")))?;
+    let mut before = kept::<T>(path, || Err(Error::input("the file was removed meanwhile")))?;
     complete(&mut before, &settings);
     if before == settings {
         return Ok(());
@@ -276,7 +273,7 @@ fn same<T: Serialize + for<'de> Deserialize<'de> + PartialEq>(
     let (was, is) = (lines(&before), lines(&settings));
     let other = was.lines().zip(is.lines()).find(|(was, is)| was != is).unwrap_or_default();
     let [was, is] = [other.0, other.1].map(|line| line.trim().trim_end_matches(','));
-    // A hash says nothing to a reader.
+    // The message explains a hash that differs.
     let what = match was.split('"').nth(1) {
         Some("data") => " (the concepts or the corpus have changed)",
         Some("encoder_hash") => " (the encoder has changed)",
@@ -285,13 +282,13 @@ fn same<T: Serialize + for<'de> Deserialize<'de> + PartialEq>(
         _ => "",
     };
     Err(Error::input(format!(
-        "{}: the rows there were begun with {was}, this call has {is}{what}; take another --out, or the same settings",
+        "{}: expected the settings of its rows, {was}, found {is}{what}; use another --out, or the same settings",
         path.display()
     )))
 }
 
-/// Whether `--only` names a row of a table: without words every row, by a word that is a row's whole name that row alone, else every
-/// row that contains it.
+/// Whether `--only` includes a row. Without words it includes all rows. A word that is a row's whole name is that row; another word is
+/// every row whose name contains it.
 pub fn asked_for(slug: &str, slugs: &[String], only: &[String]) -> bool {
     only.is_empty()
         || only.iter().any(|word| if slugs.contains(word) { slug == word } else { slug.contains(word.as_str()) })
@@ -302,7 +299,7 @@ mod tests {
     use super::asked_for;
 
     #[test]
-    fn a_word_that_is_a_whole_name_means_that_row_alone() {
+    fn whole_row_name_selects_that_row_only() {
         let slugs = ["t-e1", "t-e10", "b-hard"].map(str::to_owned);
         let rows = |words: &[&str]| -> Vec<&str> {
             let only: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();

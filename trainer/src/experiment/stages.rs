@@ -1,13 +1,12 @@
-//! BLINK's two stages: a bi-encoder, the lists of its candidates, a cross-encoder over them, and students of that one.
+//! BLINK's two stages: a bi-encoder, its candidate lists, a cross-encoder over them, and distilled bi-encoders.
 //!
 //! ```text
 //! OUT/runs/STAGE-seedN/                            a training
-//! OUT/lists/SYSTEM[-seedN][-other-kb]-SPLIT[-everyN][-topN].jsonl  candidates, best first; with a ranker's scores where its name
-//! stands too; everyN and topN of the training split
+//! OUT/lists/SYSTEM[-seedN][-other-kb]-SPLIT[-everyN][-topN].jsonl  candidates, best first; with a ranker's scores if its name
+//! is included; everyN and topN for the training split
 //! ```
 
-use super::models::{Cross, Encoder, Finder};
-use super::untrained::by_cosine;
+use super::models::{Cross, Finder, TrainedEncoder, by_cosine};
 use super::{Bench, Family, Row, other_kb, pretrained};
 use crate::data::candidate_lists::CandidateLists;
 use crate::data::concept_table;
@@ -23,9 +22,9 @@ use pel_shared::error::{Context, Error, Result};
 use pel_shared::kb::KnowledgeBase;
 use std::path::{Path, PathBuf};
 
-/// Candidates that are listed for a mention of the training split at least, since table 1 looks at so many.
+/// The least number of candidates of a training mention: table 1 measures recall@64.
 const LISTED: usize = 64;
-/// The same for other splits: figure 2 looks at them.
+/// The number of candidates in other splits: figure 2 measures up to recall@200.
 const LISTED_TO_MEASURE: usize = 200;
 
 /// The stages with one seed.
@@ -33,12 +32,12 @@ pub struct Stages<'a> {
     bench: &'a Bench<'a>,
     kb: KnowledgeBase,
     seed: u64,
-    /// What tells cross-encoders of other settings in the same folder apart.
+    /// A suffix for cross-encoders of other settings in the same folder.
     variant: String,
 }
 
 impl<'a> Stages<'a> {
-    /// Nothing is trained yet.
+    /// The stages, which are trained when they are needed.
     ///
     /// # Errors
     /// If the concepts cannot be read.
@@ -46,7 +45,7 @@ impl<'a> Stages<'a> {
         Ok(Self { bench, kb: concept_table::read(&bench.options.kb)?.kb, seed, variant: String::new() })
     }
 
-    /// With cross-encoders of this name in files.
+    /// Sets the suffix of cross-encoders in file names.
     pub fn with_variant(self, variant: String) -> Self {
         Self { variant, ..self }
     }
@@ -60,7 +59,7 @@ impl<'a> Stages<'a> {
         &self.kb
     }
 
-    /// The concepts that a finder searches.
+    /// The knowledge base that a finder searches.
     fn kb_of(&self, finder: Finder) -> Result<&KnowledgeBase> {
         match finder {
             Finder::Elsewhere(_) => self.bench.other_kb.ok_or_else(|| Error::input("expected --other-kb")),
@@ -68,7 +67,7 @@ impl<'a> Stages<'a> {
         }
     }
 
-    /// Mentions of a split whose concept the knowledge base has, with the concepts of the one that a finder searches.
+    /// The mentions of a split whose concept is in the knowledge base, mapped to the one that a finder searches.
     fn mentions(&self, finder: Finder, split: &str, every: usize) -> Result<Split> {
         let mut read = Found::mentions(&self.bench.options.corpus, split, every, &self.kb)?;
         if let Finder::Elsewhere(_) = finder {
@@ -77,16 +76,16 @@ impl<'a> Stages<'a> {
         Ok(read)
     }
 
-    /// How many mentions of a split are measured, and how many of them have a concept that the other knowledge base lacks.
+    /// The numbers of mentions of a split, and of those whose concept the other knowledge base lacks.
     ///
     /// # Errors
     /// If there is no other one, or the split cannot be read.
     pub fn lacking(&self, split: &str) -> Result<[usize; 2]> {
-        let mentions = self.mentions(Finder::Elsewhere(Encoder::Retriever), split, self.every(split))?.mentions;
+        let mentions = self.mentions(Finder::Elsewhere(TrainedEncoder::Retriever), split, self.every(split))?.mentions;
         Ok([mentions.len(), mentions.iter().filter(|gold| gold.concept.is_none()).count()])
     }
 
-    /// Where the gold concepts stand among the candidates of a split.
+    /// The ranks of the right concepts among the candidates of a split.
     ///
     /// # Errors
     /// As training and searching.
@@ -95,7 +94,7 @@ impl<'a> Stages<'a> {
         Ok(Ranks::new(&found.split, &found.ranked, self.kb_of(finder)?, self.bench.config(&[], 0)?.data.domains))
     }
 
-    /// As [`Stages::ranks`], after the ranker has put the first `k` candidates into order, for each `k`.
+    /// As [`Stages::ranks`], after the ranker has reordered the first `k` candidates, for each `k`.
     ///
     /// # Errors
     /// As training and searching.
@@ -106,7 +105,7 @@ impl<'a> Stages<'a> {
         Ok(ks.iter().map(|k| Ranks::new(&found.split, &found.reranked(&scores, *k), kb, domains)).collect())
     }
 
-    /// The candidates of a split, and those of them that the ranker orders anew, with its scores.
+    /// The first `k` candidates of a split, and the ranker's scores of them.
     ///
     /// # Errors
     /// As training and searching.
@@ -132,9 +131,9 @@ impl<'a> Stages<'a> {
         Ok((found, scores))
     }
 
-    /// The name of a finder's lists with the scores of the first `k` candidates.
+    /// The name of a finder's lists with a ranker's scores of the first `k` candidates.
     fn scored(&self, finder: Finder, by: Cross, k: usize) -> String {
-        let ranker_alone = !finder.is_seeded() && by.of != Encoder::Pretrained;
+        let ranker_alone = !finder.is_seeded() && by.of != TrainedEncoder::Pretrained;
         let seed = if ranker_alone { format!("-seed{}", self.seed) } else { String::new() };
         format!("{}-{}{k}{seed}", finder.slug(self.seed), self.slug_of(by))
     }
@@ -148,15 +147,15 @@ impl<'a> Stages<'a> {
         whole(&path, self.mentions(finder, split, self.every(split))?, LISTED_TO_MEASURE, self.kb_of(finder)?)
     }
 
-    /// The file of the candidates of a split, which is made if it is not there.
+    /// The file of the candidates of a split. A missing file is written first.
     fn listed(&self, finder: Finder, split: &str) -> Result<PathBuf> {
         let path = self.list(&finder.slug(self.seed), split)?;
         if path.is_file() {
             return Ok(path);
         }
-        // A row of PEL's is searched by its own scores.
+        // A row of PEL uses its own score.
         let own = match finder {
-            Finder::Trained(Encoder::Pel(row)) => row.settings(),
+            Finder::Trained(TrainedEncoder::Pel(row)) => row.settings(),
             _ => Vec::new(),
         };
         let (options, mut config) = (self.bench.options, self.bench.config(&own, self.seed)?);
@@ -173,10 +172,10 @@ impl<'a> Stages<'a> {
                 self.write(finder, split, &self.snapshot(&by_cosine(config), None)?)?;
             }
             Finder::Trained(encoder) | Finder::Elsewhere(encoder) => {
-                // To encode all concepts takes longer than to search, so all splits are searched at once; the training split only
-                // where a ranker may learn from it.
+                // Encoding all concepts takes longer than searching, so all splits are searched at once. The training split is searched
+                // only if a ranker may train on it.
                 let snapshot = self.retriever(encoder, &config)?;
-                let teaches = finder == Finder::Trained(encoder) && encoder != Encoder::Pretrained;
+                let teaches = finder == Finder::Trained(encoder) && encoder != TrainedEncoder::Pretrained;
                 let training = teaches.then_some(&config.data.split);
                 for split in training.into_iter().chain([&config.validation.split, &options.split]) {
                     self.write(finder, split, &snapshot)?;
@@ -198,14 +197,14 @@ impl<'a> Stages<'a> {
             .write(&path, kb, None)
     }
 
-    /// A bi-encoder with all concepts encoded by it.
+    /// A bi-encoder with its encoded concepts.
     ///
     /// # Errors
     /// As training.
-    pub fn retriever(&self, encoder: Encoder, config: &Config) -> Result<Snapshot> {
+    pub fn retriever(&self, encoder: TrainedEncoder, config: &Config) -> Result<Snapshot> {
         let model = self.bi_encoder(encoder)?;
         match encoder {
-            Encoder::Pretrained => self.snapshot(&pretrained::as_trained(&model, config)?, Some(&model)),
+            TrainedEncoder::Pretrained => self.snapshot(&pretrained::as_trained(&model, config)?, Some(&model)),
             _ => self.snapshot(config, Some(&model)),
         }
     }
@@ -214,38 +213,38 @@ impl<'a> Stages<'a> {
         Snapshot::open(config, model, "bi-encoder", self.bench.device)
     }
 
-    /// The model of a bi-encoder, which is trained if it is not there.
-    fn bi_encoder(&self, encoder: Encoder) -> Result<PathBuf> {
+    /// The model of a bi-encoder. A missing model is trained first.
+    fn bi_encoder(&self, encoder: TrainedEncoder) -> Result<PathBuf> {
         let toml = |path: &Path| toml::Value::String(path.display().to_string());
         let slug = encoder.slug();
         match encoder {
-            Encoder::Pel(row) => self.run(&slug, &row.settings()),
-            Encoder::Pretrained => {
+            TrainedEncoder::Pel(row) => self.run(&slug, &row.settings()),
+            TrainedEncoder::Pretrained => {
                 let [bi_encoder, _] = pretrained::models(self.bench)?;
                 Ok(bi_encoder.to_owned())
             }
-            Encoder::Retriever | Encoder::Finetuned => {
+            TrainedEncoder::Retriever | TrainedEncoder::Finetuned => {
                 let mut settings = vec!["negatives.kind=none".to_owned()];
-                if encoder == Encoder::Finetuned {
+                if encoder == TrainedEncoder::Finetuned {
                     let [begin, _] = pretrained::models(self.bench)?;
                     settings.push(format!("model.encoder={}", toml(begin)));
                 }
                 let first = self.run(&format!("{slug}-batch"), &settings)?;
                 self.run(&slug, &[format!("model.encoder={}", toml(&first)), "negatives.kind=hard".into()])
             }
-            Encoder::Own | Encoder::Student => {
-                let begin = self.bi_encoder(Encoder::Retriever)?;
+            TrainedEncoder::Own | TrainedEncoder::Student => {
+                let begin = self.bi_encoder(TrainedEncoder::Retriever)?;
                 let (config, by) = (self.ranker_config(Cross::BLINK)?, Cross::BLINK);
-                let finder = Finder::Trained(Encoder::Retriever);
+                let finder = Finder::Trained(TrainedEncoder::Retriever);
                 self.taught(finder, by, &config.data.split, config.data.top, self.every(&config.data.split))?;
                 let list = self.list(&self.scored(finder, by, config.data.top), &config.data.split)?;
-                let own = if encoder == Encoder::Own { 1.0 } else { self.bench.options.own_share };
+                let own = if encoder == TrainedEncoder::Own { 1.0 } else { self.bench.options.own_share };
                 let settings = [
                     format!("model.encoder={}", toml(&begin)),
                     format!("data.candidates={}", toml(&list)),
                     format!("data.top={}", config.data.top),
                     "negatives.kind=none".into(),
-                    // Both losses are over one set of candidates (equations 8 and 9).
+                    // Both losses are over the same candidates (equations 8 and 9).
                     "negatives.in_batch=false".into(),
                     format!("distillation.own_share={own:?}"),
                 ];
@@ -254,16 +253,16 @@ impl<'a> Stages<'a> {
         }
     }
 
-    /// A cross-encoder, trained on a bi-encoder's candidates of the training split unless another corpus has trained it.
+    /// A cross-encoder. Unless it is of another corpus, it is trained on a bi-encoder's candidates of the training split.
     fn ranker(&self, by: Cross) -> Result<PathBuf> {
-        if by.of == Encoder::Pretrained {
+        if by.of == TrainedEncoder::Pretrained {
             let [_, ranker] = pretrained::models(self.bench)?;
             return Ok(ranker.to_owned());
         }
         let (mut config, finder) = (self.ranker_config(by)?, Finder::Trained(by.of));
         config.data.candidates = self.listed(finder, &config.data.split)?;
         if config.validation.keep == Keep::Best && config.validation.mentions > 0 {
-            // By the lists of the split that thresholds and K are chosen on too.
+            // On the split that thresholds and K are chosen on.
             config.validation.split.clone_from(&self.bench.config(&[], self.seed)?.validation.split);
             config.validation.candidates = self.listed(finder, &config.validation.split)?;
         }
@@ -274,7 +273,7 @@ impl<'a> Stages<'a> {
         let mut config = ranker_config(self.bench, self.seed)?;
         // As in table 6 of PEL.
         config.fgsm.lambda = if by.fgsm { 1.0 } else { 0.0 };
-        if by.of == Encoder::Finetuned {
+        if by.of == TrainedEncoder::Finetuned {
             let [_, ranker] = pretrained::models(self.bench)?;
             config.model.encoder = ranker.to_owned();
         }
@@ -302,19 +301,19 @@ impl<'a> Stages<'a> {
     }
 
     fn list(&self, name: &str, split: &str) -> Result<PathBuf> {
-        // Other splits have one number in a folder.
+        // Other splits have the same numbers in the whole folder.
         let (every, top) = if self.is_training(split) { (self.every(split), self.top()?) } else { (1, LISTED) };
         let every = if every > 1 { format!("-every{every}") } else { String::new() };
         let top = if top > LISTED { format!("-top{top}") } else { String::new() };
         Ok(self.bench.options.out.join("lists").join(format!("{name}-{split}{every}{top}.jsonl")))
     }
 
-    /// Candidates that are listed for a mention of the training split: as many as a ranker wants.
+    /// The number of candidates of a training mention: at least as many as a ranker trains on.
     fn top(&self) -> Result<usize> {
         Ok(ranker_config(self.bench, self.seed)?.data.top.max(LISTED))
     }
 
-    /// Of how many mentions of a split one is taken: the training split has a number of its own.
+    /// N, where every N-th mention of a split is used. The training split has an option of its own.
     fn every(&self, split: &str) -> usize {
         if self.is_training(split) {
             self.bench.options.train_every as usize
@@ -331,19 +330,19 @@ impl<'a> Stages<'a> {
 /// The first `top` candidates of all these mentions, from a file.
 ///
 /// # Errors
-/// As [`Found::listed`], or if the file lacks mentions: a table over the others would be of another set than its other rows.
+/// As [`Found::listed`], or if the file lacks mentions: all rows of a table must be of the same mentions.
 fn whole(path: &Path, mentions: Split, top: usize, kb: &KnowledgeBase) -> Result<Found> {
     let (all, found) = (mentions.mentions.len(), Found::listed(path, mentions, top as u32, kb)?);
     match found.missing {
         0 => Ok(found),
         missing => Err(Error::input(format!(
-            "{}: expected candidates of {all} mentions, {missing} are missing; without the file its lists are made anew",
+            "{}: expected candidates of {all} mentions, {missing} are missing; remove the file to search again",
             path.display()
         ))),
     }
 }
 
-/// What all cross-encoders share. A path stands for the list, which may not be made yet.
+/// The configuration that all cross-encoders share. The candidate list has a placeholder, because it may not exist yet.
 ///
 /// # Errors
 /// If the configuration cannot be read.

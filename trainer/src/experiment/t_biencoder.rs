@@ -4,40 +4,40 @@ use super::{Row, TableId};
 use crate::train::config::{Config, NegativeKind, Transformation};
 use pel_shared::score::Scorer;
 
-/// The bounds of the transformation that the paper chose among (figure 3), and the layers of its encoder.
+/// The bounds of the transformation that the paper tries (figure 3), and the layers of its encoder.
 const EPSILONS: [f64; 14] = [1e-3, 1e-2, 1e-1, 1.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 100.0];
 const LAYERS: [usize; 4] = [0, 1, 4, 8];
 
-/// One training of a table.
+/// A row of a table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TRow {
-    /// What is compared.
+    /// The scorer.
     pub scorer: Scorer,
-    /// Whether negatives are mined, not drawn uniformly.
+    /// Whether negatives are mined; otherwise they are random.
     pub hard: bool,
-    /// Whether they are of the right entity's domain.
+    /// Whether negatives are of the right entity's domain.
     pub inside: bool,
     /// The transformation; `None` for the plain bi-encoder.
     pub transformed: Option<Transformed>,
 }
 
-/// What a table varies of the transformation.
+/// The settings of the transformation that a table varies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Transformed {
-    /// Whether the plain loss is there too.
+    /// Whether the plain loss is added.
     pub plain: bool,
-    /// K, of this encoder's layers.
+    /// K, scaled to this encoder's depth.
     pub layer: usize,
     /// ε.
     pub epsilon: f64,
 }
 
-/// What all rows have unless the configuration says otherwise; a row says itself what is transformed, and where negatives are from.
+/// The default configuration of all rows. A row sets the transformation and the domain of negatives.
 pub fn base() -> Config {
     Config { transformation: Transformation::default(), ..Config::t_biencoder() }
 }
 
-/// The trainings of a table, for an encoder with so many layers.
+/// The rows of a table, for an encoder with `depth` layers.
 pub fn rows(table: TableId, depth: usize) -> Vec<TRow> {
     let scaled = |layer: usize| Transformation::scaled_layer(layer, depth);
     let of = |scorer: Scorer, hard: bool| {
@@ -255,7 +255,7 @@ mod tests {
         assert_eq!(rows(TableId::TFigure3, 12).len(), 15 + 14);
     }
 
-    /// A configuration that says otherwise of everything that rows set, so that a row that is silent is found out.
+    /// The row's settings over a configuration that differs in every setting of a row.
     fn contrary(row: &TRow) -> Config {
         let mut config = base();
         config.model.scorer = if row.scorer == Scorer::Dual { Scorer::SumOfMax } else { Scorer::Dual };
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn every_row_trains_what_it_is_called() {
+    fn rows_set_what_their_names_say() {
         use TableId::{T2, T3, T4, T5, T6, T7, TFigure3};
         for row in [T2, T3, T4, T5, T6, T7, TFigure3].into_iter().flat_map(|table| rows(table, 12)) {
             let (slug, config) = (row.slug(), contrary(&row));

@@ -1,7 +1,7 @@
 //! T-Biencoder's tables in the paper's layout, as Markdown, and its figure 3.
 
-use super::cells::{Markdown, over_seeds, values};
-use super::t_biencoder::TRow;
+use super::cells::{Markdown, mean, over_seeds, values};
+use super::t_biencoder::{TRow, Transformed};
 use super::{Row, TableId};
 use crate::data::resplit::HELD_OUT;
 use crate::experiment::measured::Measured;
@@ -13,10 +13,10 @@ use std::path::Path;
 
 type Rows = [(TRow, Vec<Measured>)];
 
-/// k of all these tables.
+/// The k of all these tables.
 const K: usize = 64;
 
-/// A table with its baselines. `splits` are the names of the validation and the test split, `notes` paragraphs below.
+/// A table with its baselines. `splits` are the validation and the test split, and `notes` the paragraphs below.
 pub fn markdown(table: TableId, baselines: &[Measured], rows: &Rows, splits: [&str; 2], notes: &[String]) -> String {
     let [validation, test] = splits;
     let on = |measured: &[Measured], split: &str| values(measured, |one| one.recall_on(split, "all", K));
@@ -32,11 +32,8 @@ pub fn markdown(table: TableId, baselines: &[Measured], rows: &Rows, splits: [&s
                 text.line(&cells);
             }
             for (row, measured) in rows {
-                let minutes: Vec<f64> = measured.iter().filter_map(Measured::minutes_per_epoch).collect();
-                let minutes = match minutes.is_empty() {
-                    true => "-".into(),
-                    false => format!("{:.1}", minutes.iter().sum::<f64>() / minutes.len() as f64),
-                };
+                let minutes = mean(measured.iter().filter_map(Measured::minutes_per_epoch));
+                let minutes = minutes.map_or("-".into(), |minutes| format!("{minutes:.1}"));
                 let (validation, test) = (on(measured, validation), on(measured, test));
                 text.line(&[row.name(), row.scorer_name().into(), row.negatives(), validation, test, minutes]);
             }
@@ -44,14 +41,6 @@ pub fn markdown(table: TableId, baselines: &[Measured], rows: &Rows, splits: [&s
         }
         TableId::T3 => best(table, rows, splits),
         TableId::T4 => by_domain(table, rows, splits),
-        TableId::T6 => {
-            let mut text = Markdown::new(table.title(), &["Scorer", "K", "Validation", "Testing"]);
-            for (row, measured) in rows {
-                let layer = row.transformed.map_or_else(String::new, |of| of.layer.to_string());
-                text.line(&[row.scorer_name().to_owned(), layer, on(measured, validation), on(measured, test)]);
-            }
-            text
-        }
         TableId::T7 => {
             let head = ["Model", "Scorer", "Testing", "Training domains, seen", "Training domains, unseen"];
             let mut text = Markdown::new(table.title(), &head);
@@ -63,10 +52,13 @@ pub fn markdown(table: TableId, baselines: &[Measured], rows: &Rows, splits: [&s
             text
         }
         _ => {
-            let mut text = Markdown::new(table.title(), &["Scorer", "ε", "Validation", "Testing"]);
+            let by_layer = table == TableId::T6;
+            let varied = if by_layer { "K" } else { "ε" };
+            let mut text = Markdown::new(table.title(), &["Scorer", varied, "Validation", "Testing"]);
             for (row, measured) in rows {
-                let epsilon = row.transformed.map_or_else(String::new, |of| of.epsilon.to_string());
-                text.line(&[row.scorer_name().to_owned(), epsilon, on(measured, validation), on(measured, test)]);
+                let value = |of: Transformed| if by_layer { of.layer.to_string() } else { of.epsilon.to_string() };
+                let value = row.transformed.map_or_else(String::new, value);
+                text.line(&[row.scorer_name().to_owned(), value, on(measured, validation), on(measured, test)]);
             }
             text
         }
@@ -83,7 +75,7 @@ pub fn markdown(table: TableId, baselines: &[Measured], rows: &Rows, splits: [&s
     text.text
 }
 
-/// How far the matrices came.
+/// The norms of the matrices at the end of training, in words.
 fn norms(rows: &Rows) -> Option<String> {
     let shares = rows.iter().flat_map(|(row, measured)| {
         let epsilon = row.transformed.map_or(1.0, |of| of.epsilon);
@@ -97,13 +89,14 @@ fn norms(rows: &Rows) -> Option<String> {
     ))
 }
 
-/// Table 3: of the rows that have been measured with each scorer and kind of negatives, the one that is best on the validation
-/// split, the first of equals.
+/// Table 3: for each scorer and kind of negatives, the row that is best on the validation split; the first of equals.
 fn best(table: TableId, rows: &Rows, splits: [&str; 2]) -> Markdown {
     let [validation, test] = splits;
     let head = ["Scorer", "Negatives", "ε", "K", "Validation", "Testing", "Tried"];
     let mut text = Markdown::new(table.title(), &head);
-    let value = |measured: &[Measured]| mean(measured, |one| one.recall_on(validation, "all", K)?.value).unwrap_or(0.0);
+    let value = |measured: &[Measured]| {
+        mean(measured.iter().filter_map(|one| one.recall_on(validation, "all", K)?.value)).unwrap_or(0.0)
+    };
     for kind in rows.chunk_by(|(a, _), (b, _)| (a.scorer, a.hard) == (b.scorer, b.hard)) {
         let best = kind.iter().rev().max_by(|(_, a), (_, b)| value(a).total_cmp(&value(b)));
         let Some((row, measured)) = best else { continue };
@@ -122,13 +115,7 @@ fn best(table: TableId, rows: &Rows, splits: [&str; 2]) -> Markdown {
     text
 }
 
-/// The mean of what has a value.
-fn mean(measured: &[Measured], value: impl Fn(&Measured) -> Option<f64>) -> Option<f64> {
-    let values: Vec<f64> = measured.iter().filter_map(value).collect();
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-}
-
-/// Table 4: domains down, rows across; the last lines are the means over domains.
+/// Table 4: a line for each domain, a column for each row, and the macro-average.
 fn by_domain(table: TableId, rows: &Rows, splits: [&str; 2]) -> Markdown {
     let heads: Vec<String> = rows.iter().map(|(row, _)| format!("{} {}", row.name(), row.scorer_name())).collect();
     let head: Vec<&str> = ["Domain", "Mentions of"].into_iter().chain(heads.iter().map(String::as_str)).collect();
@@ -142,14 +129,11 @@ fn by_domain(table: TableId, rows: &Rows, splits: [&str; 2]) -> Markdown {
                 |(_, measured): &(TRow, Vec<Measured>)| values(measured, |one| one.split(split)?.domain(domain, K));
             text.line(&[vec![domain.clone(), split.to_owned()], rows.iter().map(cell).collect()].concat());
         }
-        let mean = |one: &Measured| {
-            let of = |domain: &String| one.split(split)?.domain(domain, K)?.value;
-            let values: Vec<f64> = domains.iter().filter_map(of).collect();
-            (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-        };
+        let macro_average =
+            |one: &Measured| mean(domains.iter().filter_map(|domain| one.split(split)?.domain(domain, K)?.value));
         if domains.len() > 1 {
             let cell = |(_, measured): &(TRow, Vec<Measured>)| {
-                over_seeds(&measured.iter().filter_map(mean).collect::<Vec<_>>())
+                over_seeds(&measured.iter().filter_map(macro_average).collect::<Vec<_>>())
             };
             text.line(
                 &[vec!["mean of the domains".into(), split.to_owned()], rows.iter().map(cell).collect()].concat(),
@@ -169,7 +153,8 @@ pub fn draw(table: TableId, out: &Path, rows: &Rows, test: &str) -> Result<()> {
     }
     let series = [(Scorer::Dual, "DUAL"), (Scorer::SumOfMax, "SOM")].map(|(scorer, name)| {
         let points = rows.iter().filter(|(row, _)| row.scorer == scorer).filter_map(|(row, measured)| {
-            Some((row.transformed?.epsilon, mean(measured, |one| one.recall_on(test, "all", K)?.value)?))
+            let recall = measured.iter().filter_map(|one| one.recall_on(test, "all", K)?.value);
+            Some((row.transformed?.epsilon, mean(recall)?))
         });
         Series { name: name.into(), points: points.collect() }
     });

@@ -99,7 +99,7 @@ impl TableId {
         matches!(self, Pel5 | Blink2 | Blink3 | Blink4 | Blink6 | Blink8 | Blink9 | BlinkFigure3 | BlinkFoldsRanker)
     }
 
-    /// Whether its models are stages of one another, no rows that are trained apart.
+    /// Whether its models are stages of one another, and not independent rows.
     pub fn has_stages(self) -> bool {
         self == Self::Pel5 || self.family() == Family::Blink && !self.folds()
     }
@@ -109,37 +109,12 @@ impl TableId {
         matches!(self, Self::BlinkFolds | Self::BlinkFoldsRanker)
     }
 
-    /// Its name in files.
-    pub fn slug(self) -> &'static str {
-        match self {
-            Self::Pel2 => "pel-2",
-            Self::Pel3 => "pel-3",
-            Self::Pel4 => "pel-4",
-            Self::Pel5 => "pel-5",
-            Self::T2 => "t-2",
-            Self::T3 => "t-3",
-            Self::T4 => "t-4",
-            Self::T5 => "t-5",
-            Self::T6 => "t-6",
-            Self::T7 => "t-7",
-            Self::TFigure3 => "t-figure-3",
-            Self::Blink1 => "blink-1",
-            Self::Blink2 => "blink-2",
-            Self::Blink3 => "blink-3",
-            Self::Blink4 => "blink-4",
-            Self::Blink5 => "blink-5",
-            Self::Blink6 => "blink-6",
-            Self::Blink7 => "blink-7",
-            Self::Blink8 => "blink-8",
-            Self::Blink9 => "blink-9",
-            Self::BlinkFolds => "blink-folds",
-            Self::BlinkFoldsRanker => "blink-folds-ranker",
-            Self::BlinkFigure2 => "blink-figure-2",
-            Self::BlinkFigure3 => "blink-figure-3",
-        }
+    /// Its name on the command line and in files.
+    pub fn slug(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
-    /// What it shows.
+    /// Its title.
     pub fn title(self) -> &'static str {
         match self {
             Self::Pel2 => "Candidate retrieval (PEL, table 2)",
@@ -169,7 +144,7 @@ impl TableId {
         }
     }
 
-    /// Whose it is.
+    /// The paper.
     pub fn family(self) -> Family {
         match self {
             Self::Pel2 | Self::Pel3 | Self::Pel4 | Self::Pel5 => Family::Pel,

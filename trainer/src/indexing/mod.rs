@@ -1,213 +1,134 @@
-//! From a knowledge base and an encoder to a bundle.
+//! Builds a bundle with [`BundleBuilder`]: files, progress, resumed runs and the recall of the index.
 
 pub mod recall;
 pub mod source;
 mod vectors;
 
-pub use vectors::{CutTexts, Rows, rows};
-
 use crate::io::device::OpenDevice;
+use crate::io::interrupt;
+use crate::io::progress::Progress;
 use crate::io::resume::WorkFolder;
 use bytes::Bytes;
-use pel_shared::bundle::{EncoderInfo, FORMAT_VERSION, KbInfo, Manifest, Parts, names};
-use pel_shared::container::Check;
-use pel_shared::error::{Context, Error, Result};
-use pel_shared::index::{
-    HnswOptions, Index, IndexInfo, Precision, TokenCodes, TokenStore, TokenStoreBuilder, TokenStoreInfo,
+use pel_shared::bundle::{
+    BuiltBundle, BundleBuilder, ConceptRows, EncoderInfo, KbInfo, Manifest, Parts, TruncatedTexts,
 };
-use pel_shared::kb::table::ConceptTable;
+use pel_shared::container::Check;
+use pel_shared::error::Result;
+use pel_shared::index::{HnswOptions, Index, IndexInfo, Precision};
 use pel_shared::kb::{ConceptId, KnowledgeBase};
-use pel_shared::model::config::BertConfig;
-use pel_shared::model::cpu;
-use pel_shared::model::encode::Encoder;
-use pel_shared::model::layer::Precision as InPrecision;
+use pel_shared::model::layer::Precision as ComputePrecision;
 use pel_shared::nil::NilPolicy;
 use pel_shared::score::Scorer;
-use pel_shared::text::Span;
-use pel_shared::text::detect::Dictionary;
-use pel_shared::tokens::Tokens;
-use pel_shared::tokens::ViewOptions;
+use pel_shared::tokens::{Tokens, ViewOptions};
 use recall::{Against, Floor, K, QUERIES};
-use vectors::{Encoding, Vectors};
+use vectors::Encoding;
 
-/// What a bundle is made of.
+/// The inputs and options of `pel index`.
 pub struct Recipe {
-    /// The model, for the manifest.
+    /// The description of the model.
     pub encoder: EncoderInfo,
     /// The concepts.
     pub kb: KnowledgeBase,
-    /// The knowledge base, for the manifest.
+    /// The description of the knowledge base.
     pub kb_info: KbInfo,
-    /// Its licences in full.
+    /// The full text of its licences.
     pub licence_text: Option<String>,
     /// The encoder's files and its tokenizer.
     pub files: Parts,
-    /// How concepts and mentions are written.
+    /// The templates and window lengths of concepts and mentions.
     pub view: ViewOptions,
-    /// How values are kept.
+    /// The precision of the index.
     pub precision: Precision,
-    /// What is compared: for Sum-of-Max the bundle holds the vectors of all tokens too.
+    /// What is compared. For Sum-of-Max the bundle has the vectors of all tokens too.
     pub scorer: Scorer,
-    /// A graph for approximate search.
+    /// The options of the graph for approximate search; `None` builds no graph.
     pub hnsw: Option<HnswOptions>,
-    /// What the graph must find.
+    /// The least recall of the graph.
     pub floor: Floor,
-    /// When a mention is NIL.
+    /// The rule for NIL.
     pub nil: NilPolicy,
     /// Tokens of one encoder batch, padding included.
     pub batch_tokens: usize,
-    /// Encode concepts in bfloat16 where the processor can.
+    /// Whether concepts are encoded in bfloat16 where the processor can.
     pub bf16: bool,
 }
 
-/// A bundle that was built, and what there is to say about it.
+/// A bundle with the figures of its build.
 pub struct Built {
     /// All files, the manifest among them.
     pub parts: Parts,
     /// The manifest.
     pub manifest: Manifest,
-    /// Concepts of which nothing is left after normalising.
+    /// Concepts without a row: all their names are empty after normalisation.
     pub without_rows: Vec<ConceptId>,
-    /// Texts, and how many did not fit into their window.
-    pub cut: CutTexts,
-    /// What the index finds, where it is not the exact search over floats itself.
+    /// The number of texts, and of those that were truncated to their window.
+    pub cut: TruncatedTexts,
+    /// The recall of the index; `None` for an exact search over floats.
     pub found: Option<Found>,
 }
 
-/// What an index finds: recall@[`K`] over [`QUERIES`] of its own vectors as queries, or as many as there are.
+/// The recall@[`K`] of an index over [`QUERIES`] of its own vectors as queries, or as many as there are.
 #[derive(Clone, Copy, Debug)]
 pub struct Found {
-    /// Against the exact search over the vectors that it keeps.
+    /// Against the exact search over the stored vectors.
     pub recall: f64,
-    /// Against the exact search over the vectors before they were rounded, with these as queries; nothing where they are not.
+    /// Against the exact search over the vectors before quantisation, with these as queries; `None` for f32 vectors.
     pub before_rounding: Option<f64>,
 }
 
-/// Builds a bundle; `work` keeps the vectors of a run that was stopped.
+/// Builds a bundle. `work` saves the vectors, so that an interrupted run can resume.
 ///
 /// # Errors
-/// If the parts do not fit together, the device fails, or the user stops the work.
+/// If the parts do not fit together, the device fails, or the user interrupts the run.
 pub fn build(recipe: Recipe, device: &OpenDevice, work: &WorkFolder) -> Result<Built> {
-    let Recipe {
-        encoder: info,
-        kb,
-        kb_info,
-        licence_text,
-        files: mut parts,
-        view,
-        precision,
-        scorer,
-        hnsw,
-        floor,
-        nil,
-        batch_tokens,
-        bf16,
-    } = recipe;
-    let tokens = Tokens::from_bytes(parts.get(names::TOKENIZER)?)?;
-    let encoder = encoder(&parts, &tokens, &info, &view, device)?;
-    // Said before all concepts are encoded.
-    view.mention(&tokens, &view.reader().mention("x", Span::new(0, 1))?).context(|| "mentions".into())?;
-    let rows = rows(&kb, &tokens, &view)?;
-    if rows.concepts.is_empty() {
-        return Err(Error::input("no concept can be indexed: nothing is left of any name after normalising"));
-    }
-    eprintln!("{} concepts, {} different texts, on {}", kb.len(), rows.sequences.len(), device.name);
-    let reduction = info.reduction;
-    let key = format!("{reduction:?} {:?} {}", parts.file_infos(), device.name);
-    let encoder = if bf16 { encoder.in_precision(InPrecision::Bf16) } else { encoder };
-    let encoding = Encoding { encoder: &encoder, batch_tokens, bf16, scorer };
-    let Vectors { pooled, tokens } = vectors::vectors(&encoding, &rows.sequences, work, &key)?;
-    let token_vectors = match tokens {
-        None => None,
-        Some(tokens) => Some(store(&rows, tokens, encoder.dim(), &mut parts)?),
-    };
-    let vectors = rows.spread(&pooled);
-
-    let mut index_info = IndexInfo {
-        rows: rows.concepts.len(),
-        dim: vectors.len() / rows.concepts.len(),
-        precision,
-        score: reduction.score,
-        hnsw,
-    };
+    let Recipe { encoder, kb, kb_info, files, view, scorer, hnsw, floor, batch_tokens, bf16, .. } = recipe;
+    let (reduction, concepts) = (encoder.reduction, kb.len());
+    let builder = BundleBuilder::new(kb, files)
+        .encoder(encoder)
+        .kb_info(kb_info)
+        .licence_text(recipe.licence_text)
+        .view(view)
+        .precision(recipe.precision)
+        .scorer(scorer)
+        .hnsw(hnsw)
+        .nil(recipe.nil)
+        .compute_precision(if bf16 { ComputePrecision::Bf16 } else { ComputePrecision::F32 });
+    let mut tokenized = builder.tokenize(&device.device, tick(concepts))?;
+    let sequences = &tokenized.rows().sequences;
+    eprintln!("{concepts} concepts, {} different texts, on {}", sequences.len(), device.name);
+    let key = format!("{reduction:?} {:?} {}", tokenized.files().file_infos(), device.name);
+    let encoding = Encoding { encoder: tokenized.encoder(), batch_tokens, bf16, scorer };
+    let encoded = vectors::encode(&encoding, sequences, work, &key)?;
+    let vectors = tokenized.spread(encoded)?;
     if hnsw.is_some() {
         // A million vectors take an hour on two cores.
-        eprintln!("building a graph over {} vectors", index_info.rows);
+        eprintln!("building a graph over {} vectors", tokenized.rows().concepts.len());
     }
-    let mut index = Bytes::from(Index::build(&vectors, &rows.concepts, &index_info)?);
-    let found = measure(&vectors, &rows.concepts, &mut index_info, &mut index, floor, view.mix)?;
-    // After the concepts: their vectors are better from floats, and made only once.
-    for (config, weights) in [(names::CONFIG, names::WEIGHTS), (names::ENTITY_CONFIG, names::ENTITY_WEIGHTS)] {
-        if let (Precision::Int8, Some(floats)) = (info.precision, parts.0.get(weights)) {
-            let quantised = quantise(parts.get(config)?, floats).context(|| weights.into())?;
-            parts.0.insert(weights.into(), quantised);
-        }
-    }
-    parts.0.insert(names::INDEX.into(), index);
-    parts.0.insert(names::CONCEPTS.into(), ConceptTable::build(&kb)?.into());
-    parts.0.insert(names::DICTIONARY.into(), Dictionary::build(kb.iter())?.into());
-    if let Some(text) = licence_text {
-        parts.0.insert(names::LICENCES.into(), text.into());
-    }
-    let manifest = Manifest {
-        format: FORMAT_VERSION,
-        written_by: format!("pel {}", env!("CARGO_PKG_VERSION")),
-        encoder: info,
-        kb: kb_info,
-        view,
-        index: index_info,
-        token_vectors,
-        nil,
-        files: parts.file_infos(),
-        digest: None,
-    };
-    let (manifest, written) = manifest.sealed()?;
-    parts.0.insert(names::MANIFEST.into(), written.into());
-    Ok(Built { parts, manifest, without_rows: rows.without_rows, cut: rows.cut, found })
+    let (mut index_info, mut index) = tokenized.index(&vectors)?;
+    let found = measure(&vectors, &tokenized.rows().concepts, &mut index_info, &mut index, floor, view.mix)?;
+    let BuiltBundle { parts, manifest, without_rows, cut, .. } = tokenized.finish(index_info, index)?;
+    Ok(Built { parts, manifest, without_rows, cut, found })
 }
 
-/// Puts the token vectors of all rows among the files.
-fn store(rows: &Rows, tokens: Vec<TokenCodes>, dim: usize, parts: &mut Parts) -> Result<TokenStoreInfo> {
-    let mut store = TokenStoreBuilder::new(dim);
-    for (concept, at) in rows.concepts.iter().zip(&rows.sequence_of) {
-        store.push_codes(*concept, &tokens[*at]);
-    }
-    drop(tokens);
-    let bytes = Bytes::from(store.finish()?);
-    let info = TokenStore::from_bytes(&bytes, Check::Trusted)?.info().clone();
-    parts.0.insert(names::TOKEN_VECTORS.into(), bytes);
-    Ok(info)
+/// Tokenizes every view of every concept and shows the progress.
+///
+/// # Errors
+/// As [`ConceptRows::tokenize`], or if the user interrupts the run.
+pub fn tokenize(kb: &KnowledgeBase, tokens: &Tokens, view: &ViewOptions) -> Result<ConceptRows> {
+    ConceptRows::tokenize(kb, tokens, view, tick(kb.len()))
 }
 
-fn encoder(
-    parts: &Parts,
-    tokens: &Tokens,
-    info: &EncoderInfo,
-    view: &ViewOptions,
-    device: &OpenDevice,
-) -> Result<Encoder> {
-    if info.precision == Precision::F32 && cpu::is_quantised(parts.get(names::WEIGHTS)?)? {
-        return Err(Error::input("the encoder's weights are int8 already: choose --encoder-precision int8"));
+/// Counts one more tokenized concept of so many with each call.
+fn tick(concepts: usize) -> impl FnMut() -> Result<()> {
+    let mut progress = Progress::new("tokenizing", concepts as u64, "concepts");
+    move || {
+        interrupt::check()?;
+        progress.advance(1);
+        Ok(())
     }
-    let encoder = parts.encoder(tokens, info, &device.device)?;
-    let limit = encoder.max_positions();
-    view.check_mix()?;
-    view.check_spelling(info.reduction.score)?;
-    if [view.entity_tokens, view.mention_tokens, view.name_tokens].iter().any(|tokens| *tokens > limit) {
-        return Err(Error::input(format!("the encoder reads at most {limit} tokens; choose shorter windows")));
-    }
-    Ok(encoder)
 }
 
-/// Weights with one byte for each; those that have one already stay as they are.
-fn quantise(config: &[u8], weights: &Bytes) -> Result<Bytes> {
-    if cpu::is_quantised(weights)? {
-        return Ok(weights.clone());
-    }
-    Ok(cpu::quantise(&BertConfig::from_bytes(config)?, weights)?.into())
-}
-
-/// See [`Built::found`]. A graph that needs more nodes kept while searching for the floor gets them.
+/// The recall of an index ([`Built::found`]). For a graph below the floor, `ef_search` is doubled until it is reached.
 fn measure(
     vectors: &[f32],
     concepts: &[ConceptId],
@@ -230,7 +151,7 @@ fn measure(
             let (recall, ef) = own.reached(&mut index, options.ef_search, floor)?;
             if ef != options.ef_search {
                 eprintln!(
-                    "the graph keeps {ef} nodes while searching, not {}, for recall@{K} of at least {}",
+                    "ef_search is {ef} instead of {}, for recall@{K} of at least {}",
                     options.ef_search, floor.least
                 );
                 options.ef_search = ef;

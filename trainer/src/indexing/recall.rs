@@ -1,4 +1,4 @@
-//! What a search finds of the best concepts of the exact search: the one definition of recall for `pel index` and `pel bench`.
+//! The recall of an index against the exact search, for `pel index` and `pel bench`.
 
 use pel_shared::container::Check;
 use pel_shared::error::{Error, Result};
@@ -6,26 +6,26 @@ use pel_shared::index::{Index, IndexInfo, Precision};
 use pel_shared::kb::ConceptId;
 use pel_shared::score::Candidate;
 
-/// Vectors of an index that it is searched for.
+/// The number of queries, which are vectors of the index.
 pub const QUERIES: usize = 256;
 
-/// Concepts that each of them is asked for.
+/// The number of concepts per query.
 pub const K: usize = 64;
 
-/// Nodes that a graph keeps while searching, at most, where nobody has said how many.
+/// The largest `ef_search` that is tried unless the user sets it.
 const MOST_EF: usize = 6400;
 
-/// The least recall of a graph that is written.
+/// The least recall of a graph. A graph below it is an error.
 #[derive(Clone, Copy, Debug)]
 pub struct Floor {
-    /// Recall@64 against the exact search over the same vectors.
+    /// The least recall@64 against the exact search over the same vectors, 0 to 1.
     pub least: f64,
-    /// Whether twice as many nodes may be kept while searching, and so on, until the graph reaches it.
+    /// Whether `ef_search` is doubled until the graph reaches it.
     pub raise: bool,
 }
 
 impl Floor {
-    /// What a graph reaches if nobody says otherwise.
+    /// The default of [`Floor::least`].
     pub const LEAST: f64 = 0.95;
 }
 
@@ -35,8 +35,8 @@ impl Default for Floor {
     }
 }
 
-/// The share of the exact search's concepts that a search has found, over all queries; 1 of nothing. Equal scores come in concept order
-/// in both.
+/// Recall: the share of the exact search's concepts that a search has found, over all queries; 1 without any. In both, equal
+/// scores are in concept order.
 pub fn share_found(found: &[Vec<Candidate>], exact: &[Vec<Candidate>]) -> f64 {
     let hits = |(found, exact): (&Vec<Candidate>, &Vec<Candidate>)| {
         exact.iter().filter(|right| found.iter().any(|one| one.concept == right.concept)).count()
@@ -45,7 +45,7 @@ pub fn share_found(found: &[Vec<Candidate>], exact: &[Vec<Candidate>]) -> f64 {
     if all == 0 { 1.0 } else { hits as f64 / all as f64 }
 }
 
-/// Rows at equal steps, as many as are asked for or as there are.
+/// At most `count` rows at equal distances.
 ///
 /// # Shapes
 /// vectors `[rows, dim]` -> `[n, dim]`
@@ -54,15 +54,15 @@ pub fn spaced(vectors: &[f32], dim: usize, count: usize) -> Vec<f32> {
     vectors.chunks_exact(dim.max(1)).step_by(step).take(count).flatten().copied().collect()
 }
 
-/// An index beside the exact search, in floats, over the vectors that it keeps.
+/// The exact search over the vectors of an index as floats, with queries.
 pub struct Against {
     exact: Index,
-    /// `[n, dim]`, of these vectors.
+    /// `[n, dim]`: some of these vectors.
     queries: Vec<f32>,
 }
 
 impl Against {
-    /// Takes the vectors of an index, `count` of them as queries; `mix` is the template's share in a score.
+    /// The exact search over the stored vectors of an index, with `count` of them as queries. `mix` is the weight of the template.
     ///
     /// # Errors
     /// If they cannot be indexed.
@@ -72,7 +72,7 @@ impl Against {
         Self::of(&vectors, index.concepts(), info, count, mix)
     }
 
-    /// Takes vectors, `count` of them as queries, in place of those that an index keeps.
+    /// The exact search over given vectors, with `count` of them as queries.
     ///
     /// # Errors
     /// If they cannot be indexed.
@@ -98,17 +98,17 @@ impl Against {
         &self.queries
     }
 
-    /// What the exact search finds.
+    /// The best `k` concepts of each query.
     pub fn exact(&self, k: usize) -> Vec<Vec<Candidate>> {
         self.exact.search(&self.queries, k)
     }
 
-    /// Recall@k of an index for the queries.
+    /// The recall@k of an index.
     pub fn recall(&self, index: &Index, k: usize) -> f64 {
         share_found(&index.search(&self.queries, k), &self.exact(k))
     }
 
-    /// Recall@[`K`] of a graph, and how many nodes it keeps while searching to reach the floor, `ef` at least.
+    /// The recall@[`K`] of a graph with the least `ef_search` that reaches the floor, `ef` doubled as often as needed.
     ///
     /// # Errors
     /// If it does not reach the floor.
@@ -128,8 +128,8 @@ impl Against {
         }
         let tried = if floor.raise { "" } else { ", --ef-search left out or with a higher number" };
         Err(Error::artifact(format!(
-            "the HNSW graph finds too little: expected recall@{K} of at least {} against the exact search over the same vectors, found \
-             {found:.4} with {kept} nodes kept while searching; try a higher --ef-construction{tried}, another --recall-floor, or no --hnsw",
+            "the HNSW graph: expected recall@{K} of at least {} against the exact search over the same vectors, found {found:.4} with \
+             ef_search {kept}; try a higher --ef-construction{tried}, another --recall-floor, or no --hnsw",
             floor.least
         )))
     }
@@ -139,7 +139,7 @@ impl Against {
 mod tests {
     use super::*;
     use pel_shared::index::HnswOptions;
-    use pel_shared::score::Score;
+    use pel_shared::score::Similarity;
 
     fn list(concepts: &[u32]) -> Vec<Candidate> {
         concepts.iter().map(|concept| Candidate { concept: ConceptId(*concept), score: 1.0 }).collect()
@@ -162,7 +162,7 @@ mod tests {
         assert!(spaced(&[], 2, 9).is_empty());
     }
 
-    /// Points on a circle, searched with few nodes kept.
+    /// A graph over random vectors.
     fn graph(ef_search: usize) -> Index {
         let rows = 3000u32;
         let mut state = 7u64;
@@ -172,14 +172,14 @@ mod tests {
         };
         let vectors: Vec<f32> = (0..rows * 24).map(|_| next()).collect();
         let hnsw = Some(HnswOptions { ef_search, ef_construction: 20, seed: 0 });
-        let info = IndexInfo { rows: rows as usize, dim: 24, precision: Precision::F32, score: Score::Dot, hnsw };
+        let info = IndexInfo { rows: rows as usize, dim: 24, precision: Precision::F32, score: Similarity::Dot, hnsw };
         let concepts: Vec<ConceptId> = (0..rows).map(ConceptId).collect();
         let bytes = Index::build(&vectors, &concepts, &info).expect("it fits");
         Index::from_bytes(&bytes.into(), Check::Trusted).expect("whole")
     }
 
     #[test]
-    fn more_nodes_are_kept_until_a_graph_reaches_the_floor() {
+    fn ef_search_is_doubled_until_the_floor_is_reached() {
         let mut index = graph(16);
         let against = Against::own(&index, 64, 0.0).expect("indexed");
         let before = against.recall(&index, K);

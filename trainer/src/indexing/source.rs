@@ -1,4 +1,4 @@
-//! Where `pel index` takes its encoder from: a Hugging Face folder, a model of `pel train`, or another bundle.
+//! The source of the encoder for `pel index`: a Hugging Face folder, a model of `pel train`, or another bundle.
 
 use crate::io::bundles;
 use crate::io::models::{ModelSettings, TOWERS};
@@ -9,20 +9,20 @@ use std::path::Path;
 const MENTION: [&str; 3] = [names::CONFIG, names::WEIGHTS, names::PROJECTION];
 const ENTITY: [&str; 3] = [names::ENTITY_CONFIG, names::ENTITY_WEIGHTS, names::ENTITY_PROJECTION];
 
-/// An encoder with what is known of it.
+/// An encoder with its settings.
 pub(crate) struct Source {
-    /// Its files, by their names in a bundle.
+    /// The files, by their names in a bundle.
     pub files: Parts,
-    /// Whether one tower reads both sides.
+    /// Whether one tower reads mentions and entities.
     pub tied: bool,
-    /// What it was trained for, if we trained it.
+    /// The settings of its training, if `pel train` wrote it.
     pub settings: Option<ModelSettings>,
-    /// The bundle that it comes from.
+    /// The manifest, if the source is a bundle.
     pub bundle: Option<Manifest>,
 }
 
 impl Source {
-    /// Maps the files of an encoder, and of another one for entities if there is one.
+    /// Maps the files of an encoder, and those of an entity encoder if there is one.
     ///
     /// # Errors
     /// If a file is missing, or the bundle is damaged.
@@ -50,7 +50,7 @@ impl Source {
         if settings.is_some_and(|settings| settings.ranker) {
             let encoder = encoder.display();
             return Err(Error::input(format!(
-                "{encoder}: expected an encoder, found a ranker, which scores pairs alone"
+                "{encoder}: expected an encoder, found a ranker, which scores pairs only"
             )));
         }
         Ok(Self { files, tied: entity.is_none(), settings, bundle: None })
@@ -72,7 +72,7 @@ impl Source {
     }
 }
 
-/// Maps the files of a tower, under the names that they have in a bundle.
+/// Maps the files of a tower, under their names in a bundle.
 fn take(parts: &mut Parts, folder: &Path, [config, weights, projection]: [&str; 3]) -> Result<()> {
     if !folder.is_dir() {
         let folder = folder.display();

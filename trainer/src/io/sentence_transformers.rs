@@ -7,7 +7,7 @@ use pel_shared::error::{Error, Result};
 use pel_shared::model::burn::biencoder::Tower;
 use pel_shared::model::config::BertConfig;
 use pel_shared::model::tower::{Pooling, Reduction};
-use pel_shared::score::Score;
+use pel_shared::score::Similarity;
 use safetensors::tensor::SafeTensors;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -53,7 +53,7 @@ pub fn write(folder: &Path, tower: &Tower, config: &[u8], tokenizer: &Bytes, red
         write_in_folder(&dense.join("model.safetensors"), &renamed(&projection)?)?;
         write_in_folder(&folder.join(names::PROJECTION), &projection)?;
     }
-    if reduction.score == Score::Cosine {
+    if reduction.score == Similarity::Cosine {
         std::fs::create_dir_all(add("Normalize")).map_err(|cause| Error::io("making a folder").caused_by(cause))?;
     }
     let special = json!({"tokenizer_class": "BertTokenizerFast", "cls_token": "[CLS]", "sep_token": "[SEP]",

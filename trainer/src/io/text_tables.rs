@@ -20,6 +20,11 @@ pub fn coloured<'a>(header: impl IntoIterator<Item = &'a str>) -> Table {
     table
 }
 
+/// A proportion in percent, with one decimal; "-" without one.
+pub fn percent(value: Option<f64>) -> String {
+    value.map_or("-".to_owned(), |value| format!("{:.1}", 100.0 * value))
+}
+
 fn empty() -> Table {
     let mut table = Table::new();
     table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic);

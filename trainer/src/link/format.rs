@@ -50,7 +50,7 @@ pub struct NoteFormatter<'a> {
 
 enum Formatter<'a> {
     Table(crate::link::table::TableFormatter),
-    Form(Box<output::Parts<'a>>),
+    Form(Box<output::NoteWriter<'a>>),
 }
 
 impl<'a> NoteFormatter<'a> {
@@ -67,7 +67,7 @@ impl<'a> NoteFormatter<'a> {
         };
         let form = match form {
             None => Formatter::Table(crate::link::table::TableFormatter::default()),
-            Some(form) => Formatter::Form(Box::new(output::Parts::new(form, name, text, linker))),
+            Some(form) => Formatter::Form(Box::new(output::NoteWriter::new(form, name, text, linker))),
         };
         Self { name, text, linker, form }
     }

@@ -167,7 +167,7 @@ impl Linking {
         }
         let counts: Vec<usize> = prepared.iter().map(Prepared::mentions).collect();
         let joined = Prepared::join(prepared);
-        let queries = self.linker.encode_with(&joined, |_| interrupt::check()).context(|| match &notes[..] {
+        let queries = self.linker.encode(&joined, |_| interrupt::check()).context(|| match &notes[..] {
             [note] => note.path.display().to_string(),
             notes => format!("{} and {} more", notes[0].path.display(), notes.len() - 1),
         })?;
@@ -219,14 +219,14 @@ impl Linking {
         if headed || self.format != Format::Csv {
             put(&parts.head()?)?;
         }
-        let mut reader = self.linker.reader();
+        let mut reader = self.linker.bundle().manifest.view.reader();
         reader.begin(text);
         for some in mentions.chunks(MENTIONS) {
             interrupt::check()?;
             let prepare = |some: &[Detected]| self.linker.prepare_with(&mut reader.clone(), text, some.to_vec());
             let prepared = some.par_chunks(PREPARED).map(prepare).collect::<Result<Vec<_>>>()?;
             let prepared = Prepared::join(prepared).of_one_text();
-            let queries = self.linker.encode_with(&prepared, |_| interrupt::check())?;
+            let queries = self.linker.encode(&prepared, |_| interrupt::check())?;
             let mut links = self.linker.finish(&prepared, &queries, &self.options);
             self.rerank(text, &mut links)?;
             for links in links.chunks(RECORDS) {
@@ -248,7 +248,8 @@ impl Linking {
 
     /// Converts links to records with names.
     fn records(&self, links: &[Link]) -> Result<Vec<Record>> {
-        let mut records: Vec<Record> = links.iter().map(|link| self.linker.record(link)).collect::<Result<_>>()?;
+        let mut records: Vec<Record> =
+            links.iter().map(|link| Record::new(&self.linker, link)).collect::<Result<_>>()?;
         if let Some(prefixes) = &self.xrefs {
             records.iter_mut().for_each(|record| record.keep_xrefs(prefixes));
         }

@@ -19,9 +19,7 @@ use std::path::Path;
 /// # Errors
 /// If a span does not fit or the device fails.
 pub fn link(linker: &Linker, text: &str, mentions: Vec<Detected>, options: &LinkOptions) -> Result<Vec<Link>> {
-    let prepared = linker.prepare(text, mentions)?;
-    let queries = linker.encode(&prepared)?;
-    Ok(linker.finish(&prepared, &queries, options))
+    linker.link_mentions(text, mentions, options)
 }
 
 /// Opens a linker for a bundle on a device, with the given scorer.

@@ -1,28 +1,22 @@
-//! A bundle as a system under measurement: its encoder and index alone, and the whole road of `pel link`.
+//! The retrievers of a bundle: its encoder and index alone, and the whole pipeline of `pel link`.
 
 use crate::data::concept_table::KbFile;
-use crate::data::split::Query;
-use crate::io::bundles;
+use crate::data::split::MentionQuery;
 use crate::io::device::{DeviceArgs, OpenDevice, Work};
-use crate::io::interrupt;
-use crate::retrieve::{Compared, Dense, Retriever};
+use crate::io::{bundles, interrupt};
+use crate::retrieve::dense::MentionEncoder;
+use crate::retrieve::{BundleRetrievers, CandidateLists, Retriever, SearchKind, Tick};
 use pel_shared::bundle::Bundle;
 use pel_shared::error::{Context, Result};
 use pel_shared::index::FIRST_PASS;
-use pel_shared::lexical::Ranked;
 use pel_shared::linker::{Link, LinkOptions, Linker, Prepared};
-use pel_shared::model::encode::{BatchSize, SequenceInterner};
-use pel_shared::model::tower::Side;
 use pel_shared::nil::NilPolicy;
 use pel_shared::score::{Candidate, Scorer};
 use pel_shared::text::detect::{Detected, Origin};
-use pel_shared::tokens::Encoded;
 use std::path::Path;
 use std::rc::Rc;
 
-/// Tokens of one encoder batch, padding included.
-const BATCH_TOKENS: usize = 2048;
-/// Mentions that go down the road of `pel link` together.
+/// Mentions that are linked together, at least.
 const AT_ONCE: usize = 4096;
 
 /// A bundle on a device.
@@ -31,18 +25,18 @@ struct Opened {
     device: OpenDevice,
 }
 
-/// Its encoder and index alone.
-struct Search(Rc<Opened>);
+/// Searches with the encoder and the index alone.
+struct DenseRetriever(Rc<Opened>);
 
-/// The whole road of `pel link`: also the concepts whose name the dictionary recognises in the mention.
-struct Road(Rc<Opened>);
+/// Links as `pel link` does: concepts whose name the dictionary finds are candidates too.
+struct LinkRetriever(Rc<Opened>);
 
 /// Opens a bundle for an evaluation.
 ///
 /// # Errors
 /// If the bundle cannot be read, or the device cannot be started.
-pub fn open(path: &Path, device: &DeviceArgs) -> Result<Dense> {
-    // A damaged bundle is said before a GPU is started.
+pub fn open(path: &Path, device: &DeviceArgs) -> Result<BundleRetrievers> {
+    // A damaged bundle is reported before a GPU is started.
     let bundle = bundles::open(path)?;
     on(path, bundle, device.open(Work::Long)?)
 }
@@ -51,21 +45,22 @@ pub fn open(path: &Path, device: &DeviceArgs) -> Result<Dense> {
 ///
 /// # Errors
 /// As [`open`].
-pub fn open_on(path: &Path, device: OpenDevice) -> Result<Dense> {
+pub fn open_on(path: &Path, device: OpenDevice) -> Result<BundleRetrievers> {
     on(path, bundles::open(path)?, device)
 }
 
-fn on(path: &Path, bundle: Bundle, device: OpenDevice) -> Result<Dense> {
+fn on(path: &Path, bundle: Bundle, device: OpenDevice) -> Result<BundleRetrievers> {
     let linker = Linker::new(bundle, &device.device).context(|| path.display().to_string())?;
     let bundle = linker.bundle();
     let concepts = KbFile { kb: bundle.concepts.to_knowledge_base()?, blake3: bundle.manifest.kb.blake3.clone() };
     let abbreviations = bundle.manifest.view.abbreviations;
     let opened = Rc::new(Opened { linker, device });
-    Ok(Dense { concepts, search: Box::new(Search(opened.clone())), road: Box::new(Road(opened)), abbreviations })
+    let dense = Box::new(DenseRetriever(opened.clone()));
+    Ok(BundleRetrievers { concepts, dense, link: Box::new(LinkRetriever(opened)), abbreviations })
 }
 
-/// Mentions in groups of some thousands that part no text.
-pub(crate) fn batches<'a, 'b>(queries: &'a [Query<'b>]) -> Vec<&'a [Query<'b>]> {
+/// Mentions in groups of some thousands. The mentions of a text stay together.
+pub(crate) fn batches<'a, 'b>(queries: &'a [MentionQuery<'b>]) -> Vec<&'a [MentionQuery<'b>]> {
     let (mut batches, mut start, mut end) = (Vec::new(), 0, 0);
     for text in queries.chunk_by(|a, b| std::ptr::eq(a.text, b.text)) {
         end += text.len();
@@ -78,9 +73,9 @@ pub(crate) fn batches<'a, 'b>(queries: &'a [Query<'b>]) -> Vec<&'a [Query<'b>]> 
     batches
 }
 
-/// Given mentions on the road of `pel link`; those of a text stand together.
-pub(crate) fn prepare(linker: &Linker, queries: &[Query<'_>]) -> Result<Prepared> {
-    let given = |query: &Query<'_>| Detected::new(query.span, Origin::Given);
+/// Prepares given mentions for linking. The mentions of a text stand together.
+pub(crate) fn prepare(linker: &Linker, queries: &[MentionQuery<'_>]) -> Result<Prepared> {
+    let given = |query: &MentionQuery<'_>| Detected::new(query.span, Origin::Given);
     let texts = queries.chunk_by(|a, b| std::ptr::eq(a.text, b.text));
     let prepared = texts.map(|text| linker.prepare(text[0].text, text.iter().map(given).collect()));
     Ok(Prepared::join(prepared.collect::<Result<Vec<_>>>()?))
@@ -95,11 +90,11 @@ impl Opened {
         search_protocol(&self.linker, &self.device)
     }
 
-    fn compared(&self) -> Compared {
+    fn search_kind(&self) -> SearchKind {
         match (self.linker.bundle().index.info().hnsw, self.linker.scorer()) {
-            (Some(_), _) => Compared::Graph,
-            (None, Scorer::SumOfMax) => Compared::Best(FIRST_PASS),
-            (None, Scorer::Dual) => Compared::All,
+            (Some(_), _) => SearchKind::Graph,
+            (None, Scorer::SumOfMax) => SearchKind::FirstPass(FIRST_PASS),
+            (None, Scorer::Dual) => SearchKind::Exact,
         }
     }
 }
@@ -128,7 +123,7 @@ fn search_protocol(linker: &Linker, device: &OpenDevice) -> String {
     )
 }
 
-/// What the whole road compares with what.
+/// The protocol of [`LinkRetriever`].
 pub(crate) fn protocol(linker: &Linker, device: &OpenDevice, lifted: bool) -> String {
     let spelling = linker.bundle().manifest.view.spelling;
     format!(
@@ -139,25 +134,21 @@ pub(crate) fn protocol(linker: &Linker, device: &OpenDevice, lifted: bool) -> St
     )
 }
 
-/// The candidates of a link by the scores that NIL is judged by; all of a mention move together, so that their order stays.
-pub(super) fn ranked(link: &Link) -> Ranked {
-    link.candidates.iter().map(|candidate| (candidate.concept, candidate.score + link.lift)).collect()
+/// The candidates of a link with the scores that decide NIL. All scores of a mention shift alike, so the order stays.
+fn ranked(link: &Link) -> Vec<Candidate> {
+    link.candidates.iter().map(|found| Candidate::new(found.concept, found.score + link.nil_offset)).collect()
 }
 
-/// As [`ranked`], with an infinite score for the first where the decision is to link it at any.
-pub(crate) fn judged(link: &Link) -> Ranked {
+/// As [`ranked`]. The first candidate has an infinite score if it is linked at any score.
+pub(crate) fn judged(link: &Link) -> Vec<Candidate> {
     let mut ranked = ranked(link);
     if let (true, Some(first)) = (link.named, ranked.first_mut()) {
-        first.1 = f32::INFINITY;
+        first.score = f32::INFINITY;
     }
     ranked
 }
 
-fn scored(candidates: &[Candidate]) -> Ranked {
-    candidates.iter().map(|candidate| (candidate.concept, candidate.score)).collect()
-}
-
-impl Retriever for Search {
+impl Retriever for DenseRetriever {
     fn name(&self) -> &str {
         "dense"
     }
@@ -166,65 +157,36 @@ impl Retriever for Search {
         self.0.protocol()
     }
 
-    fn compared(&self) -> Compared {
-        self.0.compared()
+    fn search_kind(&self) -> SearchKind {
+        self.0.search_kind()
     }
 
     fn threshold(&self) -> Option<f32> {
-        // One that was chosen for more than similarities says nothing about these.
-        let alone = self.0.policy().lift.is_none() && self.0.linker.bundle().manifest.view.spelling == 0.0;
+        // A threshold that was chosen for other scores does not apply to similarities.
+        let alone = self.0.policy().model.is_none() && self.0.linker.bundle().manifest.view.spelling == 0.0;
         self.0.policy().threshold.filter(|_| alone)
     }
 
-    fn search(
-        &self,
-        queries: &[Query<'_>],
-        k: usize,
-        done: &mut dyn FnMut(usize) -> Result<()>,
-    ) -> Result<Vec<Ranked>> {
-        let bundle = self.0.linker.bundle();
-        let view = &bundle.manifest.view;
-        let mut interner = SequenceInterner::default();
-        // The sequence of each mention; one of which nothing is left has no candidate.
-        let mut sequence_of: Vec<Option<usize>> = Vec::with_capacity(queries.len());
-        let mut reader = view.reader();
-        for query in queries {
-            let mention = reader.mention(query.text, query.span)?;
-            sequence_of.push(view.mention(&bundle.tokens, &mention)?.map(|encoded| interner.intern(encoded)));
-        }
-        let sequences = interner.into_sequences();
-        let mut mentions = vec![0; sequences.len()];
-        sequence_of.iter().flatten().for_each(|at| mentions[*at] += 1);
-        done(sequence_of.iter().filter(|at| at.is_none()).count())?;
+    fn search(&self, queries: &[MentionQuery<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists> {
         let linker = &self.0.linker;
-        let rows: Vec<&Encoded> = sequences.iter().collect();
-        let batches = BatchSize::of_tokens(BATCH_TOKENS).batches(&rows);
-        let mut found: Vec<Ranked> = vec![Vec::new(); sequences.len()];
-        linker.encoder().encode_batches(linker.scorer(), Side::Mention, &rows, &batches, |part, vectors| {
-            interrupt::check()?;
-            let places = part.places();
-            let candidates = linker.search(places.len(), &linker.queries(vectors), k);
-            for (at, candidates) in places.into_iter().zip(candidates) {
-                found[at] = scored(&candidates);
-                done(mentions[at])?;
-            }
-            Ok(())
-        })?;
-        Ok(sequence_of.into_iter().map(|at| at.map_or_else(Vec::new, |at| found[at].clone())).collect())
+        let Bundle { manifest, tokens, .. } = linker.bundle();
+        let (encoder, scorer, view) = (linker.encoder(), linker.scorer(), &manifest.view);
+        let mentions = MentionEncoder { encoder, scorer, tokens, view };
+        mentions.search(queries, done, |vectors, sequences| linker.search(sequences, vectors, k))
     }
 }
 
-impl Retriever for Road {
+impl Retriever for LinkRetriever {
     fn name(&self) -> &str {
         "link"
     }
 
     fn protocol(&self) -> String {
-        protocol(&self.0.linker, &self.0.device, self.0.policy().lift.is_some())
+        protocol(&self.0.linker, &self.0.device, self.0.policy().model.is_some())
     }
 
-    fn compared(&self) -> Compared {
-        self.0.compared()
+    fn search_kind(&self) -> SearchKind {
+        self.0.search_kind()
     }
 
     fn threshold(&self) -> Option<f32> {
@@ -235,40 +197,30 @@ impl Retriever for Road {
         true
     }
 
-    fn search(
-        &self,
-        queries: &[Query<'_>],
-        k: usize,
-        done: &mut dyn FnMut(usize) -> Result<()>,
-    ) -> Result<Vec<Ranked>> {
+    fn search(&self, queries: &[MentionQuery<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists> {
         self.linked(queries, k, done, ranked)
     }
 
-    fn judged(
-        &self,
-        queries: &[Query<'_>],
-        k: usize,
-        done: &mut dyn FnMut(usize) -> Result<()>,
-    ) -> Result<Vec<Ranked>> {
+    fn judged(&self, queries: &[MentionQuery<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists> {
         self.linked(queries, k, done, judged)
     }
 }
 
-impl Road {
+impl LinkRetriever {
     fn linked(
         &self,
-        queries: &[Query<'_>],
+        queries: &[MentionQuery<'_>],
         k: usize,
-        done: &mut dyn FnMut(usize) -> Result<()>,
-        of: fn(&Link) -> Ranked,
-    ) -> Result<Vec<Ranked>> {
+        done: Tick<'_>,
+        of: fn(&Link) -> Vec<Candidate>,
+    ) -> Result<CandidateLists> {
         let linker = &self.0.linker;
-        let options = LinkOptions { k, ..LinkOptions::default() };
+        let options = LinkOptions::default().k(k);
         let mut found = Vec::with_capacity(queries.len());
         for some in batches(queries) {
             interrupt::check()?;
             let prepared = prepare(linker, some)?;
-            let vectors = linker.encode_with(&prepared, |_| interrupt::check())?;
+            let vectors = linker.encode(&prepared, |_| interrupt::check())?;
             found.extend(linker.finish(&prepared, &vectors, &options).iter().map(of));
             done(some.len())?;
         }

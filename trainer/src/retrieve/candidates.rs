@@ -1,29 +1,29 @@
-//! What a retriever finds for the mentions of a split, written as lists.
+//! The candidates of a split's mentions, written as lists.
 
-use crate::data::candidate_lists::{CandidateLists, Line};
+use crate::data::candidate_lists::{self, Line};
 use crate::data::domain::OwnDomain;
 use crate::data::split::Split;
 use crate::io::files::{io_error, write_atomic};
-use crate::retrieve::Retriever;
 use crate::retrieve::domain_filter::Within;
-use crate::retrieve::rerank::rerank;
+use crate::retrieve::rerank::reranked;
+use crate::retrieve::{CandidateLists, Retriever};
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::{ConceptId, KnowledgeBase};
-use pel_shared::lexical::Ranked;
+use pel_shared::score::Candidate;
 use std::path::Path;
 
-/// Candidates of the mentions of a split whose concept the knowledge base has.
+/// The candidates of the mentions whose concept is in the knowledge base.
 pub struct Found {
     /// The mentions.
     pub split: Split,
-    /// One list for each of them.
-    pub ranked: Vec<Ranked>,
-    /// Mentions that a file of lists does not have, and that were dropped.
+    /// The candidates of each mention.
+    pub ranked: CandidateLists,
+    /// The number of dropped mentions, which the file of lists lacks.
     pub missing: usize,
 }
 
 impl Found {
-    /// Every `every`-th mention of a split, as far as the knowledge base has its concept.
+    /// Every `every`-th mention of a split, if its concept is in the knowledge base.
     ///
     /// # Errors
     /// If the split cannot be read, or none is left.
@@ -40,10 +40,10 @@ impl Found {
         Ok(read)
     }
 
-    /// Searches for mentions; given the concepts, among those of each mention's own domain ([`Within`]).
+    /// Searches for mentions; with `within`, among the concepts of each mention's own domain ([`Within`]).
     ///
     /// # Errors
-    /// If a mention cannot be encoded, no document says its domain or one has no concept, or the user stops the work.
+    /// If a mention cannot be encoded, no document has a domain, a domain has no concept, or the user interrupts.
     pub fn search(
         retriever: &dyn Retriever,
         split: Split,
@@ -60,14 +60,14 @@ impl Found {
         Ok(Self { split, ranked, missing: 0 })
     }
 
-    /// What a file has for the mentions of the split; others are dropped and counted.
+    /// The lists of a file for the mentions of a split. Mentions without a list are dropped and counted.
     ///
     /// # Errors
-    /// If the file cannot be read, has none of the mentions, or says for most that others are right: it is of another corpus.
+    /// If the file cannot be read, has none of the mentions, or has other right concepts for most: it is of another corpus.
     pub fn listed(from: &Path, mut split: Split, top: u32, kb: &KnowledgeBase) -> Result<Self> {
-        let lists = CandidateLists::read(from, kb)?;
+        let lists = candidate_lists::CandidateLists::read(from, kb)?;
         let all = lists.of_split(&split, kb)?.into_iter().map(|list| Some(list?.ranked(top)));
-        let all: Vec<Option<Ranked>> = all.collect();
+        let all: Vec<Option<Vec<Candidate>>> = all.collect();
         let (mut ranked, mut kept) = (Vec::new(), Vec::new());
         for (gold, list) in split.mentions.iter().zip(all) {
             if let Some(list) = list {
@@ -87,13 +87,8 @@ impl Found {
     }
 
     /// The lists with their first `k` candidates in the order of a ranker's scores.
-    pub fn reranked(&self, scores: &[Vec<f32>], k: usize) -> Vec<Ranked> {
-        let ranked = self.ranked.iter().zip(scores).map(|(ranked, scores)| {
-            let mut ranked = ranked.clone();
-            rerank(&mut ranked, &scores[..scores.len().min(k)]);
-            ranked
-        });
-        ranked.collect()
+    pub fn reranked(&self, scores: &[Vec<f32>], k: usize) -> CandidateLists {
+        self.ranked.iter().zip(scores).map(|(ranked, scores)| reranked(ranked, scores, k)).collect()
     }
 
     /// Writes the lists, with the ranker's scores if there is one.
@@ -107,7 +102,7 @@ impl Found {
             let places = split.code_points();
             for (at, (gold, ranked)) in split.mentions.iter().zip(ranked).enumerate() {
                 let [start, end] = places[at];
-                // A mention of which nothing is left has no scores; a concept without a readable name has none in JSON.
+                // A mention that normalises to nothing has no scores, and JSON has none for a concept without a readable name.
                 let teacher = teacher.map_or(&[][..], |teacher| &teacher[at]);
                 let readable = |at: &usize| teacher.get(*at).is_none_or(|score| score.is_finite());
                 let kept: Vec<usize> = (0..ranked.len()).filter(readable).collect();
@@ -116,8 +111,8 @@ impl Found {
                     start,
                     end,
                     id: gold.concept.and_then(id),
-                    candidates: kept.iter().filter_map(|at| id(ranked[*at].0)).collect(),
-                    scores: kept.iter().map(|at| ranked[*at].1).collect(),
+                    candidates: kept.iter().filter_map(|at| id(ranked[*at].concept)).collect(),
+                    scores: kept.iter().map(|at| ranked[*at].score).collect(),
                     teacher: kept.iter().filter_map(|at| teacher.get(*at).copied()).collect(),
                 };
                 serde_json::to_writer(&mut *file, &line).map_err(|cause| io_error("writing", out, cause.into()))?;

@@ -1,16 +1,15 @@
-//! ZESHEL's protocol (Logeswaran et al., 2019): a mention is searched among the concepts of its own world alone.
+//! ZESHEL's protocol (Logeswaran et al., 2019): a search among the concepts of the mention's own domain.
 
-use crate::data::domain::OwnDomain;
-use crate::data::domain::missing_domain_error;
-use crate::data::split::Query;
+use crate::data::domain::{OwnDomain, missing_domain_error};
+use crate::data::split::MentionQuery;
 use crate::io::interrupt;
-use crate::retrieve::{Compared, Retriever};
+use crate::retrieve::{CandidateLists, Retriever, SearchKind, Tick};
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::KnowledgeBase;
-use pel_shared::lexical::Ranked;
+use pel_shared::score::Candidate;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// A retriever that keeps to a mention's own domain. A mention without one is searched everywhere.
+/// A retriever that searches the mention's own domain. For a mention without a domain it searches all concepts.
 pub struct Within<'a> {
     retriever: &'a dyn Retriever,
     own: OwnDomain,
@@ -20,13 +19,13 @@ pub struct Within<'a> {
 }
 
 impl<'a> Within<'a> {
-    /// Sorts concepts by their domains.
+    /// Groups concepts by domain.
     pub fn new(retriever: &'a dyn Retriever, kb: &'a KnowledgeBase, own: OwnDomain) -> Self {
         Self { retriever, own, concepts: kb.len(), members: own.members(kb) }
     }
 
-    /// The concepts of a mention's domain; nothing if it has none.
-    fn of(&self, query: &Query<'_>) -> Result<Option<&HashSet<u32>>> {
+    /// The concepts of a mention's domain; `None` if it has none.
+    fn of(&self, query: &MentionQuery<'_>) -> Result<Option<&HashSet<u32>>> {
         let Some(domain) = query.domain else { return Ok(None) };
         self.members.get(domain).map(Some).ok_or_else(|| missing_domain_error(domain))
     }
@@ -45,27 +44,22 @@ impl Retriever for Within<'_> {
         self.retriever.threshold()
     }
 
-    fn search(
-        &self,
-        queries: &[Query<'_>],
-        k: usize,
-        done: &mut dyn FnMut(usize) -> Result<()>,
-    ) -> Result<Vec<Ranked>> {
+    fn search(&self, queries: &[MentionQuery<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists> {
         let members = queries.iter().map(|query| self.of(query)).collect::<Result<Vec<_>>>()?;
-        let first_pass = match self.retriever.compared() {
-            Compared::All => k,
-            Compared::Best(count) => k.max(count),
-            Compared::Graph => {
+        let first_pass = match self.retriever.search_kind() {
+            SearchKind::Exact => k,
+            SearchKind::FirstPass(count) => k.max(count),
+            SearchKind::Graph => {
                 return Err(Error::input(
                     "--within-domain: the index is a graph, which finds the nearest of all domains; expected one without --hnsw",
                 ));
             }
         };
-        let (mut found, mut open) = (vec![Ranked::new(); queries.len()], Vec::new());
+        let (mut found, mut open) = (vec![Vec::new(); queries.len()], Vec::new());
         let mut of_domain: BTreeMap<Option<&str>, Vec<usize>> = BTreeMap::new();
         queries.iter().enumerate().for_each(|(at, query)| of_domain.entry(query.domain).or_default().push(at));
         for places in of_domain.into_values() {
-            let asked: Vec<Query<'_>> = places.iter().map(|at| queries[*at]).collect();
+            let asked: Vec<MentionQuery<'_>> = places.iter().map(|at| queries[*at]).collect();
             let among = members[places[0]].map(|own| self.retriever.search_among(own, &asked, k, done));
             match among.flatten() {
                 Some(ranked) => places.into_iter().zip(ranked?).for_each(|(at, ranked)| found[at] = ranked),
@@ -73,19 +67,17 @@ impl Retriever for Within<'_> {
             }
         }
         open.sort_unstable();
-        // More are asked for until the domain gives enough: that is as exact as the search behind it. Where that has a first pass, the
-        // domain is to give as many to the second as all concepts would.
+        // The number of candidates grows until the domain has enough, which is as exact as the search itself. With a first pass, the
+        // domain must give the second pass as many candidates as all concepts would.
         let mut wanted = first_pass;
         while !open.is_empty() {
             wanted = (4 * wanted).min(self.concepts);
-            let asked: Vec<Query<'_>> = open.iter().map(|at| queries[*at]).collect();
+            let asked: Vec<MentionQuery<'_>> = open.iter().map(|at| queries[*at]).collect();
             let ranked = self.retriever.search(&asked, wanted, &mut |_| interrupt::check())?;
             let mut left = Vec::new();
             for (at, ranked) in open.into_iter().zip(ranked) {
                 let all = ranked.len();
-                let own = |(concept, _): &(pel_shared::kb::ConceptId, f32)| {
-                    members[at].is_none_or(|own| own.contains(&concept.0))
-                };
+                let own = |found: &Candidate| members[at].is_none_or(|own| own.contains(&found.concept.0));
                 found[at] = ranked.into_iter().filter(own).collect();
                 let enough = first_pass.min(members[at].map_or(first_pass, HashSet::len));
                 match found[at].len() >= enough || all < wanted || wanted == self.concepts {
@@ -109,82 +101,61 @@ mod tests {
     use pel_shared::kb::{Concept, ConceptId};
     use pel_shared::text::Span;
 
-    /// All concepts by their number, the last one first.
-    struct Backwards(u32);
-
-    impl Retriever for Backwards {
-        fn name(&self) -> &str {
-            "backwards"
-        }
-
-        fn protocol(&self) -> String {
-            String::new()
-        }
-
-        fn search(
-            &self,
-            queries: &[Query<'_>],
-            k: usize,
-            done: &mut dyn FnMut(usize) -> Result<()>,
-        ) -> Result<Vec<Ranked>> {
-            done(queries.len())?;
-            let all = (0..self.0).rev().map(|at| (ConceptId(at), at as f32)).take(k);
-            Ok(vec![all.collect(); queries.len()])
-        }
+    /// Finds the first concepts by number, or with a first pass as many as that, in descending order.
+    struct Descending {
+        concepts: usize,
+        kind: SearchKind,
     }
 
-    /// The best of a first pass, in which concepts stand by their number, by scores that turn them round; or a graph.
-    struct Second(Compared);
-
-    impl Retriever for Second {
+    impl Retriever for Descending {
         fn name(&self) -> &str {
-            "second"
+            "descending"
         }
 
         fn protocol(&self) -> String {
             String::new()
         }
 
-        fn compared(&self) -> Compared {
-            self.0
+        fn search_kind(&self) -> SearchKind {
+            self.kind
         }
 
-        fn search(
-            &self,
-            queries: &[Query<'_>],
-            k: usize,
-            done: &mut dyn FnMut(usize) -> Result<()>,
-        ) -> Result<Vec<Ranked>> {
+        fn search(&self, queries: &[MentionQuery<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists> {
             done(queries.len())?;
-            let Compared::Best(count) = self.0 else { return Ok(vec![Ranked::new(); queries.len()]) };
-            let all = (0..40.min(count.max(k) as u32)).rev().map(|at| (ConceptId(at), at as f32)).take(k);
+            let scored = match self.kind {
+                SearchKind::FirstPass(count) => self.concepts.min(count.max(k)),
+                SearchKind::Exact | SearchKind::Graph => self.concepts,
+            };
+            let all = (0..scored as u32).rev().map(|at| Candidate::new(ConceptId(at), at as f32)).take(k);
             Ok(vec![all.collect(); queries.len()])
         }
     }
 
     #[test]
-    fn a_domain_gives_a_first_pass_as_many_as_all_concepts_would() {
+    fn first_pass_gives_as_many_candidates_within_a_domain_as_without() {
         let mut kb = KnowledgeBase::new();
         for at in 0..40 {
             let sources = vec![if at % 2 == 0 { "even" } else { "odd" }.to_owned()];
             kb.push(Concept { id: format!("C{at}"), name: format!("name {at}"), sources, ..Concept::default() })
                 .expect("new");
         }
-        let query = Query { text: "x", span: Span::new(0, 1), domain: Some("even") };
-        let search =
-            |compared| Within::new(&Second(compared), &kb, OwnDomain::Document).search(&[query], 2, &mut |_| Ok(()));
-        // Six of the domain are compared at least, 0 to 10.
-        let found = search(Compared::Best(6)).expect("a known domain").remove(0);
-        assert!(found.len() == 2 && found[0].0.0 >= 10 && found[0].0.0 % 2 == 0, "{found:?}");
-        // As many as the domain has: its best.
-        let found = search(Compared::Best(30)).expect("a known domain").remove(0);
-        assert_eq!(found.iter().map(|(concept, _)| concept.0).collect::<Vec<_>>(), [38, 36]);
-        let error = search(Compared::Graph).expect_err("a graph").to_string();
+        let query = MentionQuery { text: "x", span: Span::new(0, 1), domain: Some("even") };
+        let search = |kind| {
+            let retriever = Descending { concepts: 40, kind };
+            Within::new(&retriever, &kb, OwnDomain::Document).search(&[query], 2, &mut |_| Ok(()))
+        };
+        // At least six concepts of the domain are scored, 0 to 10.
+        let found = search(SearchKind::FirstPass(6)).expect("a known domain").remove(0);
+        assert!(found.len() == 2 && found[0].concept.0 >= 10 && found[0].concept.0 % 2 == 0, "{found:?}");
+        // All concepts of the domain are scored.
+        let found = search(SearchKind::FirstPass(30)).expect("a known domain").remove(0);
+        assert_eq!(found.iter().map(|found| found.concept.0).collect::<Vec<_>>(), [38, 36]);
+        let error = search(SearchKind::Graph).expect_err("a graph").to_string();
         assert!(error.contains("expected one without --hnsw"), "{error}");
     }
 
     #[test]
-    fn a_right_concept_can_give_its_domain_away() {
+    fn domain_can_be_that_of_the_right_concept() {
         let mut kb = KnowledgeBase::new();
         for (id, kind) in [("C0", "Sign"), ("C1", "Drug"), ("C2", "Sign"), ("C3", "Drug")] {
             let types = vec![kind.to_owned()];
@@ -205,28 +176,29 @@ mod tests {
             .to_string();
         assert!(error.contains("--within-domain=type"), "{error}");
         let split = read().in_own_domain(Some(OwnDomain::Type), &kb).expect("types");
-        let backwards = Backwards(4);
-        let within = Within::new(&backwards, &kb, OwnDomain::Type);
-        let queries: Vec<Query<'_>> = split.queries().collect();
+        let retriever = Descending { concepts: 4, kind: SearchKind::Exact };
+        let within = Within::new(&retriever, &kb, OwnDomain::Type);
+        let queries: Vec<MentionQuery<'_>> = split.queries().collect();
         let found = within.search(&queries, 4, &mut |_| Ok(())).expect("found");
-        let ids: Vec<Vec<u32>> = found.iter().map(|ranked| ranked.iter().map(|(id, _)| id.0).collect()).collect();
-        // A mention without a concept is searched everywhere.
+        let ids: Vec<Vec<u32>> =
+            found.iter().map(|ranked| ranked.iter().map(|found| found.concept.0).collect()).collect();
+        // For a mention without a concept all concepts are searched.
         assert_eq!(ids, [vec![2, 0], vec![3, 1], vec![3, 2, 1, 0]]);
         assert!(within.protocol().contains("ORACLE"));
     }
 
     #[test]
-    fn a_mention_meets_its_own_domain_alone() {
+    fn search_finds_only_concepts_of_the_own_domain() {
         let mut kb = KnowledgeBase::new();
         for at in 0..40 {
             let (id, name) = (format!("C{at}"), format!("name {at}"));
-            // Two worlds; the first has four concepts, which come last.
+            // Two domains; the first has four concepts, which are found last.
             let sources = vec![if at < 4 { "small" } else { "large" }.to_owned()];
             kb.push(Concept { id, name, sources, ..Concept::default() }).expect("new");
         }
-        let (backwards, span) = (Backwards(40), Span::new(0, 1));
-        let within = Within::new(&backwards, &kb, OwnDomain::Document);
-        let query = |domain| Query { text: "x", span, domain };
+        let (retriever, span) = (Descending { concepts: 40, kind: SearchKind::Exact }, Span::new(0, 1));
+        let within = Within::new(&retriever, &kb, OwnDomain::Document);
+        let query = |domain| MentionQuery { text: "x", span, domain };
         let mut dealt = 0;
         let mut done = |mentions| {
             dealt += mentions;
@@ -234,9 +206,10 @@ mod tests {
         };
         let queries = [query(Some("small")), query(Some("large")), query(None)];
         let found = within.search(&queries, 3, &mut done).expect("known domains");
-        let ids: Vec<Vec<u32>> = found.iter().map(|ranked| ranked.iter().map(|(id, _)| id.0).collect()).collect();
+        let ids: Vec<Vec<u32>> =
+            found.iter().map(|ranked| ranked.iter().map(|found| found.concept.0).collect()).collect();
         assert_eq!((ids, dealt), (vec![vec![3, 2, 1], vec![39, 38, 37], vec![39, 38, 37]], 3));
-        // More than the world has.
+        // More than the domain has.
         let found = within.search(&queries[..1], 9, &mut |_| Ok(())).expect("a known domain");
         assert_eq!(found[0].len(), 4);
         let error = within.search(&[query(Some("nowhere"))], 3, &mut |_| Ok(())).expect_err("no concept");

@@ -1,24 +1,23 @@
-//! The systems that can be measured. All but `dense` and `link` look at the mention's text alone and need no model; they read it as the model
-//! beside them does.
+//! The systems of an evaluation. All but `dense` and `link` use only the mention's text and need no model.
 
-use crate::data::split::Query;
-use crate::data::split::TrainingSplit;
-use crate::retrieve::Retriever;
+use crate::data::split::{MentionQuery, TrainingSplit};
+use crate::retrieve::{CandidateLists, Retriever, Tick};
 use clap::ValueEnum;
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::KnowledgeBase;
-use pel_shared::lexical::{Bm25, Bm25Config, CharTfidf, ExactNames, MajoritySurface, Normal, Ranked, Scratch};
+use pel_shared::lexical::{Bm25, Bm25Config, CharTfidf, ExactNames, MajoritySurface, Normal, Scratch};
+use pel_shared::score::Candidate;
 use pel_shared::text::abbreviations::Reader;
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// What can be measured.
+/// A system of an evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum System {
     /// Exact name, lower-cased
     Exact,
-    /// Exact name, lower-cased, words parted by punctuation
+    /// Exact name, lower-cased, punctuation separates words
     ExactWords,
     /// Character 3-grams, TF-IDF, cosine; the best name of a concept
     Tfidf,
@@ -26,15 +25,15 @@ pub enum System {
     Bm25,
     /// Words of a concept's names and definition, BM25
     Bm25Definitions,
-    /// What the surface meant most often in training, else exact name
+    /// The most frequent concept of the text in training, else exact name
     Majority,
     /// The encoder and index of --bundle
     Dense,
-    /// The bundle as `pel link` uses it: also the concepts whose name it recognises in the mention
+    /// The pipeline of `pel link`: also the concepts whose name the dictionary finds in the mention
     Link,
 }
 
-/// The systems to measure, each once, in the order asked for.
+/// The systems to measure, each once, in the given order.
 pub(crate) fn chosen(asked: Option<&[System]>, has_training: bool, has_bundle: bool) -> Result<Vec<System>> {
     let mut chosen = Vec::new();
     match asked {
@@ -56,7 +55,7 @@ pub(crate) fn chosen(asked: Option<&[System]>, has_training: bool, has_bundle: b
 }
 
 impl System {
-    /// Whether it is a bundle that is measured.
+    /// Whether it needs a bundle.
     pub fn needs_bundle(self) -> bool {
         matches!(self, Self::Dense | Self::Link)
     }
@@ -67,7 +66,7 @@ pub(crate) fn needs_bundle(system: System) -> Error {
     Error::input(format!("the system `{name}` needs an encoder and an index: give --bundle"))
 }
 
-/// A system that knows a mention by its text alone: equal texts are searched once, on all processors.
+/// A system that uses only the mention's text. Equal texts are searched once, on all processors.
 pub struct BySurface {
     name: &'static str,
     protocol: String,
@@ -75,9 +74,9 @@ pub struct BySurface {
     search: Box<Search>,
 }
 
-type Search = dyn Fn(&str, usize, &mut Scratch) -> Ranked + Sync + Send;
+type Search = dyn Fn(&str, usize, &mut Scratch) -> Vec<Candidate> + Sync + Send;
 
-/// Surfaces between two signs of life.
+/// Texts that are searched before progress is reported.
 const AT_ONCE: usize = 1024;
 
 impl Retriever for BySurface {
@@ -89,12 +88,7 @@ impl Retriever for BySurface {
         format!("{}; short forms {}", self.protocol, short_forms(self.written_out))
     }
 
-    fn search(
-        &self,
-        queries: &[Query<'_>],
-        k: usize,
-        done: &mut dyn FnMut(usize) -> Result<()>,
-    ) -> Result<Vec<Ranked>> {
+    fn search(&self, queries: &[MentionQuery<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists> {
         let mut places: HashMap<Cow<'_, str>, usize> = HashMap::new();
         let mut surfaces: Vec<(Cow<'_, str>, usize)> = Vec::new();
         let mut of_query = Vec::with_capacity(queries.len());
@@ -110,7 +104,7 @@ impl Retriever for BySurface {
             }
             of_query.push(at);
         }
-        let mut answers: Vec<Ranked> = Vec::with_capacity(surfaces.len());
+        let mut answers: CandidateLists = Vec::with_capacity(surfaces.len());
         for some in surfaces.chunks(AT_ONCE) {
             let one = |scratch: &mut Scratch, (surface, _): &(Cow<'_, str>, usize)| (self.search)(surface, k, scratch);
             answers.par_extend(some.par_iter().map_init(Scratch::new, one));
@@ -120,16 +114,15 @@ impl Retriever for BySurface {
     }
 }
 
-/// How short forms that a text defines are read, in words.
+/// How short forms that a text defines are read, for reports.
 pub fn short_forms(written_out: bool) -> &'static str {
     if written_out { "written out" } else { "as they stand" }
 }
 
-/// Builds one of the systems without a model. It reads mentions as a model of the view with these `abbreviations` does: with the short
-/// forms that their text defines written out, or as they stand.
+/// Builds a lexical system. `abbreviations` is whether it expands the short forms that a text defines.
 ///
 /// # Errors
-/// If it needs what is not there.
+/// If it needs a training split or a bundle.
 pub fn lexical(
     system: System,
     kb: &KnowledgeBase,

@@ -1,113 +1,124 @@
-//! Who finds candidates: the lexical systems, a bundle's vectors, and the second stage that orders what either found.
+//! Candidate retrieval: lexical systems, dense search, and the second stage that reorders candidates.
 
 pub mod bundle;
 pub mod candidates;
+pub(crate) mod dense;
 pub mod domain_filter;
 pub mod lexical;
 pub mod rerank;
 pub mod teacher;
 
 use crate::data::concept_table::KbFile;
-use crate::data::split::{Query, Split};
+use crate::data::split::{MentionQuery, Split};
 use crate::io::interrupt;
 use crate::io::progress::Progress;
 use pel_shared::error::{Context, Error, Result};
-use pel_shared::lexical::Ranked;
+use pel_shared::score::Candidate;
 use std::collections::HashSet;
 
-/// A system under measurement.
+/// The candidates of each mention, best first.
+pub type CandidateLists = Vec<Vec<Candidate>>;
+
+/// Called with the number of mentions that were finished since the last call. Its error ends the work.
+pub type Tick<'a> = &'a mut dyn FnMut(usize) -> Result<()>;
+
+/// A system that finds candidates for mentions.
 pub trait Retriever {
     /// Its name in tables.
     fn name(&self) -> &str;
 
-    /// What it compares with what, in words.
+    /// What it compares with what, for reports.
     fn protocol(&self) -> String;
 
-    /// The threshold of NIL that it brings, if it brings one.
+    /// Its own NIL threshold, if it has one.
     fn threshold(&self) -> Option<f32> {
         None
     }
 
-    /// Where it puts another system's candidates into order: that system, and how many of them.
+    /// For a second stage: the retriever whose candidates it reorders, and how many of them.
     fn first_stage(&self) -> Option<(&dyn Retriever, usize)> {
         None
     }
 
-    /// Which concepts its scores are compared for.
-    fn compared(&self) -> Compared {
-        Compared::All
+    /// Which concepts its search scores.
+    fn search_kind(&self) -> SearchKind {
+        SearchKind::Exact
     }
 
-    /// The best `k` concepts of each mention, best first, every concept once, ties in concept order.
+    /// The best `k` concepts of each mention, best first. A concept occurs once; ties are in concept order.
     ///
-    /// `done` is to be called with the number of mentions dealt with, often enough to move a bar; its error is passed on.
+    /// `done` is called with the number of finished mentions, often enough for a progress bar. Its error is returned.
     ///
     /// # Errors
     /// If a mention cannot be encoded, or `done` fails.
-    fn search(&self, queries: &[Query<'_>], k: usize, done: &mut dyn FnMut(usize) -> Result<()>)
-    -> Result<Vec<Ranked>>;
+    fn search(&self, queries: &[MentionQuery<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists>;
 
-    /// As [`Retriever::search`], with the scores that NIL is judged by: that of the first candidate is infinite where it is linked at
-    /// any score, as `pel link` links a mention to a concept of its very name.
+    /// As [`Retriever::search`], with the scores that decide NIL. The first candidate's score is infinite if it is linked at any
+    /// score: `pel link` so links a mention to a concept with its name.
     ///
     /// # Errors
-    /// As there.
-    fn judged(
-        &self,
-        queries: &[Query<'_>],
-        k: usize,
-        done: &mut dyn FnMut(usize) -> Result<()>,
-    ) -> Result<Vec<Ranked>> {
+    /// As [`Retriever::search`].
+    fn judged(&self, queries: &[MentionQuery<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists> {
         self.search(queries, k, done)
     }
 
-    /// Whether it decides by itself what is linked, at [`Retriever::threshold`] or, without one, everything.
+    /// Whether it decides which mentions are linked: those at [`Retriever::threshold`], or all without one.
     fn decides(&self) -> bool {
         self.threshold().is_some()
     }
 
-    /// As [`Retriever::search`], among some concepts alone; nothing where a retriever can only search all.
+    /// As [`Retriever::search`], among some concepts only. `None` if it can only search all.
     fn search_among(
         &self,
         _concepts: &HashSet<u32>,
-        _queries: &[Query<'_>],
+        _queries: &[MentionQuery<'_>],
         _k: usize,
-        _done: &mut dyn FnMut(usize) -> Result<()>,
-    ) -> Option<Result<Vec<Ranked>>> {
+        _done: Tick<'_>,
+    ) -> Option<Result<CandidateLists>> {
         None
     }
 }
 
-/// The concepts that a retriever compares with a mention by its scores.
+/// Which concepts a search scores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Compared {
+pub enum SearchKind {
     /// All.
-    All,
-    /// The so many that a first pass by whole vectors leaves, or as many as are asked for, if that is more (Sum-of-Max).
-    Best(usize),
-    /// Those that a search of a graph comes by.
+    Exact,
+    /// At least so many, the best of a first pass by whole vectors (Sum-of-Max).
+    FirstPass(usize),
+    /// The nodes that a search of an HNSW graph visits.
     Graph,
 }
 
-/// What an opened bundle brings to an evaluation.
-pub struct Dense {
-    /// Its concepts in its order, which the retriever's ids refer to; the hash identifies them.
+/// The retrievers of a bundle.
+pub struct BundleRetrievers {
+    /// Its concepts, in the order of the retrievers' concept ids, with their hash.
     pub concepts: KbFile,
     /// Its encoder and index alone.
-    pub search: Box<dyn Retriever>,
-    /// The whole road of `pel link`.
-    pub road: Box<dyn Retriever>,
-    /// Whether both read mentions with the short forms that their text defines written out.
+    pub dense: Box<dyn Retriever>,
+    /// The whole pipeline of `pel link`.
+    pub link: Box<dyn Retriever>,
+    /// Whether both expand the short forms that a text defines.
     pub abbreviations: bool,
 }
 
-/// Ranks concepts for all mentions of a split, under a progress bar.
-pub(crate) fn search(retriever: &dyn Retriever, split: &Split, k: usize, doing: &'static str) -> Result<Vec<Ranked>> {
+/// Searches for all mentions of a split, with a progress bar.
+pub(crate) fn search(
+    retriever: &dyn Retriever,
+    split: &Split,
+    k: usize,
+    doing: &'static str,
+) -> Result<CandidateLists> {
     asked(retriever, split, doing, |queries, done| retriever.search(queries, k, done))
 }
 
-/// As [`search`], with the scores that NIL is judged by.
-pub(crate) fn judged(retriever: &dyn Retriever, split: &Split, k: usize, doing: &'static str) -> Result<Vec<Ranked>> {
+/// As [`search`], with the scores that decide NIL.
+pub(crate) fn judged(
+    retriever: &dyn Retriever,
+    split: &Split,
+    k: usize,
+    doing: &'static str,
+) -> Result<CandidateLists> {
     asked(retriever, split, doing, |queries, done| retriever.judged(queries, k, done))
 }
 
@@ -115,9 +126,9 @@ fn asked(
     retriever: &dyn Retriever,
     split: &Split,
     doing: &'static str,
-    ask: impl FnOnce(&[Query<'_>], &mut dyn FnMut(usize) -> Result<()>) -> Result<Vec<Ranked>>,
-) -> Result<Vec<Ranked>> {
-    let queries: Vec<Query<'_>> = split.queries().collect();
+    ask: impl FnOnce(&[MentionQuery<'_>], Tick<'_>) -> Result<CandidateLists>,
+) -> Result<CandidateLists> {
+    let queries: Vec<MentionQuery<'_>> = split.queries().collect();
     let mut progress = Progress::new(doing, queries.len() as u64, "mentions");
     let mut done = |mentions: usize| {
         progress.advance(mentions as u64);

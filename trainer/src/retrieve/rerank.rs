@@ -1,160 +1,136 @@
-//! The second stage (BLINK, section 4.2): a ranker puts a retriever's first candidates into order.
+//! The second stage (BLINK, section 4.2): a cross-encoder reorders a retriever's first candidates.
 
-use crate::data::split::Query;
-use crate::data::split::Split;
+use crate::data::split::{MentionQuery, Split};
 use crate::io::interrupt;
 use crate::io::progress::Progress;
 use crate::io::resume::{ResumedWork, WorkFolder};
-use crate::retrieve::Retriever;
+use crate::retrieve::{CandidateLists, Retriever, Tick};
 use pel_shared::error::Result;
 use pel_shared::kb::{ConceptId, KnowledgeBase};
-use pel_shared::lexical::Ranked;
-use pel_shared::model::cross_encoder::{Ranker, reorder};
+use pel_shared::model::cross_encoder::{Pairs, Ranker, reorder};
+use pel_shared::score::Candidate;
 use pel_shared::tokens::Encoded;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-/// Pairs that are scored between two signs of life.
+/// Pairs that are scored together. Progress moves and interrupts are seen in between.
 const PAIRS: usize = 512;
 
 /// A ranker over a knowledge base.
 pub struct Reranker<'a> {
     ranker: &'a Ranker,
     kb: &'a KnowledgeBase,
-    /// Concepts that have been met; nothing for one without a readable name.
+    /// The tokens of the concepts so far; `None` for one without a readable name.
     entities: RefCell<HashMap<ConceptId, Option<Encoded>>>,
 }
 
 impl<'a> Reranker<'a> {
-    /// Nothing is computed yet.
+    /// A ranker whose concepts are tokenized when they are first needed.
     pub fn new(ranker: &'a Ranker, kb: &'a KnowledgeBase) -> Self {
         Self { ranker, kb, entities: RefCell::default() }
     }
 
-    /// The score of each candidate of each mention; a mention of which nothing is left has none, and a concept without a readable
-    /// name the lowest. `done` is called with the number of mentions dealt with.
+    /// The scores of the first `k` candidates of each mention. A mention that normalises to nothing has none. A concept without a
+    /// readable name has the lowest score.
     ///
     /// # Errors
-    /// If a mention cannot be encoded, the device fails, or `done` does.
+    /// If a mention cannot be encoded, or the device fails.
     ///
     /// # Panics
     /// If there is not one list for each mention.
     pub fn scores(
         &self,
-        queries: &[Query<'_>],
-        candidates: &[Vec<ConceptId>],
-        done: &mut dyn FnMut(usize) -> Result<()>,
+        queries: &[MentionQuery<'_>],
+        candidates: &[Vec<Candidate>],
+        k: usize,
     ) -> Result<Vec<Vec<f32>>> {
         assert_eq!(queries.len(), candidates.len(), "one list for each mention");
-        let (mut reader, mut all) = (self.ranker.view().reader(), Vec::with_capacity(queries.len()));
-        let (mut pairs, mut waiting): (Vec<Encoded>, Vec<Vec<Option<usize>>>) = (Vec::new(), Vec::new());
-        for (at, (query, list)) in queries.iter().zip(candidates).enumerate() {
-            let mention = self.ranker.mention(&reader.mention(query.text, query.span)?)?;
-            waiting.push(match mention {
-                None => Vec::new(),
-                Some(mention) => list.iter().map(|concept| self.pair(&mention, *concept, &mut pairs)).collect(),
-            });
-            if pairs.len() < PAIRS && at + 1 < queries.len() {
-                continue;
-            }
-            interrupt::check()?;
-            let scores = self.ranker.scores(&pairs)?;
-            let finished = waiting.len();
-            let score = |place: Option<usize>| place.map_or(f32::NEG_INFINITY, |place| scores[place]);
-            all.extend(waiting.drain(..).map(|places| places.into_iter().map(score).collect()));
-            pairs.clear();
-            done(finished)?;
-        }
-        Ok(all)
-    }
-
-    /// Adds a pair, and gives its place.
-    fn pair(&self, mention: &Encoded, concept: ConceptId, pairs: &mut Vec<Encoded>) -> Option<usize> {
+        let (mut reader, mut pairs) = (self.ranker.view().reader(), Pairs::default());
         let mut entities = self.entities.borrow_mut();
-        let entity = entities.entry(concept).or_insert_with(|| self.ranker.entity(self.kb.get(concept)?).ok());
-        pairs.push(Encoded::pair(mention, entity.as_ref()?));
-        Some(pairs.len() - 1)
+        for (query, candidates) in queries.iter().zip(candidates) {
+            let mention = self.ranker.mention(&reader.mention(query.text, query.span)?)?;
+            let candidates = &candidates[..k.min(candidates.len())];
+            for Candidate { concept, .. } in candidates {
+                let encode = || self.ranker.entity(self.kb.get(*concept)?).ok();
+                entities.entry(*concept).or_insert_with(encode);
+            }
+            let entity = |candidate: &Candidate| entities.get(&candidate.concept)?.as_ref();
+            pairs.add(mention.as_ref(), candidates.iter().map(entity));
+        }
+        Ok(pairs.by_mention(&self.ranker.scores(pairs.rows())?))
     }
 }
 
-/// Where the scores of a run that was stopped are kept, and what stands for everything that they depend on.
-pub struct Kept<'a> {
+/// Where scores are stored, so that an interrupted run can be resumed.
+pub struct ScoreStore<'a> {
     /// The folder.
     pub work: &'a WorkFolder,
     /// A hash of the ranker, the mentions and the candidates.
     pub key: blake3::Hash,
 }
 
-/// What is kept in place of the scores of a mention of which nothing is left.
+/// Stored instead of the scores of a mention that normalises to nothing.
 const NO_MENTION: f32 = f32::INFINITY;
 
-/// A ranker's scores of the first `k` candidates of each mention of a split; those that an earlier run has kept are not computed
-/// again.
+/// A ranker's scores of the first `k` candidates of each mention of a split. Scores that an earlier run has stored are read.
 ///
 /// # Errors
-/// If a mention cannot be encoded, the device or the work folder fails, or the user stops the work.
+/// If a mention cannot be encoded, the device or the work folder fails, or the user interrupts.
 pub fn scores(
     reranker: &Reranker<'_>,
     split: &Split,
-    ranked: &[Ranked],
+    ranked: &[Vec<Candidate>],
     k: usize,
-    kept: Option<&Kept<'_>>,
+    store: Option<&ScoreStore<'_>>,
 ) -> Result<Vec<Vec<f32>>> {
-    let first = |ranked: &Ranked| ranked.iter().take(k).map(|(concept, _)| *concept).collect();
-    let lists: Vec<Vec<ConceptId>> = ranked.iter().map(first).collect();
-    let queries: Vec<Query<'_>> = split.queries().collect();
+    let queries: Vec<MentionQuery<'_>> = split.queries().collect();
+    let lengths: Vec<usize> = ranked.iter().map(|ranked| ranked.len().min(k)).collect();
     let piece = (PAIRS / k.max(1)).max(1);
-    let sizes: Vec<u64> =
-        lists.chunks(piece).map(|lists| lists.iter().map(|list| 4 * list.len() as u64).sum()).collect();
-    let mut begun = kept.map(|kept| kept.work.open(&kept.key, &sizes)).transpose()?;
+    let sizes: Vec<u64> = lengths.chunks(piece).map(|lengths| 4 * lengths.iter().sum::<usize>() as u64).collect();
+    let mut begun = store.map(|store| store.work.open(&store.key, &sizes)).transpose()?;
     let mut all = match &mut begun {
-        Some(begun) => read(begun, &lists[..(begun.done() * piece).min(lists.len())])?,
+        Some(begun) => read(begun, &lengths[..(begun.done() * piece).min(lengths.len())])?,
         None => Vec::new(),
     };
     let mut progress = Progress::new("ranking", queries.len() as u64, "mentions");
     progress.resume_at(all.len() as u64);
-    for (queries, lists) in queries.chunks(piece).zip(lists.chunks(piece)).skip(all.len().div_ceil(piece)) {
-        let scores = reranker.scores(queries, lists, &mut |mentions| {
-            progress.advance(mentions as u64);
-            Ok(())
-        })?;
+    for (queries, ranked) in queries.chunks(piece).zip(ranked.chunks(piece)).skip(all.len().div_ceil(piece)) {
+        interrupt::check()?;
+        let scores = reranker.scores(queries, ranked, k)?;
+        progress.advance(scores.len() as u64);
         if let Some(begun) = &mut begun {
-            let values = scores
-                .iter()
-                .zip(lists)
-                .flat_map(|(scores, list)| (0..list.len()).map(|at| scores.get(at).copied().unwrap_or(NO_MENTION)));
-            let values: Vec<f32> = values.collect();
-            begun.add(bytemuck::cast_slice(&values))?;
+            let stored =
+                scores.iter().zip(&lengths[all.len()..]).flat_map(|(scores, length)| match scores.is_empty() {
+                    true => vec![NO_MENTION; *length],
+                    false => scores.clone(),
+                });
+            begun.add(bytemuck::cast_slice(&stored.collect::<Vec<f32>>()))?;
         }
         all.extend(scores);
     }
     Ok(all)
 }
 
-/// The scores that an earlier run has kept, of these candidates.
-fn read(begun: &mut ResumedWork, lists: &[Vec<ConceptId>]) -> Result<Vec<Vec<f32>>> {
+/// The scores that an earlier run has stored, for lists of these lengths.
+fn read(begun: &mut ResumedWork, lengths: &[usize]) -> Result<Vec<Vec<f32>>> {
     let mut values: Vec<f32> = Vec::new();
     begun.read(|piece| {
         values.extend(piece.chunks_exact(4).map(bytemuck::pod_read_unaligned::<f32>));
         Ok(())
     })?;
-    let (mut rest, mut all) = (&values[..], Vec::with_capacity(lists.len()));
-    for list in lists {
-        let (scores, others) = rest.split_at(list.len().min(rest.len()));
-        all.push(scores.iter().copied().filter(|score| *score != NO_MENTION).collect());
-        rest = others;
-    }
-    Ok(all)
+    let mut rest = values.into_iter();
+    let mut next = |length: &usize| rest.by_ref().take(*length).filter(|score| *score != NO_MENTION).collect();
+    Ok(lengths.iter().map(&mut next).collect())
 }
 
-/// What a retriever found for the mentions of a split, and a ranker's scores of the first candidates of each.
+/// The candidates of a split's mentions, with a ranker's scores of the first of them.
 pub struct Scored {
-    ranked: Vec<Ranked>,
+    ranked: CandidateLists,
     scores: Vec<Vec<f32>>,
 }
 
 impl Scored {
-    /// Searches, then scores the first `k` candidates; `top` of them are kept at least.
+    /// Searches for at least `top` candidates, and scores the first `k`.
     ///
     /// # Errors
     /// As searching and [`scores`].
@@ -171,9 +147,9 @@ impl Scored {
     }
 }
 
-/// A retriever whose first candidates a ranker has put into order, over the mentions that were scored.
+/// A retriever whose first candidates a ranker has reordered. It answers the mentions that were scored.
 ///
-/// Scores stay where they were: the first candidate has the retriever's best score, by which NIL is decided.
+/// Scores keep their places: the first candidate has the retriever's best score, which decides NIL.
 pub struct Reranked<'a> {
     name: String,
     retriever: &'a dyn Retriever,
@@ -182,17 +158,17 @@ pub struct Reranked<'a> {
 }
 
 impl<'a> Reranked<'a> {
-    /// The ranker sees the first `k` candidates.
+    /// The ranker reorders the first `k` candidates.
     pub fn new(retriever: &'a dyn Retriever, scored: &'a Scored, k: usize) -> Self {
         Self { name: format!("{} + ranker@{k}", retriever.name()), retriever, scored, k }
     }
 }
 
-/// Puts the concepts of the first candidates into the order of their scores; the retriever's scores keep their places.
-pub fn rerank(ranked: &mut Ranked, scores: &[f32]) {
-    let mut concepts: Vec<ConceptId> = ranked.iter().map(|(concept, _)| *concept).collect();
-    reorder(&mut concepts, scores);
-    ranked.iter_mut().zip(concepts).for_each(|(place, concept)| place.0 = concept);
+/// The candidates with the concepts of the first `k` in the order of the ranker's scores. The retriever's scores keep their places.
+pub fn reranked(ranked: &[Candidate], scores: &[f32], k: usize) -> Vec<Candidate> {
+    let mut concepts: Vec<ConceptId> = ranked.iter().map(|candidate| candidate.concept).collect();
+    reorder(&mut concepts, &scores[..scores.len().min(k)]);
+    ranked.iter().zip(concepts).map(|(place, concept)| Candidate { concept, ..*place }).collect()
 }
 
 impl Retriever for Reranked<'_> {
@@ -216,18 +192,12 @@ impl Retriever for Reranked<'_> {
         Some((self.retriever, self.k))
     }
 
-    fn search(
-        &self,
-        queries: &[Query<'_>],
-        k: usize,
-        done: &mut dyn FnMut(usize) -> Result<()>,
-    ) -> Result<Vec<Ranked>> {
+    fn search(&self, queries: &[MentionQuery<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists> {
         done(queries.len())?;
         let scored = self.scored.ranked.iter().zip(&self.scored.scores);
         let reranked = scored.map(|(ranked, scores)| {
-            let mut ranked = ranked.clone();
-            rerank(&mut ranked, &scores[..scores.len().min(self.k)]);
-            // Normalised accuracy is over all that the ranker has seen.
+            let mut ranked = reranked(ranked, scores, self.k);
+            // Normalised accuracy is over all candidates that the ranker scores.
             ranked.truncate(k.max(self.k));
             ranked
         });

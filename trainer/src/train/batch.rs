@@ -3,7 +3,7 @@
 use super::config::{Config, Domain, NegativeKind, Negatives};
 use super::examples::{Example, Pair};
 use super::random::{Purpose, stream};
-use crate::train::entity_inputs::{Catalogue, DomainId, SequenceId};
+use crate::train::entity_inputs::{DomainId, EntityInputs, SequenceId};
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::ConceptId;
 use pel_shared::tokens::Encoded;
@@ -95,7 +95,7 @@ impl LinkBatch<'_> {
 /// on the position of the example in the run.
 pub fn link_batch<'a>(
     config: &Config,
-    catalogue: &Catalogue,
+    inputs: &EntityInputs,
     examples: &[(usize, usize, &'a Example)],
     hard: &HardNegatives,
 ) -> LinkBatch<'a> {
@@ -105,13 +105,13 @@ pub fn link_batch<'a>(
         .map(|(position, number, example)| {
             let mut random = stream(config.seed, Purpose::Example, *position as u64);
             let share = config.view.template_share;
-            let positive = catalogue.draw(example.concept, share, &mut random).map(|sequence| entities.place(sequence));
+            let positive = inputs.draw(example.concept, share, &mut random).map(|sequence| entities.place(sequence));
             let hard = hard.get(number).map_or(&[][..], Vec::as_slice);
             let negatives = match &example.candidates {
                 Some(listed) => {
-                    listed.concepts.iter().filter_map(|concept| catalogue.sequences_of(*concept).next()).collect()
+                    listed.concepts.iter().filter_map(|concept| inputs.sequences_of(*concept).next()).collect()
                 }
-                None => draw_negatives(&config.negatives, catalogue, example.concept, share, hard, &mut random),
+                None => draw_negatives(&config.negatives, inputs, example.concept, share, hard, &mut random),
             };
             let negatives = negatives.into_iter().map(|sequence| entities.place(sequence)).collect();
             // Every concept in `examples` has at least one sequence.
@@ -127,7 +127,7 @@ pub fn link_batch<'a>(
             row.fill(Pairing::Negative);
         }
         negatives.into_iter().for_each(|at| row[at] = Pairing::Negative);
-        for own in catalogue.sequences_of(example.concept) {
+        for own in inputs.sequences_of(example.concept) {
             if let Some(at) = entities.places.get(&own) {
                 row[*at] = Pairing::Ignored;
             }
@@ -138,7 +138,7 @@ pub fn link_batch<'a>(
     for (row, (_, _, example)) in teacher.chunks_exact_mut(width.max(1)).zip(examples) {
         let Some(listed) = &example.candidates else { continue };
         for (concept, score) in listed.concepts.iter().zip(&listed.teacher) {
-            let sequence = catalogue.sequences_of(*concept).next();
+            let sequence = inputs.sequences_of(*concept).next();
             if let Some(at) = sequence.and_then(|sequence| entities.places.get(&sequence)) {
                 row[*at] = Some(*score);
             }
@@ -152,7 +152,7 @@ pub fn link_batch<'a>(
 ///
 /// # Errors
 /// If a mention has no candidates.
-pub fn rank_batch<'a>(catalogue: &Catalogue, examples: &[&'a Example]) -> Result<RankBatch<'a>> {
+pub fn rank_batch<'a>(inputs: &EntityInputs, examples: &[&'a Example]) -> Result<RankBatch<'a>> {
     let lists = examples.iter().map(|example| {
         let missing = || Error::input(format!("{}: expected candidates, found none", example.place));
         Ok(&example.candidates.as_ref().ok_or_else(missing)?.concepts)
@@ -161,14 +161,14 @@ pub fn rank_batch<'a>(catalogue: &Catalogue, examples: &[&'a Example]) -> Result
     let width = lists.iter().map(|list| list.len()).max().unwrap_or(0);
     let (mut pairs, mut pairing) = (Vec::new(), vec![Pairing::Ignored; examples.len() * width]);
     for ((example, list), row) in examples.iter().zip(lists).zip(pairing.chunks_exact_mut(width.max(1))) {
-        let right = catalogue.sequences_of(example.concept).next();
+        let right = inputs.sequences_of(example.concept).next();
         for (concept, place) in list.iter().zip(row) {
             // Candidate lists hold only concepts that have a text.
-            let Some(sequence) = catalogue.sequences_of(*concept).next() else { continue };
+            let Some(sequence) = inputs.sequences_of(*concept).next() else { continue };
             let is_right = *concept == example.concept;
             // Another concept with the same text is not a negative.
             if is_right || right != Some(sequence) {
-                pairs.push(Encoded::pair(&example.mention, catalogue.tokens(sequence)));
+                pairs.push(Encoded::pair(&example.mention, inputs.tokens(sequence)));
                 *place = if is_right { Pairing::Positive } else { Pairing::Negative };
             }
         }
@@ -193,15 +193,15 @@ impl Entities {
 }
 
 /// A warning if the domains have fewer texts than the examples need as negatives.
-pub fn few_negatives(config: &Config, catalogue: &Catalogue, examples: &[Example]) -> Option<String> {
+pub fn few_negatives(config: &Config, inputs: &EntityInputs, examples: &[Example]) -> Option<String> {
     let Negatives { kind, domain, count, .. } = config.negatives;
     if kind == NegativeKind::None || !config.data.candidates.as_os_str().is_empty() {
         return None;
     }
-    let texts = |concept: &ConceptId| catalogue.sequences_of(*concept).len();
+    let texts = |concept: &ConceptId| inputs.sequences_of(*concept).len();
     if domain != Domain::Inside {
-        let trained = catalogue.trained().filter(|_| domain == Domain::Trained);
-        let all = trained.map_or(catalogue.rows().sequences.len(), |members| members.iter().map(texts).sum());
+        let trained = inputs.trained().filter(|_| domain == Domain::Trained);
+        let all = trained.map_or(inputs.rows().sequences.len(), |members| members.iter().map(texts).sum());
         let poor = examples.iter().filter(|example| all.saturating_sub(texts(&example.concept)) < count).count();
         return (poor > 0)
             .then(|| format!("{poor} examples have fewer than {count} negatives: only {all} texts are available"));
@@ -209,15 +209,15 @@ pub fn few_negatives(config: &Config, catalogue: &Catalogue, examples: &[Example
     let mut poor: BTreeMap<DomainId, (usize, usize)> = BTreeMap::new();
     let mut all: BTreeMap<DomainId, usize> = BTreeMap::new();
     for example in examples {
-        let domain = catalogue.domain(example.concept);
-        let others = *all.entry(domain).or_insert_with(|| catalogue.members(domain).iter().map(texts).sum())
+        let domain = inputs.domain(example.concept);
+        let others = *all.entry(domain).or_insert_with(|| inputs.members(domain).iter().map(texts).sum())
             - texts(&example.concept);
         if others < count {
             let (examples, least) = poor.entry(domain).or_insert((0, others));
             (*examples, *least) = (*examples + 1, others.min(*least));
         }
     }
-    let shown = poor.iter().take(3).map(|(domain, (_, least))| format!("{} ({least})", catalogue.name_of(*domain)));
+    let shown = poor.iter().take(3).map(|(domain, (_, least))| format!("{} ({least})", inputs.name_of(*domain)));
     let shown = shown.collect::<Vec<_>>().join(", ");
     let (examples, more) = (poor.values().map(|(examples, _)| examples).sum::<usize>(), poor.len().saturating_sub(3));
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
@@ -230,7 +230,7 @@ pub fn few_negatives(config: &Config, catalogue: &Catalogue, examples: &[Example
 /// negatives, random ones replace the missing ones.
 fn draw_negatives(
     options: &Negatives,
-    catalogue: &Catalogue,
+    inputs: &EntityInputs,
     gold: ConceptId,
     template_share: f64,
     hard: &[SequenceId],
@@ -245,13 +245,13 @@ fn draw_negatives(
         if drawn.len() == all {
             break;
         }
-        let concept = catalogue.draw_concept(options.domain, gold, random);
+        let concept = inputs.draw_concept(options.domain, gold, random);
         if concept == gold {
             continue;
         }
-        if let Some(sequence) = catalogue.draw(concept, template_share, random)
+        if let Some(sequence) = inputs.draw(concept, template_share, random)
             && !drawn.contains(&sequence)
-            && !catalogue.has(gold, sequence)
+            && !inputs.has(gold, sequence)
         {
             drawn.push(sequence);
         }
@@ -260,11 +260,11 @@ fn draw_negatives(
 }
 
 /// Builds a micro-batch of names, each with another name of the same concept.
-pub fn align_batch(config: &Config, catalogue: &Catalogue, pairs: &[(usize, Pair)]) -> AlignBatch {
+pub fn align_batch(config: &Config, inputs: &EntityInputs, pairs: &[(usize, Pair)]) -> AlignBatch {
     let mut names = Vec::with_capacity(2 * pairs.len());
     for (position, pair) in pairs {
         let mut random = stream(config.seed, Purpose::Example, *position as u64);
-        let others: Vec<SequenceId> = catalogue.sequences_of(pair.concept).filter(|name| *name != pair.name).collect();
+        let others: Vec<SequenceId> = inputs.sequences_of(pair.concept).filter(|name| *name != pair.name).collect();
         if others.is_empty() {
             continue;
         }
@@ -290,6 +290,6 @@ impl AlignBatch {
 }
 
 /// The tokens of sequences.
-pub fn tokens_of(catalogue: &Catalogue, sequences: impl IntoIterator<Item = SequenceId>) -> Vec<&Encoded> {
-    sequences.into_iter().map(|sequence| catalogue.tokens(sequence)).collect()
+pub fn tokens_of(inputs: &EntityInputs, sequences: impl IntoIterator<Item = SequenceId>) -> Vec<&Encoded> {
+    sequences.into_iter().map(|sequence| inputs.tokens(sequence)).collect()
 }

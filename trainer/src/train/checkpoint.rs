@@ -518,7 +518,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_whole_or_not_there() {
+    fn folder_is_complete_or_absent() {
         let root = tempfile::tempdir().expect("a folder");
         let place = root.path().join("step-0000001");
         let failed = write_folder(&place, |folder| {

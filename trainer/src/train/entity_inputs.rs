@@ -1,20 +1,19 @@
-//! The concepts of a run, tokenized: what mentions are drawn to and pushed away from.
+//! The tokenized concepts of a run: its positives and negatives.
 
 use super::config::Domain;
 use crate::data::concept_table;
-use crate::data::domain::DomainOf;
-use crate::data::domain::domain_of;
-use crate::indexing::{Rows, rows};
+use crate::data::domain::{DomainOf, domain_of};
+use crate::indexing::tokenize;
+use pel_shared::bundle::ConceptRows;
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::{ConceptId, KnowledgeBase};
-use pel_shared::tokens::{Encoded, Tokens};
-use pel_shared::tokens::{View, ViewOptions};
+use pel_shared::tokens::{Encoded, Tokens, View, ViewOptions};
 use rand::Rng;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::path::Path;
 
-/// A token sequence of the catalogue; equal ones have one number, whatever concepts they stand for.
+/// The number of a token sequence. Equal sequences of different concepts have the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SequenceId(pub u32);
 
@@ -26,16 +25,16 @@ impl SequenceId {
 }
 
 /// Concepts with their token sequences.
-pub struct Catalogue {
+pub struct EntityInputs {
     /// The concepts.
     pub kb: KnowledgeBase,
-    rows: Rows,
+    rows: ConceptRows,
     /// For each concept its rows.
     places: Vec<Range<usize>>,
     /// Whether the first row of a concept is its template.
     templates: bool,
     domains: Domains,
-    /// The concepts of the domains that training has, if these are not all.
+    /// The concepts of the training domains, if these are not all.
     trained: Option<Vec<ConceptId>>,
 }
 
@@ -68,8 +67,8 @@ impl Domains {
     }
 }
 
-impl Catalogue {
-    /// Reads and tokenizes concept tables; of concepts with the same identifier the first stays.
+impl EntityInputs {
+    /// Reads and tokenizes concept tables. Of concepts with the same identifier, the first is used.
     ///
     /// # Errors
     /// If a table cannot be read, or a concept cannot be written by the template.
@@ -95,7 +94,7 @@ impl Catalogue {
     /// # Errors
     /// If a concept cannot be written by the template.
     pub fn new(kb: KnowledgeBase, tokens: &Tokens, view: &ViewOptions, domains: DomainOf) -> Result<Self> {
-        let rows = rows(&kb, tokens, view)?;
+        let rows = tokenize(&kb, tokens, view)?;
         let mut places = vec![0..0; kb.len()];
         for (row, concept) in rows.concepts.iter().enumerate() {
             let place = &mut places[concept.index()];
@@ -122,11 +121,11 @@ impl Catalogue {
     }
 
     /// All sequences.
-    pub fn rows(&self) -> &Rows {
+    pub fn rows(&self) -> &ConceptRows {
         &self.rows
     }
 
-    /// Draws one of a concept's sequences: its template for a share of the draws where it has names too, else a name.
+    /// Draws one of a concept's sequences: its template with probability `template_share`, otherwise a name.
     pub fn draw(&self, concept: ConceptId, template_share: f64, random: &mut impl Rng) -> Option<SequenceId> {
         let count = self.sequences_of(concept).len();
         let names = if self.templates { count.saturating_sub(1) } else { count };
@@ -139,7 +138,7 @@ impl Catalogue {
         self.sequences_of(concept).nth(at)
     }
 
-    /// Says of which concepts training has mentions; until then it has of all domains.
+    /// Sets the training concepts. Before that, all domains count as training domains.
     pub fn train_on(&mut self, concepts: impl IntoIterator<Item = ConceptId>) {
         let domains: BTreeSet<DomainId> = concepts.into_iter().map(|concept| self.domain(concept)).collect();
         let whole = domains.len() == self.domains.names.len();
@@ -149,12 +148,12 @@ impl Catalogue {
         self.trained = (!trained.is_empty()).then_some(trained);
     }
 
-    /// The concepts of the domains that training has; nothing if these are all.
+    /// The concepts of the training domains; `None` if these are all domains.
     pub fn trained(&self) -> Option<&[ConceptId]> {
         self.trained.as_deref()
     }
 
-    /// Draws a negative's concept, all alike, from the domains that `from` says for this right one.
+    /// Draws a negative concept uniformly from the domains that `from` allows for this right concept.
     pub fn draw_concept(&self, from: Domain, gold: ConceptId, random: &mut impl Rng) -> ConceptId {
         let members = match from {
             Domain::Across => None,
@@ -172,10 +171,10 @@ impl Catalogue {
         self.domains.of[concept.index()]
     }
 
-    /// Refuses a name that no domain has.
+    /// Checks that all names are domains.
     ///
     /// # Errors
-    /// If there is one; some that there are are named.
+    /// If one is not; the error names some domains.
     pub fn check_domains(&self, wanted: &[String]) -> Result<()> {
         let Some(unknown) = wanted.iter().find(|name| !self.domains.names.contains(name)) else { return Ok(()) };
         let (names, most) = (&self.domains.names, 10);
@@ -186,7 +185,7 @@ impl Catalogue {
         )))
     }
 
-    /// What a domain is called.
+    /// The name of a domain.
     pub fn name_of(&self, domain: DomainId) -> &str {
         &self.domains.names[domain.0 as usize]
     }
@@ -196,7 +195,7 @@ impl Catalogue {
         &self.domains.members[domain.0 as usize]
     }
 
-    /// Whether a concept is of one of these domains; any is if there are none.
+    /// Whether a concept is of one of these domains, or `domains` is empty.
     pub fn is_wanted(&self, concept: ConceptId, domains: &[String]) -> bool {
         domains.is_empty() || domains.contains(&self.domains.names[self.domain(concept).0 as usize])
     }

@@ -4,12 +4,11 @@ use super::config::{Config, Task};
 use super::random::{Purpose, stream};
 use crate::data::candidate_lists::{CandidateList, CandidateLists};
 use crate::data::corpus::Corpus;
-use crate::train::entity_inputs::{Catalogue, SequenceId};
+use crate::train::entity_inputs::{EntityInputs, SequenceId};
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::kb::ConceptId;
 use pel_shared::kb::import::report::Report;
-use pel_shared::tokens::ViewOptions;
-use pel_shared::tokens::{Encoded, Tokens};
+use pel_shared::tokens::{Encoded, Tokens, ViewOptions};
 use rand::seq::SliceRandom;
 use std::collections::HashMap;
 
@@ -53,14 +52,14 @@ mod reason {
 /// If the corpus cannot be read, or no training mention is left.
 pub fn mentions(
     config: &Config,
-    catalogue: &Catalogue,
+    inputs: &EntityInputs,
     tokens: &Tokens,
     view: &ViewOptions,
 ) -> Result<(Vec<Example>, Report)> {
     let (folder, split) = (&config.data.corpus, &config.data.split);
     let lists = match config.data.candidates.as_os_str().is_empty() {
         true => None,
-        false => Some(CandidateLists::read(&config.data.candidates, &catalogue.kb)?),
+        false => Some(CandidateLists::read(&config.data.candidates, &inputs.kb)?),
     };
     let distils = config.data.task == Task::Link && config.distillation.own_share < 1.0;
     let Corpus { documents, mentions, mut report } = Corpus::read(folder, split)?;
@@ -84,7 +83,7 @@ pub fn mentions(
             report.skip(reason::SEVERAL, place);
             continue;
         }
-        let Some(concept) = catalogue.kb.find(id) else {
+        let Some(concept) = inputs.kb.find(id) else {
             report.skip(reason::MISSING, || format!("{id}: {}", place()));
             continue;
         };
@@ -92,11 +91,11 @@ pub fn mentions(
             report.skip(reason::EMPTY, place);
             continue;
         };
-        if catalogue.sequences_of(concept).len() == 0 {
+        if inputs.sequences_of(concept).len() == 0 {
             report.skip(reason::WORDLESS, place);
             continue;
         }
-        if !catalogue.is_wanted(concept, &config.data.only_domains) {
+        if !inputs.is_wanted(concept, &config.data.only_domains) {
             report.skip(reason::OTHER_DOMAIN, place);
             continue;
         }
@@ -117,7 +116,7 @@ pub fn mentions(
                         list.line
                     )));
                 }
-                let Some(found) = with_gold(list, concept, config, catalogue) else {
+                let Some(found) = with_gold(list, concept, config, inputs) else {
                     report.skip(reason::WITHOUT_GOLD, place);
                     continue;
                 };
@@ -136,8 +135,8 @@ pub fn mentions(
 
 /// The first candidates of a list, including the right concept; `None` if the list lacks it and it may not be added. It is never added
 /// under distillation, because the teacher has no score for it.
-fn with_gold(list: &CandidateList, gold: ConceptId, config: &Config, catalogue: &Catalogue) -> Option<Candidates> {
-    let has_text = |concept: &ConceptId| catalogue.sequences_of(*concept).len() > 0;
+fn with_gold(list: &CandidateList, gold: ConceptId, config: &Config, inputs: &EntityInputs) -> Option<Candidates> {
+    let has_text = |concept: &ConceptId| inputs.sequences_of(*concept).len() > 0;
     let scored = list.candidates.iter().enumerate().filter(|(_, concept)| has_text(concept)).take(config.data.top);
     let (places, mut concepts): (Vec<usize>, Vec<ConceptId>) = scored.map(|(at, concept)| (at, *concept)).unzip();
     let teacher: Vec<f32> = places.iter().filter_map(|at| list.teacher.get(*at).copied()).collect();
@@ -171,11 +170,11 @@ pub fn without_repeats(examples: Vec<Example>, most: usize) -> Vec<Example> {
 /// As [`mentions`].
 pub fn chosen(
     config: &Config,
-    catalogue: &Catalogue,
+    inputs: &EntityInputs,
     tokens: &Tokens,
     view: &ViewOptions,
 ) -> Result<(Vec<Example>, Report)> {
-    let (all, report) = mentions(config, catalogue, tokens, view)?;
+    let (all, report) = mentions(config, inputs, tokens, view)?;
     Ok((subset(without_repeats(all, config.data.max_repeats), config.data.mentions, config), report))
 }
 
@@ -204,9 +203,9 @@ pub struct Pair {
 ///
 /// # Errors
 /// If no concept has two names.
-pub fn pairs(catalogue: &Catalogue) -> Result<Vec<Pair>> {
-    let of = |concept| catalogue.sequences_of(concept).skip(1).map(move |name| Pair { concept, name });
-    let pairs: Vec<Pair> = catalogue.kb.iter().flat_map(|(concept, _)| of(concept)).collect();
+pub fn pairs(inputs: &EntityInputs) -> Result<Vec<Pair>> {
+    let of = |concept| inputs.sequences_of(concept).skip(1).map(move |name| Pair { concept, name });
+    let pairs: Vec<Pair> = inputs.kb.iter().flat_map(|(concept, _)| of(concept)).collect();
     if pairs.is_empty() {
         return Err(Error::input("expected concepts with at least two names to align, found none"));
     }

@@ -211,7 +211,7 @@ fn words(event: &Event) -> String {
             percent(&found.nil_aupr),
             found.mentions
         ),
-        Event::Kept { kept, .. } => format!("the model is made of {}", kept.words()),
+        Event::Kept { kept, .. } => format!("the model has {}", kept.words()),
         Event::Validation { seconds, found, .. } => format!(
             "recall@1 {}, @64 {}; zero-shot {}, {}; NIL auPR {} ({} mentions, {seconds:.0} s)",
             percent(&found.recall_1),

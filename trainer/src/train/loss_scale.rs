@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_doubles_in_peace_and_halves_at_an_overflow() {
+    fn scale_doubles_after_finite_steps_and_halves_at_an_overflow() {
         assert_eq!(Scale::begin(Precision::Bf16), None);
         let mut scale = Scale::begin(Precision::F16).expect("half floats need one");
         (0..PATIENCE).for_each(|_| scale.hold());

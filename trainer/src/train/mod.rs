@@ -1,8 +1,8 @@
 //! Training the bi-encoder (PEL, sections 4 and 5.3), and aligning names before it.
 //!
 //! ```text
-//! config ─ catalogue ─ examples ─┬─ batch ─ step (loss, FGSM) ─ optimiser ─┬─ checkpoint
-//!                                └──────────── survey (mining, validation) ┴─ log
+//! config ─ entity_inputs ─ examples ─┬─ batch ─ step (loss, FGSM) ─ optimiser ─┬─ checkpoint
+//!                                    └────── encoded_kb (mining, validation) ──┴─ log
 //! ```
 //!
 //! The folder of a run holds `config.toml`, `metrics.jsonl` and `checkpoints/`, which include the best weights so far. At the end it
@@ -31,14 +31,14 @@ mod tests;
 pub mod training_loop;
 pub mod validation;
 
-pub use crate::train::validation::{CANDIDATES, HeldOut, Validated};
+pub use crate::train::validation::{CANDIDATES, Validated, Validation};
 pub use best::Kept;
 pub use checkpoint::CHECKPOINTS;
 pub use log::METRICS;
 pub use snapshot::Snapshot;
 
 use crate::io::device::OpenDevice;
-use crate::train::entity_inputs::Catalogue;
+use crate::train::entity_inputs::EntityInputs;
 use crate::train::loss_scale::Scale;
 use batch::{HardNegatives, few_negatives};
 use best::BestWeights;
@@ -112,29 +112,29 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
         Task::Align => pel_shared::tokens::ViewOptions { concepts: View::Names, ..config.view_options() },
     };
     let tables = std::iter::once(&config.data.kb).chain(&config.data.more_kbs).map(PathBuf::as_path);
-    let mut catalogue = Catalogue::read(tables, &model.tokens, &view, config.data.domains)?;
-    catalogue.check_domains(&config.data.only_domains)?;
+    let mut entity_inputs = EntityInputs::read(tables, &model.tokens, &view, config.data.domains)?;
+    entity_inputs.check_domains(&config.data.only_domains)?;
     let (examples, report) = match config.data.task {
         Task::Link | Task::Rank => {
-            let (mentions, report) = examples::chosen(config, &catalogue, &model.tokens, &view)?;
+            let (mentions, report) = examples::chosen(config, &entity_inputs, &model.tokens, &view)?;
             (Examples::Mentions(mentions), report)
         }
-        Task::Align => (Examples::Pairs(examples::pairs(&catalogue)?), Report::default()),
+        Task::Align => (Examples::Pairs(examples::pairs(&entity_inputs)?), Report::default()),
     };
     if let Examples::Mentions(mentions) = &examples {
-        catalogue.train_on(mentions.iter().map(|example| example.concept));
-        few_negatives(config, &catalogue, mentions).iter().for_each(|words| eprintln!("warning: {words}"));
+        entity_inputs.train_on(mentions.iter().map(|example| example.concept));
+        few_negatives(config, &entity_inputs, mentions).iter().for_each(|words| eprintln!("warning: {words}"));
     }
-    let checkpoints = checkpoints.with_data(fingerprint(&catalogue, &examples), data.as_deref())?;
-    checkpoint::check_hard(&hard, examples.len(), catalogue.rows().sequences.len())?;
-    let held_out = HeldOut::read(config, &model, &catalogue)?;
-    let bests = match (&held_out, config.validation.keep) {
+    let checkpoints = checkpoints.with_data(fingerprint(&entity_inputs, &examples), data.as_deref())?;
+    checkpoint::check_hard(&hard, examples.len(), entity_inputs.rows().sequences.len())?;
+    let validation = Validation::read(config, &model, &entity_inputs)?;
+    let bests = match (&validation, config.validation.keep) {
         (Some(_), Keep::Best) => Some(BestWeights::open(out, step)?),
         _ => None,
     };
     let by_epochs = (config.optimiser.epochs * examples.len() as f64 / config.optimiser.batch as f64).ceil() as usize;
     let steps = config.optimiser.steps.unwrap_or(by_epochs);
-    eprintln!("{} examples, {} concepts, {steps} steps", examples.len(), catalogue.kb.len());
+    eprintln!("{} examples, {} concepts, {steps} steps", examples.len(), entity_inputs.kb.len());
     if report.skipped_in_all() > 0 {
         eprintln!("skipped: {}", report.reasons());
     }
@@ -142,16 +142,16 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
         config,
         order: Order::new(config.seed, examples.len()),
         log: Log::open(&out.join(METRICS), step, steps, !config.data.candidates.as_os_str().is_empty())?,
-        catalogue,
+        entity_inputs,
         examples,
-        held_out,
+        validation,
         device,
         steps,
         model,
         optimiser,
         hard,
         perturbation,
-        survey: None,
+        encoded_kb: None,
         checkpoints,
         bests,
     };
@@ -170,7 +170,7 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
         run.checkpoint_if_interrupted(done, validated_now)?;
     }
     let model = out.join(MODEL);
-    if run.held_out.is_some() {
+    if run.validation.is_some() {
         // A run that was killed after its last validation has logged it already.
         validated = match run.log.validated(steps)? {
             Some(found) => Some(found),
@@ -183,7 +183,7 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
 }
 
 /// The hash of the training data: texts, concepts and examples as tokens, in their order.
-fn fingerprint(catalogue: &Catalogue, examples: &Examples) -> String {
+fn fingerprint(entity_inputs: &EntityInputs, examples: &Examples) -> String {
     let mut hasher = blake3::Hasher::new();
     let mut add = |numbers: &[u32]| {
         hasher.update(&(numbers.len() as u64).to_le_bytes());
@@ -191,7 +191,7 @@ fn fingerprint(catalogue: &Catalogue, examples: &Examples) -> String {
             hasher.update(&number.to_le_bytes());
         });
     };
-    let rows = catalogue.rows();
+    let rows = entity_inputs.rows();
     rows.sequences.iter().for_each(|sequence| add(&sequence.ids));
     for (concept, sequence) in rows.concepts.iter().zip(&rows.sequence_of) {
         add(&[concept.0, *sequence as u32]);

@@ -15,11 +15,9 @@ use pel_shared::model::config::BertConfig;
 use pel_shared::model::cross_encoder::longest_pair;
 use pel_shared::model::encode::Encoder;
 use pel_shared::model::layer::Precision;
-use pel_shared::model::tower::Reduction;
-use pel_shared::model::tower::Side;
+use pel_shared::model::tower::{Reduction, Side};
 use pel_shared::score::Scorer;
-use pel_shared::tokens::Tokens;
-use pel_shared::tokens::ViewOptions;
+use pel_shared::tokens::{Tokens, ViewOptions};
 use rand::Rng;
 use std::path::Path;
 

@@ -4,15 +4,15 @@ use super::batch::HardNegatives;
 use super::best::{BestWeights, Kept};
 use super::checkpoint::Checkpoints;
 use super::config::{Config, Task};
-use super::encoded_kb::Survey;
-use super::entity_inputs::Catalogue;
+use super::encoded_kb::EncodedKb;
+use super::entity_inputs::EntityInputs;
 use super::examples::{Example, Pair};
 use super::log::{Event, Log};
 use super::model::Model;
 use super::optimiser::Optimiser;
 use super::random::Order;
 use super::step::perturbation::Perturbation;
-use super::validation::{HeldOut, Validated};
+use super::validation::{Validated, Validation};
 use crate::io::files::write_folder;
 use burn::tensor::Device;
 use pel_shared::error::Result;
@@ -38,9 +38,9 @@ impl Examples {
 /// A training run in progress.
 pub struct Run<'a> {
     pub config: &'a Config,
-    pub catalogue: Catalogue,
+    pub entity_inputs: EntityInputs,
     pub examples: Examples,
-    pub held_out: Option<HeldOut>,
+    pub validation: Option<Validation>,
     pub device: Device,
     pub steps: usize,
     pub order: Order,
@@ -48,8 +48,8 @@ pub struct Run<'a> {
     pub optimiser: Optimiser,
     pub hard: HardNegatives,
     pub perturbation: Option<Perturbation>,
-    /// The last survey and the steps before it: validation and mining after the same step share it.
-    pub survey: Option<(usize, Survey)>,
+    /// The knowledge base encoded after so many steps. Validation and mining after the same step share it.
+    pub encoded_kb: Option<(usize, EncodedKb)>,
     pub checkpoints: Checkpoints,
     /// The best weights so far; `None` where the last weights become the model.
     pub bests: Option<BestWeights>,
@@ -77,13 +77,13 @@ impl Run<'_> {
 
     /// Validates; `None` without a validation split.
     pub fn validate(&mut self, step: usize) -> Result<Option<Validated>> {
-        let Some(held_out) = &self.held_out else { return Ok(None) };
+        let Some(validation) = &self.validation else { return Ok(None) };
         let began = Instant::now();
         let found = match self.config.data.task {
-            Task::Rank => held_out.ranked(&self.model, &self.catalogue, &self.device)?,
+            Task::Rank => validation.of_ranker(&self.model, &self.entity_inputs, &self.device)?,
             Task::Link | Task::Align => {
-                let survey = survey(&mut self.survey, step, &self.model, &self.catalogue, &self.device)?;
-                survey.validate(&self.model, &self.catalogue, held_out)?
+                let kb = encoded_kb(&mut self.encoded_kb, step, &self.model, &self.entity_inputs, &self.device)?;
+                validation.of_bi_encoder(kb, &self.entity_inputs)?
             }
         };
         let seconds = began.elapsed().as_secs_f64();
@@ -141,17 +141,17 @@ impl Run<'_> {
     }
 }
 
-/// The survey after so many steps; made if the last one is older.
-pub fn survey<'a>(
-    last: &'a mut Option<(usize, Survey)>,
+/// The knowledge base encoded after `step` steps. It is encoded if the last one is older.
+pub fn encoded_kb<'a>(
+    last: &'a mut Option<(usize, EncodedKb)>,
     step: usize,
     model: &Model,
-    catalogue: &Catalogue,
+    entity_inputs: &EntityInputs,
     device: &Device,
-) -> Result<&'a Survey> {
-    let survey = match last.take() {
-        Some((at, survey)) if at == step => survey,
-        _ => Survey::new(model, catalogue, device)?,
+) -> Result<&'a EncodedKb> {
+    let encoded_kb = match last.take() {
+        Some((at, encoded_kb)) if at == step => encoded_kb,
+        _ => EncodedKb::new(model, entity_inputs, device)?,
     };
-    Ok(&last.insert((step, survey)).1)
+    Ok(&last.insert((step, encoded_kb)).1)
 }

@@ -1,8 +1,6 @@
 //! The folder of a run belongs to one configuration, and to one process at a time.
 
-use crate::io::files::entries;
-use crate::io::files::is_partial;
-use crate::io::files::{io_error, open_no_follow, read_text, write_no_follow};
+use crate::io::files::{entries, io_error, is_partial, open_no_follow, read_text, write_no_follow};
 use crate::train::checkpoint::CHECKPOINTS;
 use crate::train::config::Config;
 use crate::train::log::METRICS;

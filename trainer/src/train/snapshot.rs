@@ -1,44 +1,39 @@
-//! A model between training and its bundle, as a system under measurement.
+//! A trained model with its encoded knowledge base, to be measured before it is a bundle.
 
 use super::config::{Config, Task};
 use super::examples;
 use super::model::Model;
-use crate::data::split::Query;
+use crate::data::split::MentionQuery;
 use crate::io::device::OpenDevice;
+use crate::retrieve::dense::MentionEncoder;
 use crate::retrieve::lexical::short_forms;
-use crate::retrieve::{Compared, Retriever};
-use crate::train::encoded_kb::Survey;
-use crate::train::entity_inputs::Catalogue;
-use crate::train::validation::HeldOut;
+use crate::retrieve::{CandidateLists, Retriever, SearchKind, Tick};
+use crate::train::encoded_kb::EncodedKb;
+use crate::train::entity_inputs::EntityInputs;
+use crate::train::validation::Validation;
 use pel_shared::error::{Error, Result};
 use pel_shared::index::{FIRST_PASS_TRAINING, Index};
 use pel_shared::kb::{ConceptId, KnowledgeBase};
-use pel_shared::lexical::Ranked;
 use pel_shared::score::Scorer;
-use pel_shared::tokens::Encoded;
 use pel_shared::tokens::ViewOptions;
 use std::collections::HashSet;
 use std::path::Path;
 
-/// Mentions that are encoded and searched together.
-const AT_ONCE: usize = 1024;
-
-/// A model with all concepts encoded by it.
+/// A model with the concepts that it has encoded.
 pub struct Snapshot {
     model: Model,
-    survey: Survey,
+    kb: EncodedKb,
     index: Index,
-    catalogue: Catalogue,
+    inputs: EntityInputs,
     view: ViewOptions,
     name: String,
 }
 
 impl Snapshot {
-    /// Encodes the concepts of a run's knowledge base with the model in `folder`, or with the encoder that the run begins
-    /// with.
+    /// Encodes the concepts of a run's knowledge base with the model in `folder`, or with the encoder that the run starts from.
     ///
     /// # Errors
-    /// If the model or the knowledge base cannot be read, the device fails, or the user stops the work.
+    /// If the model or the knowledge base cannot be read, the device fails, or the user interrupts.
     pub fn open(config: &Config, folder: Option<&Path>, name: &str, device: &OpenDevice) -> Result<Self> {
         if config.data.task == Task::Rank {
             return Err(Error::input(format!("{name}: expected the run of a bi-encoder, found a ranker's")));
@@ -48,53 +43,52 @@ impl Snapshot {
             None => Model::begin(config, &device.device)?,
         };
         let view = config.view_options();
-        let catalogue = Catalogue::read([config.data.kb.as_path()], &model.tokens, &view, config.data.domains)?;
-        let survey = Survey::new(&model, &catalogue, &device.device)?;
-        let index = survey.by_concept(&model, &catalogue)?;
-        Ok(Self { model, survey, index, catalogue, view, name: name.to_owned() })
+        let inputs = EntityInputs::read([config.data.kb.as_path()], &model.tokens, &view, config.data.domains)?;
+        let kb = EncodedKb::new(&model, &inputs, &device.device)?;
+        let index = kb.concept_index(&inputs, None)?;
+        Ok(Self { model, kb, index, inputs, view, name: name.to_owned() })
     }
 
-    /// The vectors of all different texts, and their width.
+    /// The vectors of all distinct sequences, and their width.
     ///
     /// # Shapes
-    /// `[texts, dim]`
+    /// `[sequences, dim]`
     pub fn vectors(&self) -> (&[f32], usize) {
-        self.survey.vectors()
+        self.kb.vectors()
     }
 
-    /// What stands in an index for the concepts: for each row its vector, of those in `vectors` (as
-    /// [`Snapshot::vectors`] orders them), and its concept.
+    /// The rows of an index: the vector of each, and its concept. `vectors` are in the order of [`Snapshot::vectors`].
     pub fn rows(&self, vectors: &[f32]) -> (Vec<f32>, &[ConceptId]) {
-        let rows = self.catalogue.rows();
+        let rows = self.inputs.rows();
         (rows.spread(vectors), &rows.concepts)
     }
 
-    /// Mentions of a held-out split, as the configuration wants them, and their vectors; nothing if it wants none.
+    /// The mentions of the validation split with their vectors. `None` if the configuration has no validation.
     ///
     /// # Shapes
     /// `[mentions, dim]`
     ///
     /// # Errors
-    /// If the split cannot be read or is empty, the device fails, or the user stops the work.
-    pub fn held_out(&self, config: &Config) -> Result<Option<(HeldOut, Vec<f32>)>> {
-        let Some(held_out) = HeldOut::read(config, &self.model, &self.catalogue)? else { return Ok(None) };
-        let vectors = self.survey.mentions(&held_out.encoded())?;
-        Ok(Some((held_out, vectors)))
+    /// If the split cannot be read or is empty, the device fails, or the user interrupts.
+    pub fn validation(&self, config: &Config) -> Result<Option<(Validation, Vec<f32>)>> {
+        let Some(validation) = Validation::read(config, &self.model, &self.inputs)? else { return Ok(None) };
+        let vectors = self.kb.encode_mentions(Scorer::Dual, &validation.encoded())?.pooled;
+        Ok(Some((validation, vectors)))
     }
 
-    /// The identifiers of the concepts that a run of this configuration learns from.
+    /// The identifiers of the training concepts of this configuration.
     ///
     /// # Errors
     /// If the corpus cannot be read, or has no training mention.
     pub fn learned(&self, config: &Config) -> Result<HashSet<String>> {
-        let (examples, _) = examples::chosen(config, &self.catalogue, &self.model.tokens, &self.view)?;
+        let (examples, _) = examples::chosen(config, &self.inputs, &self.model.tokens, &self.view)?;
         let ids = examples.iter().filter_map(|example| Some(self.kb().get(example.concept)?.id.clone()));
         Ok(ids.collect())
     }
 
     /// The concepts.
     pub fn kb(&self) -> &KnowledgeBase {
-        &self.catalogue.kb
+        &self.inputs.kb
     }
 }
 
@@ -113,30 +107,25 @@ impl Retriever for Snapshot {
         )
     }
 
-    fn compared(&self) -> Compared {
+    fn search_kind(&self) -> SearchKind {
         match self.model.scorer {
-            Scorer::Dual => Compared::All,
-            Scorer::SumOfMax => Compared::Best(FIRST_PASS_TRAINING),
+            Scorer::Dual => SearchKind::Exact,
+            Scorer::SumOfMax => SearchKind::FirstPass(FIRST_PASS_TRAINING),
         }
     }
 
-    fn search(
-        &self,
-        queries: &[Query<'_>],
-        k: usize,
-        done: &mut dyn FnMut(usize) -> Result<()>,
-    ) -> Result<Vec<Ranked>> {
+    fn search(&self, queries: &[MentionQuery<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists> {
         self.search_in(&self.index, queries, k, done)
     }
 
     fn search_among(
         &self,
         concepts: &HashSet<u32>,
-        queries: &[Query<'_>],
+        queries: &[MentionQuery<'_>],
         k: usize,
-        done: &mut dyn FnMut(usize) -> Result<()>,
-    ) -> Option<Result<Vec<Ranked>>> {
-        let index = self.survey.by_some_concepts(&self.model, &self.catalogue, concepts);
+        done: Tick<'_>,
+    ) -> Option<Result<CandidateLists>> {
+        let index = self.kb.concept_index(&self.inputs, Some(concepts));
         Some(index.and_then(|index| self.search_in(&index, queries, k, done)))
     }
 }
@@ -145,27 +134,13 @@ impl Snapshot {
     fn search_in(
         &self,
         index: &Index,
-        queries: &[Query<'_>],
+        queries: &[MentionQuery<'_>],
         k: usize,
-        done: &mut dyn FnMut(usize) -> Result<()>,
-    ) -> Result<Vec<Ranked>> {
-        let (mut reader, mut all) = (self.view.reader(), vec![Ranked::new(); queries.len()]);
-        for (chunk, found) in queries.chunks(AT_ONCE).zip(all.chunks_mut(AT_ONCE)) {
-            let mut encoded: Vec<Option<Encoded>> = Vec::with_capacity(chunk.len());
-            for query in chunk {
-                let mention = reader.mention(query.text, query.span)?;
-                encoded.push(self.view.mention(&self.model.tokens, &mention)?);
-            }
-            // A mention of which nothing is left has no candidate.
-            let places: Vec<usize> = (0..chunk.len()).filter(|at| encoded[*at].is_some()).collect();
-            let rows: Vec<&Encoded> = encoded.iter().flatten().collect();
-            let of_concept = |concept| self.catalogue.sequences_of(concept);
-            let candidates = self.survey.search(index, &rows, k, of_concept)?;
-            for (at, candidates) in places.into_iter().zip(candidates) {
-                found[at] = candidates.iter().map(|candidate| (candidate.concept, candidate.score)).collect();
-            }
-            done(chunk.len())?;
-        }
-        Ok(all)
+        done: Tick<'_>,
+    ) -> Result<CandidateLists> {
+        let (EncodedKb { encoder, scorer, .. }, inputs) = (&self.kb, &self.inputs);
+        let mentions = MentionEncoder { encoder, scorer: *scorer, tokens: &self.model.tokens, view: &self.view };
+        let sequences = |concept| inputs.sequences_of(concept);
+        mentions.search(queries, done, |vectors, _| self.kb.search(index, vectors, k, sequences))
     }
 }

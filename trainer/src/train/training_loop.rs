@@ -5,7 +5,7 @@ use super::config::Task;
 use super::examples::Example;
 use super::log::Event;
 use super::optimiser::StepStats;
-use super::run::{Examples, Run, survey};
+use super::run::{Examples, Run, encoded_kb};
 use super::step::Step;
 use super::step::perturbation::Perturbation;
 use crate::io::{interrupt, memory};
@@ -85,7 +85,7 @@ impl Run<'_> {
             let places: Vec<(usize, usize)> = positions.map(|position| (position, self.order.at(position))).collect();
             let stepper = Step {
                 config: self.config,
-                catalogue: &self.catalogue,
+                entity_inputs: &self.entity_inputs,
                 model: &self.model,
                 device: &self.device,
                 number: (step * (batch / micro) + part) as u64,
@@ -94,20 +94,20 @@ impl Run<'_> {
             let (mut outcome, alone, named) = match &self.examples {
                 Examples::Mentions(all) if self.config.data.task == Task::Rank => {
                     let examples: Vec<&Example> = places.iter().map(|(_, at)| &all[*at]).collect();
-                    let batch = rank_batch(&self.catalogue, &examples)?;
+                    let batch = rank_batch(&self.entity_inputs, &examples)?;
                     let named = batch.mentions.iter().map(|example| example.place.clone()).collect::<Vec<_>>();
                     (stepper.rank(&batch)?, batch.without_negatives(), named)
                 }
                 Examples::Mentions(all) => {
                     let examples: Vec<_> = places.iter().map(|(position, at)| (*position, *at, &all[*at])).collect();
-                    let batch = link_batch(self.config, &self.catalogue, &examples, &self.hard);
+                    let batch = link_batch(self.config, &self.entity_inputs, &examples, &self.hard);
                     let named = batch.mentions.iter().map(|example| example.place.clone()).collect::<Vec<_>>();
                     (stepper.link(&batch, self.perturbation.as_mut())?, batch.without_negatives(), named)
                 }
                 Examples::Pairs(all) => {
                     let pairs: Vec<_> = places.iter().map(|(position, at)| (*position, all[*at])).collect();
-                    let batch = align_batch(self.config, &self.catalogue, &pairs);
-                    let names = pairs.iter().filter_map(|(_, pair)| self.catalogue.kb.get(pair.concept));
+                    let batch = align_batch(self.config, &self.entity_inputs, &pairs);
+                    let names = pairs.iter().filter_map(|(_, pair)| self.entity_inputs.kb.get(pair.concept));
                     (stepper.align(&batch)?, 0, names.map(|concept| concept.id.clone()).collect())
                 }
             };
@@ -150,8 +150,8 @@ impl Run<'_> {
         numbers.sort_unstable();
         numbers.dedup();
         let examples: Vec<(usize, &Example)> = numbers.into_iter().map(|number| (number, &mentions[number])).collect();
-        let survey = survey(&mut self.survey, step, &self.model, &self.catalogue, &self.device)?;
-        self.hard = survey.mine(self.config, &self.model, &self.catalogue, &examples)?;
+        let kb = encoded_kb(&mut self.encoded_kb, step, &self.model, &self.entity_inputs, &self.device)?;
+        self.hard = kb.mine(self.config, &self.entity_inputs, &examples)?;
         let seconds = began.elapsed().as_secs_f64();
         self.log.record(&Event::Mining { step, seconds, examples: examples.len() })?;
         Ok(seconds)

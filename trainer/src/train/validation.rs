@@ -1,92 +1,92 @@
-//! The mentions of a held-out split, and what a model's candidates for them are worth.
+//! Validation: the mentions of a split, and the figures of a model's candidates for them.
 
 use super::config::{Config, Task};
 use super::model::Model;
 use crate::data::candidate_lists::{CandidateList, CandidateLists};
 use crate::data::split::{Gold, Split, TrainingSplit};
-use crate::train::encoded_kb::encode;
-use crate::train::entity_inputs::Catalogue;
+use crate::train::encoded_kb::{EncodedKb, encode};
+use crate::train::entity_inputs::EntityInputs;
 use burn::tensor::Device;
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::kb::ConceptId;
-use pel_shared::metrics::{Top, average_precision, nil_curve, recall_at, thinned};
-use pel_shared::model::cross_encoder::reorder;
+use pel_shared::metrics::{Top, average_precision, nil_curve, rank_of, recall_at, thinned};
+use pel_shared::model::cross_encoder::{Pairs, reorder};
 use pel_shared::model::tower::Side;
 use pel_shared::score::{Candidate, Scorer};
 use pel_shared::tokens::Encoded;
 use serde::{Deserialize, Serialize};
 
-/// Candidates that validation looks at.
+/// Candidates of a mention in validation.
 pub const CANDIDATES: usize = 64;
 
-/// Candidates that a ranker sees by default.
+/// Candidates that a ranker scores by default.
 const RANKED: usize = 16;
-/// Points that are kept of a curve.
+/// Points of a stored curve.
 const CURVE: usize = 100;
 
-/// The mentions of a held-out split.
-pub struct HeldOut {
+/// The mentions of a validation split.
+pub struct Validation {
     mentions: Vec<(Encoded, Gold)>,
-    /// For ranking: the candidates of each.
+    /// For a ranker: the candidates of each mention.
     lists: Vec<Vec<ConceptId>>,
 }
 
-/// What validation found.
+/// The figures of a validation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Validated {
-    /// Mentions that were looked at.
+    /// Mentions.
     pub mentions: usize,
-    /// Of the mentions in the knowledge base, those whose concept is first.
+    /// Recall@1, over the mentions whose concept is in the knowledge base.
     pub recall_1: Option<f64>,
-    /// Of these, those whose concept is among the first 16, which a ranker sees (PEL, appendix B).
+    /// Recall@16: a ranker scores 16 candidates (PEL, appendix B).
     #[serde(default)]
     pub recall_16: Option<f64>,
-    /// Of these, those whose concept is among the first 64.
+    /// Recall@64.
     pub recall_64: Option<f64>,
-    /// A ranker's: of these, those whose list has their concept at all.
+    /// For a ranker: the recall of the whole candidate lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recall_listed: Option<f64>,
-    /// As `recall_1`, for concepts that training does not have.
+    /// Recall@1 over concepts that training lacks.
     pub zero_shot_1: Option<f64>,
-    /// As `recall_64`, for concepts that training does not have.
+    /// Recall@64 over concepts that training lacks.
     pub zero_shot_64: Option<f64>,
     /// The area under the precision-recall curve of NIL.
     pub nil_aupr: Option<f64>,
-    /// That curve, as recall and precision, thinned.
+    /// Points of that curve: recall and precision.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nil_curve: Vec<(f64, f64)>,
 }
 
 impl Validated {
-    /// A ranker's accuracy on the mentions whose list has their concept (BLINK, section 5.2).
+    /// Normalised accuracy: a ranker's accuracy over the mentions whose list has their concept (BLINK, section 5.2).
     pub fn normalised(&self) -> Option<f64> {
         self.recall_1.zip(self.recall_listed.filter(|listed| *listed > 0.0)).map(|(first, listed)| first / listed)
     }
 }
 
-impl HeldOut {
-    /// Reads mentions of the validation split at equal steps; nothing if none are wanted.
+impl Validation {
+    /// Reads mentions of the validation split, equally spaced. `None` if the configuration has no validation.
     ///
     /// # Errors
     /// If the split cannot be read, or is empty.
-    pub fn read(config: &Config, model: &Model, catalogue: &Catalogue) -> Result<Option<Self>> {
+    pub fn read(config: &Config, model: &Model, inputs: &EntityInputs) -> Result<Option<Self>> {
         let wanted = config.validation.mentions;
         let ranks = config.data.task == Task::Rank;
         let listed = &config.validation.candidates;
         if !config.validates() {
             return Ok(None);
         }
-        let lists = if ranks { Some(CandidateLists::read(listed, &catalogue.kb)?) } else { None };
+        let lists = if ranks { Some(CandidateLists::read(listed, &inputs.kb)?) } else { None };
         let (folder, split) = (&config.data.corpus, &config.validation.split);
         let training = TrainingSplit::read(folder, &config.data.split)?;
         let without = || format!("validation on the split {split} (`--set validation.mentions=0` trains without)");
-        let read = Split::read(folder, split, 1, &catalogue.kb, Some(&training)).context(without)?;
+        let read = Split::read(folder, split, 1, &inputs.kb, Some(&training)).context(without)?;
         let listed_of = match &lists {
-            Some(lists) => lists.of_split(&read, &catalogue.kb)?,
+            Some(lists) => lists.of_split(&read, &inputs.kb)?,
             None => vec![None; read.mentions.len()],
         };
         let known = read.mentions.iter().zip(listed_of).filter(|(_, list)| !ranks || list.is_some());
-        // As in training: none of several concepts alone is what the words say.
+        // As in training, mentions with several concepts are left out.
         let known = known.filter(|(gold, _)| read.other_concepts_of(gold).is_empty());
         let known: Vec<(&Gold, Option<&CandidateList>)> = known.collect();
         if known.is_empty() {
@@ -101,11 +101,11 @@ impl HeldOut {
         let count = wanted.min(known.len());
         for (gold, list) in (0..count).map(|at| known[(at as u128 * known.len() as u128 / count as u128) as usize]) {
             let text = &read.documents[gold.document].text;
-            // A mention of which nothing is left has no candidate, whatever the model.
+            // A mention that normalises to nothing has no candidates with any model.
             if let Some(mention) = view.mention(&model.tokens, &reader.mention(text, gold.span)?)? {
                 mentions.push((mention, *gold));
                 candidates.extend(list.map(|list| {
-                    let has_text = |concept: &&ConceptId| catalogue.sequences_of(**concept).len() > 0;
+                    let has_text = |concept: &&ConceptId| inputs.sequences_of(**concept).len() > 0;
                     list.candidates.iter().filter(has_text).take(config.data.top).copied().collect()
                 }));
             }
@@ -113,55 +113,59 @@ impl HeldOut {
         Ok(Some(Self { mentions, lists: candidates }))
     }
 
-    /// Ranks the candidates of each mention: recall@1 is the unnormalised accuracy. Recall at more is the retriever's, whatever the
-    /// ranker says, and is given for whole lists alone.
+    /// Validates a bi-encoder by its search over the knowledge base.
     ///
     /// # Errors
-    /// If the device fails, or the user stops the work.
-    pub fn ranked(&self, model: &Model, catalogue: &Catalogue, device: &Device) -> Result<Validated> {
+    /// If the device fails, or the user interrupts.
+    pub fn of_bi_encoder(&self, kb: &EncodedKb, inputs: &EntityInputs) -> Result<Validated> {
+        let index = kb.concept_index(inputs, None)?;
+        Ok(self.figures(&kb.candidates(&index, inputs, &self.encoded(), CANDIDATES)?))
+    }
+
+    /// Validates a ranker by its order of the candidate lists. Recall@1 is the unnormalised accuracy. Recall at larger k depends on the
+    /// retriever alone, so only that of whole lists is given.
+    ///
+    /// # Errors
+    /// If the device fails, or the user interrupts.
+    pub fn of_ranker(&self, model: &Model, inputs: &EntityInputs, device: &Device) -> Result<Validated> {
         let encoder = model.encoder(&device.clone().inner())?;
-        let of_concept = |concept: &ConceptId| catalogue.sequences_of(*concept).next();
-        let pairs = self.mentions.iter().zip(&self.lists).flat_map(|((mention, _), list)| {
-            let entities = list.iter().filter_map(of_concept).map(|entity| catalogue.tokens(entity));
-            entities.map(move |entity| Encoded::pair(mention, entity))
-        });
-        let pairs: Vec<Encoded> = pairs.collect();
-        let pairs: Vec<&Encoded> = pairs.iter().collect();
-        let scores = encode(&encoder, Scorer::Dual, Side::Mention, &pairs, "ranking candidates")?.pooled;
-        let mut rest = &scores[..];
-        let found = self.lists.iter().map(|list| {
-            let (own, others) = rest.split_at(list.len());
-            rest = others;
-            let mut found: Vec<Candidate> =
-                list.iter().zip(own).map(|(concept, score)| Candidate { concept: *concept, score: *score }).collect();
-            reorder(&mut found, own);
-            found
+        let mut pairs = Pairs::default();
+        for ((mention, _), list) in self.mentions.iter().zip(&self.lists) {
+            let entity = |concept: &ConceptId| Some(inputs.tokens(inputs.sequences_of(*concept).next()?));
+            pairs.add(Some(mention), list.iter().map(entity));
+        }
+        let rows: Vec<&Encoded> = pairs.rows().iter().collect();
+        let scores = encode(&encoder, Scorer::Dual, Side::Mention, &rows, "ranking candidates")?.pooled;
+        let found = self.lists.iter().zip(pairs.by_mention(&scores)).map(|(list, scores)| {
+            let candidates = list.iter().zip(&scores).map(|(concept, score)| Candidate::new(*concept, *score));
+            let mut candidates: Vec<Candidate> = candidates.collect();
+            reorder(&mut candidates, &scores);
+            candidates
         });
         let found: Vec<Vec<Candidate>> = found.collect();
         let recall_listed = self.recall(&found, usize::MAX);
-        let judged = self.judge(&found);
-        Ok(Validated { recall_listed, recall_16: None, recall_64: None, zero_shot_64: None, ..judged })
+        let figures = self.figures(&found);
+        Ok(Validated { recall_listed, recall_16: None, recall_64: None, zero_shot_64: None, ..figures })
     }
 
-    /// The mentions, as a tower reads them.
+    /// The tokens of the mentions.
     pub fn encoded(&self) -> Vec<&Encoded> {
         self.mentions.iter().map(|(mention, _)| mention).collect()
     }
 
-    /// Recall at k of the candidates of each mention, of those whose concept the knowledge base has.
+    /// Recall@k over the mentions whose concept is in the knowledge base.
     pub fn recall(&self, found: &[Vec<Candidate>], k: usize) -> Option<f64> {
         self.recall_of(found, k, |_| true)
     }
 
     fn recall_of(&self, found: &[Vec<Candidate>], k: usize, wanted: impl Fn(&Gold) -> bool) -> Option<f64> {
-        let rank = |gold: &Gold, found: &[Candidate]| found.iter().position(|one| Some(one.concept) == gold.concept);
-        let golds = self.mentions.iter().map(|(_, gold)| gold).zip(found);
-        let golds = golds.filter(|(gold, _)| gold.concept.is_some() && wanted(gold));
-        recall_at(golds.map(|(gold, found)| rank(gold, found)), k).value()
+        let golds = self.mentions.iter().map(|(_, gold)| gold).zip(found).filter(|(gold, _)| wanted(gold));
+        let ranks = golds.filter_map(|(gold, found)| Some(rank_of(gold.concept?, found)));
+        recall_at(ranks, k).value()
     }
 
-    /// What the candidates of each mention, [`CANDIDATES`] at most, say.
-    pub fn judge(&self, found: &[Vec<Candidate>]) -> Validated {
+    /// The figures of each mention's first [`CANDIDATES`] candidates.
+    pub fn figures(&self, found: &[Vec<Candidate>]) -> Validated {
         let recall = |k: usize, wanted: fn(&Gold) -> bool| self.recall_of(found, k, wanted);
         let zero_shot = |gold: &Gold| gold.seen == Some(false);
         let top = |(gold, found): (&Gold, &Vec<Candidate>)| Top {

@@ -137,7 +137,14 @@ impl Workspace {
         }
     }
 
-    /// Runs a command line in which `@name` is a file of the folder and `@` the folder.
+    /// As [`Workspace::pel`], for a command line that has to succeed.
+    pub fn done(&self, line: &str) -> CommandOutput {
+        let output = self.pel(line);
+        assert_eq!(output.code, Some(0), "{line}: {}", output.err);
+        output
+    }
+
+    /// Runs a command line in which `@name` stands for a file of the folder and `@` for the folder.
     pub fn pel(&self, line: &str) -> CommandOutput {
         let word = |word: &str| match word.strip_prefix('@') {
             Some(name) => self.path(name).display().to_string(),

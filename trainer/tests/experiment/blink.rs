@@ -8,9 +8,7 @@ fn the_tables_of_blink_share_their_stages() {
     let bench = bench();
     let all =
         "pel-5,blink-1,blink-2,blink-3,blink-4,blink-5,blink-6,blink-7,blink-8,blink-9,blink-figure-2,blink-figure-3";
-    let done =
-        bench.pel(&line(&format!("--table {all} --counts 1,2 --retrievers pb-1-mixed --search-rows 40 {RANKER}")));
-    assert_eq!(done.code, Some(0), "{}", done.err);
+    bench.done(&line(&format!("--table {all} --counts 1,2 --retrievers pb-1-mixed --search-rows 40 {RANKER}")));
     let made = |name: &str| std::fs::metadata(bench.path(name)).and_then(|file| file.modified()).expect("there");
     for run in [
         "blink-bi-batch",
@@ -79,16 +77,14 @@ fn the_tables_of_blink_share_their_stages() {
     std::fs::write(&list, whole).expect("written");
 
     // Each seed has a cross-encoder of its own, whoever has listed the candidates.
-    let done = bench.pel(&line(&format!("--table blink-3 --seeds 0,1 {RANKER}")));
-    assert_eq!(done.code, Some(0), "{}", done.err);
+    bench.done(&line(&format!("--table blink-3 --seeds 0,1 {RANKER}")));
     for seed in [0, 1] {
         made(&format!("tables/runs/blink-cross-seed{seed}.json"));
         made(&format!("tables/lists/bm25-as-read-blink-cross2-seed{seed}-dev.jsonl"));
     }
 
     // Lists of another part of the training split are others.
-    let done = bench.pel(&line("--table blink-1 --train-every 2"));
-    assert_eq!(done.code, Some(0), "{}", done.err);
+    bench.done(&line("--table blink-1 --train-every 2"));
     for list in ["blink-bi-seed0-train.jsonl", "blink-bi-seed0-train-every2.jsonl", "bm25-as-read-train-every2.jsonl"] {
         made(&format!("tables/lists/{list}"));
     }
@@ -100,8 +96,7 @@ fn the_tables_of_blink_share_their_stages() {
     // Nothing is done again.
     let before = made("tables/lists/blink-student-seed0-dev.jsonl");
     std::fs::remove_file(bench.path("tables/blink-9.md")).expect("removed");
-    let done = bench.pel(&line(&format!("--table blink-9 --counts 1,2 {RANKER}")));
-    assert_eq!(done.code, Some(0), "{}", done.err);
+    bench.done(&line(&format!("--table blink-9 --counts 1,2 {RANKER}")));
     assert_eq!(made("tables/lists/blink-student-seed0-dev.jsonl"), before);
     assert!(bench.path("tables/blink-9.md").is_file());
 }
@@ -111,8 +106,7 @@ fn the_retriever_of_pels_rankers_is_the_best_at_recall_16() {
     let bench = bench();
     let line = |rows: &str| line(&format!("--table pel-5 --counts 1,2 {RANKER} --retrievers {rows}"));
     let chosen = || {
-        let done = bench.pel(&line("ce-1-mixed,pb-1-mixed"));
-        assert_eq!(done.code, Some(0), "{}", done.err);
+        bench.done(&line("ce-1-mixed,pb-1-mixed"));
         let text = std::fs::read_to_string(bench.path("tables/pel-5.md")).expect("written");
         let note = text.lines().find(|line| line.starts_with("The candidates are")).expect("a note");
         note.split_whitespace().nth(5).expect("a row").trim_matches(',').to_owned()
@@ -150,8 +144,7 @@ fn pretrain(bench: &Bench) {
         "candidates --run @wiki --corpus @ --split dev --top 3 --device cpu --out @wiki.jsonl".to_owned(),
         format!("train {train} --stage rank --candidates @wiki.jsonl --out @wiki-rank"),
     ] {
-        let done = bench.pel(&line);
-        assert_eq!(done.code, Some(0), "{line}: {}", done.err);
+        bench.done(&line);
     }
 }
 
@@ -169,8 +162,7 @@ fn models_of_another_corpus_and_another_knowledge_base_have_rows_of_their_own() 
     let names = |table: &str| rows(&bench, table)[2..].iter().map(name).collect::<Vec<_>>();
 
     // Without the options the tables are small, and say what is missing; nothing else is kept.
-    let done = bench.pel(&line(""));
-    assert_eq!(done.code, Some(0), "{}", done.err);
+    bench.done(&line(""));
     let small = ["Most frequent", "Cosine similarity (untrained)", "Ours (bi-encoder only)", "Ours"];
     for table in ["blink-4", "blink-6"] {
         assert_eq!(rows(&bench, table)[0], ["Method", "Accuracy"]);
@@ -186,14 +178,12 @@ fn models_of_another_corpus_and_another_knowledge_base_have_rows_of_their_own() 
     }
 
     // Another knowledge base needs no other models.
-    let done = bench.pel(&line("--other-kb @other.jsonl"));
-    assert_eq!(done.code, Some(0), "{}", done.err);
+    bench.done(&line("--other-kb @other.jsonl"));
     assert_eq!(names("blink-4"), [&small[..], &["Ours (other knowledge base)"]].concat());
     assert_eq!(rows(&bench, "blink-6"), in_domain);
 
     let models = "--pretrained @wiki/model --pretrained-ranker @wiki-rank/model";
-    let done = bench.pel(&line(&format!("{models} --other-kb @other.jsonl")));
-    assert_eq!(done.code, Some(0), "{}", done.err);
+    bench.done(&line(&format!("{models} --other-kb @other.jsonl")));
     let others = ["Ours (other knowledge base)", "Ours (other knowledge base, without fine-tuning)"];
     assert_eq!(names("blink-4"), [small.as_slice(), &others].concat());
     for row in &rows(&bench, "blink-4")[6..] {
@@ -262,8 +252,7 @@ fn settings_are_chosen_over_folds_of_the_training_split() {
     }
     let folds = "--table blink-folds --folds 2 --grid optimiser.learning_rate=1e-4,1e-3 --set negatives.count=1";
     let heads = |more: &str| -> Vec<[String; 2]> {
-        let done = bench.pel(&line(&format!("{folds} {more}")));
-        assert_eq!(done.code, Some(0), "{}", done.err);
+        bench.done(&line(&format!("{folds} {more}")));
         rows(&bench, "blink-folds")[2..].iter().map(|row| [row[0].clone(), row[1].clone()]).collect()
     };
     let [low, high] = ["1e-4", "1e-3"].map(|rate| format!("optimiser.learning_rate={rate}"));
@@ -282,10 +271,8 @@ fn settings_are_chosen_over_folds_of_the_training_split() {
     let ranker = format!(
         "--table blink-folds-ranker --folds 2 --ranker-grid optimiser.learning_rate=1e-4,1e-3 {RANKER} --set negatives.count=1"
     );
-    let done = bench.pel(&line(&format!("{ranker} --only fold0")));
-    assert_eq!(done.code, Some(0), "{}", done.err);
-    let done = bench.pel(&line(&ranker));
-    assert_eq!(done.code, Some(0), "{}", done.err);
+    bench.done(&line(&format!("{ranker} --only fold0")));
+    bench.done(&line(&ranker));
     let table = rows(&bench, "blink-folds-ranker");
     assert_eq!(table[0], ["Settings", "Folds", "Accuracy, K = 2", "recall@2 of the bi-encoder"]);
     let heads: Vec<[String; 2]> = table[2..].iter().map(|row| [row[0].clone(), row[1].clone()]).collect();
@@ -326,8 +313,7 @@ fn the_number_of_candidates_is_chosen_on_the_validation_split() {
         line(&format!("--table blink-2 {RANKER} --set negatives.count=1")).replace("--split dev", "--split known");
     // The weights of the cross-encoder are chosen there too.
     let line = line.replace("--ranker-set validation.mentions=0 ", "");
-    let done = bench.pel(&line);
-    assert_eq!(done.code, Some(0), "{}", done.err);
+    bench.done(&line);
     let run = |name: &str| {
         std::fs::read_to_string(bench.path(&format!("tables/runs/blink-cross-seed0/{name}"))).expect("written")
     };
@@ -356,8 +342,7 @@ fn the_number_of_candidates_is_chosen_on_the_validation_split() {
         });
         std::fs::write(&path, turned.collect::<String>()).expect("written");
     }
-    let done = bench.pel(&line);
-    assert_eq!(done.code, Some(0), "{}", done.err);
+    bench.done(&line);
     let row = &rows(&bench, "blink-2")[3];
     assert_eq!(row[0], "Bi-encoder and cross-encoder, K = 2");
     assert!(row[1].starts_with("0.0"), "{row:?}");

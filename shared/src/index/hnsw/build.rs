@@ -1,32 +1,33 @@
-//! Building a graph: equal rows become one node, `instant-distance` inserts the nodes, then their links are completed.
+//! Builds a graph: equal rows become one node, `instant-distance` inserts the nodes, then the links are completed.
 //!
-//! The crate chooses a node's links anew whenever one is added, not only when there are too many: most nodes keep eight or
-//! nine, and many a node that names another is not named by it. Here each link gets its counterpart as long as there is room.
+//! The crate selects a node's neighbours again whenever one is added, not only when there are too many. Most nodes have 8 or 9
+//! links, and many links have no counterpart in the other direction. Here each link gets its counterpart as far as there are
+//! places.
 
 use super::HnswOptions;
+use super::built_graph::{BuiltGraph, NONE};
+use super::greedy_search::{GreedySearch, SearchGraph};
 use super::links::{Links, MOST_NODES, UPPER_WIDTH, WIDTH};
-use super::mirror::{Mirror, NONE};
 use super::nodes::Nodes;
 use super::repair::repaired;
-use super::walk::{Ground, Walk};
 use crate::error::{Error, Result};
-use crate::index::vectors::{Rows, Vectors};
+use crate::index::vectors::{PairwiseSimilarity, Vectors};
 use crate::kernels;
 use bytes::Bytes;
 use instant_distance::{Builder, Heuristic, Point};
 use serde::Serialize;
 use std::sync::Mutex;
 
-/// Nodes whose links are chosen at a time.
+/// The nodes whose neighbours a thread selects at a time.
 const CHUNK: usize = 256;
 
-/// What the nodes of a graph under construction share.
+/// The metric space of the nodes of a graph under construction.
 struct Space<'a> {
-    rows: Rows<'a>,
+    pairs: PairwiseSimilarity<'a>,
     nodes: &'a Nodes,
-    /// For each node the extra coordinate.
+    /// The extra coordinate of each node.
     extra: Vec<f32>,
-    /// For each node its squared length, extra coordinate included.
+    /// The squared norm of every node, extra coordinate included.
     length: f32,
 }
 
@@ -47,29 +48,29 @@ impl Point for Inserted<'_> {
 }
 
 impl<'a> Space<'a> {
-    fn new(rows: Rows<'a>, nodes: &'a Nodes) -> Self {
+    fn new(pairs: PairwiseSimilarity<'a>, nodes: &'a Nodes) -> Self {
         let square = |node: u32| {
             let row = nodes.first(node) as usize;
-            rows.pair(row, row)
+            pairs.of(row, row)
         };
         let squares: Vec<f32> = (0..nodes.len() as u32).map(square).collect();
         let length = squares.iter().copied().filter(|square| square.is_finite()).fold(0.0f32, f32::max);
         let extra = squares.iter().map(|square| (length - square).max(0.0).sqrt()).collect();
-        Self { rows, nodes, extra, length }
+        Self { pairs, nodes, extra, length }
     }
 
-    /// The dot product, extra coordinates included: `length` of a node with itself, less with any other.
+    /// The dot product, extra coordinates included. It is `length` for a node with itself, and less for two different nodes.
     fn similarity(&self, a: u32, b: u32) -> f32 {
         let row = |node: u32| self.nodes.first(node) as usize;
-        self.rows.pair(row(a), row(b)) + self.extra[a as usize] * self.extra[b as usize]
+        self.pairs.of(row(a), row(b)) + self.extra[a as usize] * self.extra[b as usize]
     }
 }
 
-/// The sections of a graph over `rows` vectors, by name: those of [`super::SECTIONS`], and of [`super::SHARED_SECTIONS`] where rows
+/// The sections of a graph over `rows` vectors, by name: those of [`super::SECTIONS`], and of [`super::SHARED_SECTIONS`] if rows
 /// are equal.
 ///
 /// # Errors
-/// If there are too many rows, or `instant-distance` writes something else than was expected.
+/// If there are more than [`MOST_NODES`] nodes, or `instant-distance` serialises its graph in another form.
 pub fn sections(
     vectors: &Vectors,
     dim: usize,
@@ -79,9 +80,11 @@ pub fn sections(
     let nodes = Nodes::of(vectors, dim, rows);
     let count = nodes.len();
     if count > MOST_NODES {
-        return Err(Error::artifact(format!("an HNSW graph has {MOST_NODES} nodes at most, not {count}")));
+        return Err(Error::artifact(format!(
+            "the HNSW graph: expected at most {MOST_NODES} different vectors, found {count}"
+        )));
     }
-    let space = Space::new(Rows::new(vectors, dim), &nodes);
+    let space = Space::new(PairwiseSimilarity::new(vectors, dim), &nodes);
     let graph = inserted(&space, options)?;
     let entries = &graph.points[..graph.layers.first().map_or(count.min(1), Vec::len)];
     let mut upper = Vec::new();
@@ -98,8 +101,8 @@ pub fn sections(
         Links::new(sections.map(Bytes::from), count)
     };
     let links = read(&completed(&space, lists(&graph)))?;
-    let ground = Ground { links: &links, nodes: &nodes, vectors, dim };
-    let mut links = read(&completed(&space, refined(&space, ground, options.ef_construction)))?;
+    let search_graph = SearchGraph { links: &links, nodes: &nodes, vectors, dim };
+    let mut links = read(&completed(&space, refined(&space, search_graph, options.ef_construction)))?;
     repaired(&mut links, &nodes, vectors, dim, options.ef_search);
     let lowest = bytemuck::cast_slice(links.lowest()).to_vec();
     let mut sections: Vec<_> = super::SECTIONS.into_iter().zip([lowest, entries, upper]).collect();
@@ -107,45 +110,45 @@ pub fn sections(
     Ok(sections)
 }
 
-/// For each node the links that are chosen among the nodes which a walk through the graph finds near it: the crate chose while
-/// the graph was still small.
-fn refined(space: &Space, ground: Ground, ef: usize) -> Vec<Vec<u32>> {
-    let idle: Mutex<Vec<Walk>> = Mutex::default();
+/// The neighbours of each node, selected among the nodes that a search of the whole graph finds near it. The crate selected
+/// them while the graph was still small.
+fn refined(space: &Space, graph: SearchGraph, ef: usize) -> Vec<Vec<u32>> {
+    let idle: Mutex<Vec<GreedySearch>> = Mutex::default();
     let nodes: Vec<u32> = (0..space.nodes.len() as u32).collect();
     let chunks = kernels::for_each_chunk(&nodes, CHUNK, |_, nodes| {
-        let mut walk = idle.lock().ok().and_then(|mut idle| idle.pop()).unwrap_or_default();
+        let mut search = idle.lock().ok().and_then(|mut idle| idle.pop()).unwrap_or_default();
         let refine = |node: &u32| {
-            let mut near: Vec<u32> = walk.near_node(ground, *node, ef).iter().map(|near| near.node()).collect();
-            near.extend_from_slice(ground.links.of(*node));
+            let mut near: Vec<u32> = search.near_node(graph, *node, ef).iter().map(|near| near.node()).collect();
+            near.extend_from_slice(graph.links.of(*node));
             near.sort_unstable();
             near.dedup();
             near.retain(|other| other != node);
-            chosen(space, *node, &near)
+            selected(space, *node, &near)
         };
         let lists: Vec<Vec<u32>> = nodes.iter().map(refine).collect();
         if let Ok(mut idle) = idle.lock() {
-            idle.push(walk);
+            idle.push(search);
         }
         lists
     });
     chunks.into_iter().flatten().collect()
 }
 
-/// Inserts every node, on one thread: with several, the same seed would not give the same graph.
-fn inserted(space: &Space, options: HnswOptions) -> Result<Mirror> {
+/// Inserts every node, on one thread: several threads would give different graphs for one seed.
+fn inserted(space: &Space, options: HnswOptions) -> Result<BuiltGraph> {
     let nodes = (0..space.nodes.len() as u32).map(|node| Inserted { node, space }).collect();
-    // Links that were not chosen would fill every node up to 64, which takes five times as long to build. With the crate's
-    // own share of 1 / ln M there would be many layers, each a detour.
+    // Pruned links would fill every node up to 64 links, and the build would take 5 times as long. The crate's own level
+    // factor of 1 / ln M would give many layers, each of which costs time.
     let builder = Builder::default()
         .ef_construction(options.ef_construction)
         .select_heuristic(Some(Heuristic { extend_candidates: false, keep_pruned: false }))
         .ml(1.0 / 32.0)
         .seed(options.seed);
-    Mirror::of(&kernels::on_one_thread(|| builder.build_hnsw(nodes).0))
+    BuiltGraph::of(&kernels::on_one_thread(|| builder.build_hnsw(nodes).0))
 }
 
-/// For each node the nodes to which the crate has linked it.
-fn lists(graph: &Mirror) -> Vec<Vec<u32>> {
+/// The links of each node in the crate's graph.
+fn lists(graph: &BuiltGraph) -> Vec<Vec<u32>> {
     let mut lists = vec![Vec::new(); graph.points.len()];
     for (node, links) in graph.points.iter().zip(&graph.zero) {
         let links = links.0.iter().take_while(|link| **link != NONE);
@@ -154,7 +157,7 @@ fn lists(graph: &Mirror) -> Vec<Vec<u32>> {
     lists
 }
 
-/// Gives each link its counterpart and chooses each node's links among what it then has.
+/// Adds the counterpart of each link, then selects each node's neighbours among its links.
 fn completed(space: &Space, mut lists: Vec<Vec<u32>>) -> Vec<[u32; WIDTH]> {
     let own: Vec<usize> = lists.iter().map(Vec::len).collect();
     for (node, own_links) in own.iter().enumerate() {
@@ -167,15 +170,16 @@ fn completed(space: &Space, mut lists: Vec<Vec<u32>>) -> Vec<[u32; WIDTH]> {
     }
     let chunks = kernels::for_each_chunk(&lists, CHUNK, |chunk, lists| {
         let nodes = lists.iter().enumerate().map(|(at, list)| ((chunk * CHUNK + at) as u32, list));
-        nodes.map(|(node, list)| filled(node, &chosen(space, node, list))).collect::<Vec<_>>()
+        nodes.map(|(node, list)| filled(node, &selected(space, node, list))).collect::<Vec<_>>()
     });
     chunks.into_iter().flatten().collect()
 }
 
-/// The links of a node, [`WIDTH`] at most: nearest first, but none that is nearer to one of them than to the node; where there
-/// are fewer, the nearest of the others. Of nodes that stand in one place one is taken, so that the links lead out of it.
-/// Equally near are those in order of their numbers from the node's on, so that such nodes link to different ones.
-fn chosen(space: &Space, node: u32, list: &[u32]) -> Vec<u32> {
+/// Selects at most [`WIDTH`] neighbours of a node by the heuristic of algorithm 4 (Malkov and Yashunin, 2016): nearest first,
+/// without those that are nearer to a selected one than to the node. The nearest of the others fill the places that remain. Of
+/// several nodes at the same place one is selected, so that links lead away from it. Ties are in the order of node numbers from
+/// the node's own on, so that tied nodes link to different ones.
+fn selected(space: &Space, node: u32, list: &[u32]) -> Vec<u32> {
     let count = space.nodes.len() as u32;
     let from_here = |other: u32| if other > node { other - node } else { count - node + other };
     let mut near: Vec<(f32, u32)> = list.iter().map(|other| (space.similarity(node, *other), *other)).collect();
@@ -191,12 +195,12 @@ fn chosen(space: &Space, node: u32, list: &[u32]) -> Vec<u32> {
         }
         if links.iter().any(beside) { others.push(other) } else { links.push(other) }
     }
-    let room = WIDTH - links.len();
-    links.extend(others.into_iter().take(room));
+    let free = WIDTH - links.len();
+    links.extend(others.into_iter().take(free));
     links
 }
 
-/// Links up to the crate's mark of none, the places that are left filled with `own`.
+/// The links before the crate's mark of no link, filled up with `own`.
 fn filled<const N: usize>(own: u32, links: &[u32]) -> [u32; N] {
     let mut filled = [own; N];
     filled.iter_mut().zip(links).take_while(|(_, link)| **link != NONE).for_each(|(place, link)| *place = *link);
@@ -209,22 +213,22 @@ mod tests {
     use crate::numbers::Numbers;
 
     #[test]
-    fn links_are_chosen_by_hand() {
-        // Node 0 stands at 0, nodes 1 and 2 at 1, node 3 at 2, node 4 at -3, on a line that is bent to a circle.
+    fn neighbours_are_selected_by_the_heuristic() {
+        // Positions on a line that is bent to a circle: node 0 at 0, nodes 1 and 2 at 1, node 3 at 2, node 4 at -3.
         let points: Vec<f32> =
             [0.0f32, 1.0, 1.0, 2.0, -3.0].iter().flat_map(|x| [(x / 9.0).sin(), (x / 9.0).cos()]).collect();
         let vectors = Vectors::F32 { values: Numbers::Copied(points) };
         let nodes = Nodes::Single(5);
-        let space = Space::new(Rows::new(&vectors, 2), &nodes);
-        // 2 stands where 1 stands, and 3 is nearer to 1 than to 0: they come after 4, nearest first.
-        assert_eq!(chosen(&space, 0, &[4, 3, 2, 1]), [1, 4, 2, 3]);
+        let space = Space::new(PairwiseSimilarity::new(&vectors, 2), &nodes);
+        // 2 is at the place of 1, and 3 is nearer to 1 than to 0. Both come after 4, nearest first.
+        assert_eq!(selected(&space, 0, &[4, 3, 2, 1]), [1, 4, 2, 3]);
         // From 2 on the numbers are 3, 4, 0, 1.
-        assert_eq!(chosen(&space, 2, &[0, 1, 3])[0], 1);
+        assert_eq!(selected(&space, 2, &[0, 1, 3])[0], 1);
         assert_eq!(completed(&space, vec![vec![1], vec![], vec![1], vec![1], vec![0]])[1][..4], [2, 3, 0, 1]);
     }
 
     #[test]
-    fn links_are_chosen_again_among_what_the_graph_finds() {
+    fn neighbours_are_selected_again_in_the_whole_graph() {
         // 41 places on a circle, each linked to the seventh before and after it.
         let places = 41u32;
         let points: Vec<f32> = (0..places)
@@ -233,13 +237,13 @@ mod tests {
             .collect();
         let vectors = Vectors::F32 { values: Numbers::Copied(points) };
         let nodes = Nodes::Single(places as usize);
-        let space = Space::new(Rows::new(&vectors, 2), &nodes);
+        let space = Space::new(PairwiseSimilarity::new(&vectors, 2), &nodes);
         let far: Vec<[u32; WIDTH]> =
             (0..places).map(|row| filled(row, &[(row + 7) % places, (row + places - 7) % places])).collect();
         let sections = [bytemuck::cast_slice(&far), bytemuck::cast_slice(&[0u32]), &[]].map(Bytes::copy_from_slice);
         let links = Links::new(sections, places as usize).expect("a graph");
         let lists =
-            refined(&space, Ground { links: &links, nodes: &nodes, vectors: &vectors, dim: 2 }, places as usize);
+            refined(&space, SearchGraph { links: &links, nodes: &nodes, vectors: &vectors, dim: 2 }, places as usize);
         for (row, list) in (0..places).zip(&lists) {
             let mut nearest = list[..2].to_vec();
             nearest.sort_unstable();

@@ -1,13 +1,13 @@
-//! The links of a graph as they lie in the file, used there.
+//! The links of a graph, read in place from the file.
 //!
 //! ```text
 //! graph.links    the lowest layer: for each node WIDTH nodes to which it is linked
-//! graph.entries  the nodes that stand in upper layers, highest layer first: a node's place here is its rank
-//! graph.upper    for each upper layer, lowest first: how many nodes it has, which are the first so many ranks, and for each
+//! graph.entries  the nodes of the upper layers, highest layer first: a node's position here is its rank
+//! graph.upper    for each upper layer, lowest first: its number n of nodes, which have the ranks 0 to n - 1, and for each
 //!                of them UPPER_WIDTH ranks
 //! ```
 //!
-//! All numbers are u32. Where there are fewer links, the places that are left hold the node itself.
+//! All numbers are u32. A node with fewer links fills the other places with its own number.
 
 use crate::error::{Error, Result};
 use crate::kernels;
@@ -15,14 +15,14 @@ use crate::numbers::Numbers;
 use bytes::Bytes;
 use std::ops::Range;
 
-/// Links of a node in the lowest layer at most: two lines of the cache. Among a million rows a search with half of them needs
-/// nearly twice as long for the same recall.
+/// The most links of a node in the lowest layer: two cache lines. With half as many, a search among a million rows takes nearly
+/// twice as long for the same recall.
 pub const WIDTH: usize = 32;
 
-/// Links of a node in an upper layer at most.
+/// The most links of a node in an upper layer.
 pub const UPPER_WIDTH: usize = 32;
 
-/// Nodes that a graph can have: a node's number has 31 bits in [`super::walk::Near`].
+/// The most nodes of a graph: a node's number has 31 bits in [`super::greedy_search::Near`].
 pub const MOST_NODES: usize = 1 << 31;
 
 /// The sections' names, in the order of [`Links::new`].
@@ -35,7 +35,7 @@ pub struct Links {
     lowest: Numbers<u32>,
     entries: Numbers<u32>,
     upper: Numbers<u32>,
-    /// Where the links of each upper layer lie in `upper`, lowest first.
+    /// The range of each upper layer in `upper`, lowest first.
     layers: Vec<Range<usize>>,
 }
 
@@ -43,18 +43,21 @@ impl Links {
     /// Reads a graph over `nodes` nodes.
     ///
     /// # Errors
-    /// If a size is wrong or a link leads to nothing.
+    /// If a section has another size, or a link leads to no node.
     pub fn new(sections: [Bytes; 3], nodes: usize) -> Result<Self> {
         let [lowest, entries, upper] = sections.map(numbers);
         let (lowest, entries, upper) = (lowest?, entries?, upper?);
         if nodes > MOST_NODES || Some(lowest.get().len()) != nodes.checked_mul(WIDTH) {
             let (links, most) = (lowest.get().len(), MOST_NODES);
             return Err(wrong(&format!(
-                "{nodes} nodes (of {most} at most) need {WIDTH} links each, found {links} in all"
+                "expected {WIDTH} links for each of {nodes} nodes (at most {most}), found {links} in all"
             )));
         }
         if entries.get().is_empty() != (nodes == 0) {
-            return Err(wrong(&format!("{} of {nodes} nodes stand in upper layers", entries.get().len())));
+            return Err(wrong(&format!(
+                "expected entries of upper layers if and only if there are nodes, found {} for {nodes} nodes",
+                entries.get().len()
+            )));
         }
         check(lowest.get(), nodes)?;
         check(entries.get(), nodes)?;
@@ -62,17 +65,23 @@ impl Links {
         while let Some(count) = upper.get().get(at) {
             let count = *count as usize;
             if count == 0 || count > most {
-                return Err(wrong(&format!("an upper layer has {count} nodes, expected 1 to {most}")));
+                return Err(wrong(&format!("expected 1 to {most} nodes in an upper layer, found {count}")));
             }
             let range = at + 1..(at + 1).saturating_add(count.saturating_mul(UPPER_WIDTH));
-            check(upper.get().get(range.clone()).ok_or_else(|| wrong("an upper layer is cut short"))?, count)?;
+            check(
+                upper
+                    .get()
+                    .get(range.clone())
+                    .ok_or_else(|| wrong("expected the links of all nodes of an upper layer, found fewer"))?,
+                count,
+            )?;
             (most, at) = (count, range.end);
             layers.push(range);
         }
         Ok(Self { nodes, lowest, entries, upper, layers })
     }
 
-    /// How many nodes there are.
+    /// The number of nodes.
     pub fn nodes(&self) -> usize {
         self.nodes
     }
@@ -103,7 +112,7 @@ impl Links {
         until(node, &self.lowest.get()[node as usize * WIDTH..][..WIDTH])
     }
 
-    /// Puts a link into one of a node's places in the lowest layer.
+    /// Sets a link of a node in the lowest layer.
     pub fn link(&mut self, node: u32, place: usize, to: u32) {
         if let Numbers::Within(_) = self.lowest {
             self.lowest = Numbers::Copied(self.lowest.get().to_vec());
@@ -118,7 +127,7 @@ impl Links {
         self.lowest.get()
     }
 
-    /// Says that the links of a node will be wanted soon.
+    /// Prefetches the links of a node into the cache.
     pub fn prefetch(&self, node: u32) {
         kernels::prefetch(&self.lowest.get()[node as usize * WIDTH..][..WIDTH]);
     }
@@ -129,7 +138,11 @@ fn until(own: u32, links: &[u32]) -> &[u32] {
 }
 
 fn numbers(bytes: Bytes) -> Result<Numbers<u32>> {
-    if bytes.len().is_multiple_of(4) { Ok(Numbers::new(bytes)) } else { Err(wrong("a section ends within a number")) }
+    if bytes.len().is_multiple_of(4) {
+        Ok(Numbers::new(bytes))
+    } else {
+        Err(wrong("expected sections of whole 4-byte numbers, found a part of one"))
+    }
 }
 
 /// Checks that every link leads to one of the first `count`.
@@ -168,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn links_are_read_without_the_places_that_are_left() {
+    fn links_end_at_the_first_filler() {
         let links = Links::new(line().map(|numbers| bytes(&numbers)), 3).expect("a graph");
         assert_eq!([links.of(0), links.of(1), links.of(2)], [&[1, 2][..], &[0], &[0]]);
         assert_eq!(links.upper().collect::<Vec<_>>(), [1, 0]);
@@ -178,13 +191,13 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_a_graph_over_no_rows() {
+    fn empty_sections_are_a_graph_without_nodes() {
         assert_eq!(Links::new([Bytes::new(), Bytes::new(), Bytes::new()], 0).expect("empty").first(), None);
         assert!(Links::new([Bytes::new(), Bytes::new(), Bytes::new()], 1).is_err());
     }
 
     #[test]
-    fn every_cut_is_refused() {
+    fn truncated_sections_are_refused() {
         for section in 0..3 {
             let whole = line().map(|numbers| bytes(&numbers));
             for length in 0..whole[section].len() {
@@ -195,7 +208,6 @@ mod tests {
                 let mut cut = whole.clone();
                 cut[section] = whole[section].slice(..length);
                 let refused = Links::new(cut, 3).is_err();
-                // A row that is no entry is missed by the layer that has it.
                 assert!(refused, "section {section}, {length} bytes");
             }
         }
@@ -203,7 +215,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_link_leads_to_nothing(section in 0usize..3, at in any::<prop::sample::Index>(), wrong in 3u32..) {
+        fn links_to_missing_nodes_are_refused(section in 0usize..3, at in any::<prop::sample::Index>(), wrong in 3u32..) {
             let mut graph = line();
             let at = at.index(graph[section].len());
             graph[section][at] = wrong;

@@ -1,16 +1,17 @@
 //! Approximate search through a graph (HNSW; Malkov and Yashunin, 2016; BLINK, section 5.2.2).
 //!
-//! The graph knows nodes only, each a row or several equal ones; vectors stay where the index keeps them. HNSW wants a distance, so a raw dot product is
-//! reduced to one by an extra coordinate that makes all rows equally long: with M the longest norm, a row x gets
-//! e = √(M² - |x|²) and a query gets 0; then |x' - q'|² = M² + |q|² - 2 q·x falls as the dot product rises. Unit vectors
-//! need no such coordinate.
+//! The graph has nodes only, each of one row or several equal rows. The index has the vectors.
+//!
+//! HNSW needs a distance. An extra coordinate reduces the dot product to one: with M the largest norm, a row x gets
+//! e = √(M² - |x|²) and a query gets 0. Then |x' - q'|² = M² + |q|² - 2 q·x falls as the dot product rises. Unit vectors
+//! need no extra coordinate.
 
 mod build;
+mod built_graph;
+mod greedy_search;
 mod links;
-mod mirror;
 mod nodes;
 mod repair;
-mod walk;
 
 pub use build::sections;
 pub use links::SECTIONS;
@@ -23,26 +24,26 @@ use crate::kb::ConceptId;
 use crate::kernels;
 use crate::score::Candidate;
 use bytes::Bytes;
+use greedy_search::{GreedySearch, Near, SearchGraph};
 use links::Links;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::sync::Mutex;
-use walk::{Ground, Near, Walk};
 
-/// How the graph is built and searched.
+/// Options for building and searching the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HnswOptions {
-    /// Nodes kept while a node is inserted.
+    /// The size of the candidate list while a node is inserted.
     pub ef_construction: usize,
-    /// Nodes kept while searching, unless [`super::Index::set_ef_search`] says another number; more where these hold fewer
-    /// concepts than are asked for.
+    /// The size of the candidate list of a search, unless [`super::Index::set_ef_search`] sets another one. A search doubles
+    /// it until the list has as many concepts as were asked for.
     pub ef_search: usize,
-    /// Seed of the layers.
+    /// The seed of the random layers.
     pub seed: u64,
 }
 
 impl HnswOptions {
-    /// Neighbours of a node at most, in the lowest layer.
+    /// The most neighbours of a node in the lowest layer.
     pub const NEIGHBOURS: usize = links::WIDTH;
 }
 
@@ -52,12 +53,12 @@ impl Default for HnswOptions {
     }
 }
 
-/// The rows of an index.
+/// The vectors of an index with their concepts.
 #[derive(Clone, Copy)]
-pub struct Rows<'a> {
+pub struct ConceptVectors<'a> {
     /// `[rows, dim]`
     pub vectors: &'a Vectors,
-    /// Values of a row.
+    /// The dimension of a vector.
     pub dim: usize,
     /// `[rows]`
     pub concepts: &'a [u32],
@@ -67,48 +68,55 @@ pub struct Rows<'a> {
 pub struct Graph {
     links: Links,
     nodes: Nodes,
-    /// What walks remember, kept for the next ones.
-    idle: Mutex<Vec<Walk>>,
+    /// Buffers of earlier searches.
+    idle: Mutex<Vec<GreedySearch>>,
 }
 
 impl Graph {
     /// Reads a graph over nodes from the sections of [`SECTIONS`].
     ///
     /// # Errors
-    /// If they are no such graph.
+    /// If a section has another size, or a link leads to no node.
     pub fn new(sections: [Bytes; 3], nodes: Nodes) -> Result<Self> {
         Ok(Self { links: Links::new(sections, nodes.len())?, nodes, idle: Mutex::default() })
     }
 
-    /// The best k concepts for each query among the rows of the `ef` nodes that are kept while searching, with their scores as the
-    /// exact search has them; ties in concept order. Where these nodes hold fewer than k concepts, more are kept.
+    /// The best k concepts of each query among the rows of the `ef` nearest nodes that a search finds. Scores are those of the
+    /// exact search, ties are in concept order. `ef` is doubled while the nodes have fewer than k concepts.
     ///
     /// # Shapes
     /// queries `[n, dim]`, concepts `[rows]` -> n lists
-    pub fn search(&self, on: Rows, queries: &[f32], k: usize, ef: usize) -> Vec<Vec<Candidate>> {
+    pub fn search(&self, on: ConceptVectors, queries: &[f32], k: usize, ef: usize) -> Vec<Vec<Candidate>> {
         let queries: Vec<&[f32]> = queries.chunks_exact(on.dim).collect();
         let share = queries.len().div_ceil(4 * kernels::threads()).max(1);
         let found = kernels::for_each_chunk(&queries, share, |_, queries| {
-            let mut walk = self.idle.lock().ok().and_then(|mut idle| idle.pop()).unwrap_or_default();
-            let found: Vec<_> = queries.iter().map(|query| self.find(on, query, &mut walk, k, ef)).collect();
+            let mut search = self.idle.lock().ok().and_then(|mut idle| idle.pop()).unwrap_or_default();
+            let found: Vec<_> = queries.iter().map(|query| self.find(on, query, &mut search, k, ef)).collect();
             if let Ok(mut idle) = self.idle.lock() {
-                idle.push(walk);
+                idle.push(search);
             }
             found
         });
         found.into_iter().flatten().collect()
     }
 
-    fn find(&self, on: Rows, query: &[f32], walk: &mut Walk, k: usize, ef: usize) -> Vec<Candidate> {
-        let Rows { vectors, dim, concepts } = on;
+    fn find(
+        &self,
+        on: ConceptVectors,
+        query: &[f32],
+        search: &mut GreedySearch,
+        k: usize,
+        ef: usize,
+    ) -> Vec<Candidate> {
+        let ConceptVectors { vectors, dim, concepts } = on;
         let query = vectors.query(query);
-        let ground = Ground { links: &self.links, nodes: &self.nodes, vectors, dim };
-        // As in the exact search, only some more than are asked for are told apart by the finer score.
+        let graph = SearchGraph { links: &self.links, nodes: &self.nodes, vectors, dim };
+        // As in the exact search, the finer score orders some more candidates than were asked for.
         let (taken, mut ef) = (vectors.taken(k), ef.max(1));
         let mut found = loop {
-            let near = walk.nearest(ground, &query, ef);
+            let near = search.nearest(graph, &query, ef);
             let found = self.concepts_of(near, concepts, taken);
-            // A walk that has kept fewer nodes than it might has met all.
+            // A search that returns fewer than `ef` nodes has visited all that it can reach.
             if found.len() >= k || near.len() < ef {
                 break found;
             }
@@ -123,7 +131,7 @@ impl Graph {
         best_per_concept(scored.collect(), k)
     }
 
-    /// The concepts of the nearest nodes, each with its best row: as many as are taken, and those that are as near as the last.
+    /// The first `taken` concepts of the nearest nodes, each with its best row, and those that tie with the last.
     fn concepts_of(&self, near: &[Near], concepts: &[u32], taken: usize) -> Vec<(Candidate, u32)> {
         let (mut seen, mut found) = (HashSet::new(), Vec::<(Candidate, u32)>::new());
         for node in near {
@@ -131,7 +139,7 @@ impl Graph {
             if found.len() >= taken && found.last().is_some_and(|(last, _)| last.score > score) {
                 break;
             }
-            // Equally near rows come in concept order: of one node's, no more are wanted than of all.
+            // The rows of a node are in concept order, so no node needs more than `taken` of them.
             let before = found.len();
             for row in self.nodes.rows(node.node()) {
                 let concept = concepts[row as usize];

@@ -1,14 +1,14 @@
-//! Which rows stand in which node of a graph: rows that are equal, as they are kept, share one.
+//! The rows of each node of a graph. Rows with equal stored values share a node.
 //!
-//! A graph over equal rows fills each one's links with the others, and nothing leads out of the place where they all stand. Where no two
-//! rows are equal, a node is its row, and the file says nothing. Else:
+//! Otherwise the links of equal rows would lead only to each other. If no two rows are equal, each row is a node, and the file
+//! has no section for it. Otherwise it has two:
 //!
 //! ```text
 //! graph.members  all rows, node by node, ascending within a node
-//! graph.starts   where each node's rows begin there, and at last how many rows there are
+//! graph.starts   the position of each node's first row in graph.members, then the number of rows
 //! ```
 //!
-//! All numbers are u32. A node's number rises with its first row.
+//! All numbers are u32. Nodes are numbered in the order of their first rows.
 
 use crate::error::{Error, Result};
 use crate::index::vectors::Vectors;
@@ -22,13 +22,13 @@ pub const SHARED_SECTIONS: [&str; 2] = ["graph.members", "graph.starts"];
 /// The nodes of a graph.
 #[derive(Debug)]
 pub enum Nodes {
-    /// Each of so many rows is a node.
+    /// Each row is a node. The value is the number of rows.
     Single(usize),
-    /// Rows share nodes.
+    /// Equal rows share a node.
     Shared {
         /// All rows, node by node.
         members: Numbers<u32>,
-        /// Where each node's begin, and the end.
+        /// `[nodes + 1]`: the position of each node's first row in `members`, and the end.
         starts: Numbers<u32>,
     },
 }
@@ -37,34 +37,42 @@ impl Nodes {
     /// Reads the nodes of `rows` rows from the sections of [`SHARED_SECTIONS`].
     ///
     /// # Errors
-    /// If a row stands in none, or the order is another one.
+    /// If a row belongs to no node or to two, or the order is another one.
     pub fn new(sections: [Bytes; 2], rows: usize) -> Result<Self> {
         let [members, starts] = sections.map(Numbers::<u32>::new);
         let (all, firsts) = (members.get(), starts.get());
         let rising = firsts.is_sorted_by(|a, b| a < b);
         let whole = firsts.first() == Some(&0) && firsts.last().is_some_and(|last| *last as usize == rows);
         if all.len() != rows || !rising || !whole {
-            return Err(wrong(&format!("the nodes of {rows} rows do not begin and end where they should")));
+            return Err(wrong(&format!(
+                "expected `graph.starts` in ascending order from 0 to {rows}, the number of rows"
+            )));
         }
         let mut seen = vec![false; rows];
         let mut before = None;
         for node in firsts.windows(2) {
             let own = &all[node[0] as usize..node[1] as usize];
             if !own.is_sorted_by(|a, b| a < b) || before >= own.first() {
-                return Err(wrong("the rows of its nodes are not in order"));
+                return Err(wrong(
+                    "expected the rows of a node in ascending order, and nodes in the order of their first rows",
+                ));
             }
             before = own.first();
             for row in own {
                 match seen.get_mut(*row as usize) {
                     Some(seen) if !*seen => *seen = true,
-                    _ => return Err(wrong(&format!("row {row} of {rows} stands in no node, or in two"))),
+                    _ => {
+                        return Err(wrong(&format!(
+                            "expected each of the {rows} rows in one node, found row {row} in none or in two"
+                        )));
+                    }
                 }
             }
         }
         Ok(Self::Shared { members, starts })
     }
 
-    /// Puts equal rows together.
+    /// Groups equal rows.
     pub fn of(vectors: &Vectors, dim: usize, rows: usize) -> Self {
         let mut numbers: HashMap<(&[u8], u32), u32> = HashMap::with_capacity(rows);
         let node_of: Vec<u32> = (0..rows)
@@ -88,7 +96,7 @@ impl Nodes {
         Self::Shared { members: Numbers::Copied(members), starts: Numbers::Copied(starts) }
     }
 
-    /// The bodies of [`SHARED_SECTIONS`]; nothing where each row is a node.
+    /// The bodies of [`SHARED_SECTIONS`]; `None` if each row is a node.
     pub fn sections(&self) -> Option<[Vec<u8>; 2]> {
         match self {
             Self::Single(_) => None,
@@ -98,7 +106,7 @@ impl Nodes {
         }
     }
 
-    /// How many there are.
+    /// The number of nodes.
     pub fn len(&self) -> usize {
         match self {
             Self::Single(rows) => *rows,
@@ -106,7 +114,7 @@ impl Nodes {
         }
     }
 
-    /// The first row of a node, which stands for all.
+    /// The first row of a node. The others are equal to it.
     #[inline]
     pub fn first(&self, node: u32) -> u32 {
         match self {
@@ -154,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn codes_that_differ_in_their_scale_are_different() {
+    fn equal_codes_with_another_scale_are_another_node() {
         let vectors = |scales: [f32; 2]| Vectors::Int8 {
             codes: Numbers::Copied(vec![3, 4, 3, 4]),
             scales: Numbers::Copied(scales.to_vec()),
@@ -164,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn nodes_that_do_not_hold_every_row_once_are_refused() {
+    fn rows_in_no_node_or_in_two_are_refused() {
         let read = |members: &[u32], starts: &[u32]| Nodes::new([bytes(members), bytes(starts)], 3).is_ok();
         assert!(read(&[0, 2, 1], &[0, 2, 3]));
         for (members, starts) in [

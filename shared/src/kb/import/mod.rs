@@ -10,6 +10,7 @@ pub mod merging;
 pub mod obo;
 mod obo_synonyms;
 mod obo_syntax;
+mod obo_term;
 mod obo_types;
 pub mod records;
 pub mod report;

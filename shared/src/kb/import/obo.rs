@@ -3,13 +3,13 @@
 use super::concepts::{Concepts, once_each, tidied};
 use super::merging::{JOINED, OTHER_DEFINITION, join};
 pub use super::obo_synonyms::{Scope, SynonymChoice};
-use super::obo_synonyms::{Synonym, SynonymTypes};
-use super::obo_syntax::{identifier, plain, quoted_line, tag_and_value, unquoted_line};
+use super::obo_syntax::{plain, tag_and_value};
+use super::obo_term::{Header, Reading, Term};
+pub use super::obo_term::{MENDED_QUOTES, NOT_QUOTED, ODD_OBSOLETE};
 use super::obo_types::types_of;
 use super::report::Report;
 use super::{Input, Longest};
 use crate::error::{Error, Result};
-use crate::kb::Concept;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -17,112 +17,6 @@ use std::rc::Rc;
 pub const OBSOLETE: &str = "obsolete term";
 /// The reason for skipping a line without a tag.
 pub const NO_TAG: &str = "line without a colon inside a stanza";
-/// The reason for skipping a synonym or definition with an unclosed quote.
-pub const NOT_QUOTED: &str = "synonym or definition with an unclosed quote";
-/// The note on a synonym or definition with missing or unescaped quotes, which is read as a whole.
-pub const MENDED_QUOTES: &str = "missing or unescaped quotes in a synonym or definition (read as a whole)";
-/// The note on a value of `is_obsolete` that is not a truth value.
-pub const ODD_OBSOLETE: &str = "is_obsolete is neither true nor false (read as false)";
-
-/// The header of a file, which applies to all its terms.
-#[derive(Debug, Default)]
-struct Header {
-    namespace: Option<String>,
-    ontology: Option<String>,
-    synonym_types: SynonymTypes,
-}
-
-/// A `[Term]` stanza.
-#[derive(Debug)]
-pub(super) struct Term {
-    pub concept: Concept,
-    /// The identifiers of the `is_a` parents, in file order.
-    pub parents: Vec<String>,
-    /// The term's namespace, else the default namespace of the file.
-    pub namespace: Option<String>,
-    /// The prefix of the identifier, else the file's ontology.
-    pub source: Option<String>,
-    obsolete: bool,
-    file: Rc<str>,
-    line: usize,
-}
-
-impl Term {
-    fn new(file: &Rc<str>, line: usize) -> Self {
-        Self {
-            concept: Concept::default(),
-            parents: Vec::new(),
-            namespace: None,
-            source: None,
-            obsolete: false,
-            file: Rc::clone(file),
-            line,
-        }
-    }
-
-    fn place(&self) -> String {
-        let file = &self.file;
-        let line = self.line;
-        format!("{file}:{line} {} {}", self.concept.id, self.concept.name).trim_end().to_owned()
-    }
-
-    /// Reads one line of the stanza.
-    fn read(
-        &mut self,
-        (tag, value): (&str, &str),
-        reading: &Reading<'_>,
-        report: &mut Report,
-        place: &dyn Fn() -> String,
-    ) {
-        let concept = &mut self.concept;
-        let example = || format!("{}: {value}", place());
-        match tag {
-            "id" if concept.id.is_empty() => concept.id = identifier(value),
-            "name" if concept.name.is_empty() => concept.name = plain(value),
-            "id" | "name" => report.note("repeated id or name of a term left out", example),
-            "def" => match quoted_line(value).or_else(|| unquoted_line(value)) {
-                Some(definition) => {
-                    if definition.repaired {
-                        report.note(MENDED_QUOTES, example);
-                    }
-                    concept.definition = Some(definition.text);
-                }
-                None => report.skip(NOT_QUOTED, example),
-            },
-            "synonym" | "exact_synonym" | "broad_synonym" | "narrow_synonym" | "related_synonym" => {
-                let Some(synonym) = Synonym::read(tag, value, &reading.header.synonym_types) else {
-                    return report.skip(NOT_QUOTED, example);
-                };
-                match synonym.refused(reading.choice) {
-                    Some(reason) => report.note(&reason, || format!("{}: {}", place(), synonym.text)),
-                    None => {
-                        if synonym.repaired {
-                            report.note(MENDED_QUOTES, example);
-                        }
-                        concept.synonyms.push(synonym.text);
-                    }
-                }
-            }
-            // The identifier of a term that was merged into this one.
-            "xref" | "xref_analog" | "xref_unk" | "alt_id" => concept.xrefs.push(identifier(value)),
-            "is_a" => self.parents.push(identifier(value)),
-            "namespace" => self.namespace = Some(plain(value)),
-            "is_obsolete" => match plain(value).to_lowercase().as_str() {
-                "true" | "1" | "yes" | "t" | "y" => self.obsolete = true,
-                "false" | "0" | "no" | "f" | "n" | "" => {}
-                _ => report.note(ODD_OBSOLETE, example),
-            },
-            _ => {}
-        }
-    }
-}
-
-/// The context in which the lines of a term are read.
-struct Reading<'a> {
-    header: Header,
-    choice: &'a SynonymChoice,
-}
-
 /// The terms of one or more files. Their types are determined after all files are read.
 #[derive(Debug, Default)]
 pub struct Ontology {

@@ -1,6 +1,6 @@
 //! The semantic types of an ontology's terms: the names of their root ancestors.
 
-use super::obo::Term;
+use super::obo_term::Term;
 use super::report::Report;
 use std::collections::{HashMap, HashSet};
 

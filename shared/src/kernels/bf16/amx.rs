@@ -1,7 +1,7 @@
 //! Tiles of AMX: eight registers of sixteen rows of 64 bytes, and one instruction that multiplies two of them.
 //!
-//! `unsafe`, and written as assembly, because the language has no stable way to say these instructions; the processor and
-//! the system are asked first ([`Isa::is_here`]). The registers are set up and released in each call, so that nothing else sees them.
+//! `unsafe`, and written as assembly, because Rust has no stable intrinsics for these instructions. The processor and the
+//! system are checked first ([`Isa::is_supported`]). Each call sets up and releases the registers.
 #![allow(unsafe_code)]
 
 use super::tiles::{BLOCK, Packed, RUN, write};
@@ -38,7 +38,7 @@ struct Sums([[f32; BLOCK]; BLOCK]);
 
 /// See [`super::gemm`].
 pub fn gemm(a: Packed<'_>, b: Packed<'_>, start: Start<'_>, out: MatrixMut<'_>) {
-    assert!(Isa::Amx.is_here());
+    assert!(Isa::Amx.is_supported());
     // SAFETY: the processor has the instructions, and the system allows them.
     unsafe { compiled(a, b, start, out) }
 }
@@ -58,7 +58,7 @@ fn compiled(a: Packed<'_>, b: Packed<'_>, start: Start<'_>, mut out: MatrixMut<'
             }
         }
     }
-    // SAFETY: it gives the registers back.
+    // SAFETY: it releases the registers.
     unsafe { asm!("tilerelease", options(nostack, nomem)) };
 }
 

@@ -1,7 +1,7 @@
 //! AVX-512 BF16: an instruction that multiplies sixteen pairs of bfloat16 and adds both products to sixteen floats, and the
 //! rounding and packing that AMX wants too.
 //!
-//! `unsafe` because a function for instructions that the processor lacks must not be called, and a load must be inside.
+//! `unsafe` because the processor must have the instructions, and for loads by pointer.
 #![allow(unsafe_code)]
 
 use super::tiles::{BLOCK, DEPTH, PAIRS, Packed, RUN, Side, TILE, write};
@@ -16,7 +16,7 @@ const ROWS: usize = 8;
 
 /// See [`super::gemm`].
 pub fn gemm(a: Packed<'_>, b: Packed<'_>, start: Start<'_>, out: MatrixMut<'_>) {
-    assert!(Isa::Avx512Bf16.is_here());
+    assert!(Isa::Avx512Bf16.is_supported());
     // SAFETY: the processor has the instructions.
     unsafe { compiled(a, b, start, out) }
 }
@@ -83,7 +83,7 @@ fn halves(bits: __m512i) -> __m512bh {
 pub fn pack(side: Side<'_>, first: usize, step: usize, pairs_first: bool, tile: &mut [u32; TILE]) -> bool {
     let along = side.k_stride == 1 && step + DEPTH <= side.k;
     let across = side.stride == 1 && first + LANES <= side.count;
-    if !Isa::Avx512Bf16.is_here() || !(along || across) {
+    if !Isa::Avx512Bf16.is_supported() || !(along || across) {
         return false;
     }
     // SAFETY: the processor has the instructions.

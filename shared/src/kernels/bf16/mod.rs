@@ -14,15 +14,15 @@ pub use pack::{pack_columns, pack_rows};
 pub use tiles::{Packed, STEP, packed_len};
 
 use super::gemm::Start;
-use super::isa::{InstructionSet, Isa, Work, with};
+use super::isa::Isa;
 use super::lanes::LANES;
 use super::matrix::MatrixMut;
 use tiles::{PAIRS, begin};
 
-/// The sets that have a loop of their own.
+/// The sets with a loop of their own.
 pub const SETS: &[Isa] = &[Isa::Scalar, Isa::Avx512Bf16, Isa::Amx];
 
-/// The fastest of the sets that this processor, and its operating system, have.
+/// The fastest of these sets that the processor and the operating system support.
 pub fn best() -> Isa {
     Isa::best_of(SETS)
 }
@@ -34,42 +34,28 @@ pub fn best() -> Isa {
 ///
 /// # Panics
 /// If the sizes disagree.
+#[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables))]
 pub fn gemm(isa: Isa, a: Packed<'_>, b: Packed<'_>, start: Start<'_>, mut out: MatrixMut<'_>) {
     assert!(out.rows() == a.count && out.cols() == b.count && a.k == b.k, "the sizes of A, B and C agree");
     if let Start::Bias(bias) = start {
-        assert_eq!(bias.len(), b.count, "a bias for each column");
+        assert_eq!(bias.len(), b.count, "expected one bias for each column");
     }
     if a.k == 0 {
         (0..out.rows()).for_each(|row| begin(start, out.row(row)));
         return;
     }
-    with(isa, Product { a, b, start, out });
-}
-
-struct Product<'a> {
-    a: Packed<'a>,
-    b: Packed<'a>,
-    start: Start<'a>,
-    out: MatrixMut<'a>,
-}
-
-impl Work for Product<'_> {
-    type Output = ();
-    const SETS: &'static [Isa] = SETS;
-
-    #[inline(always)]
-    fn run<I: InstructionSet>(self) {
-        let Self { a, b, start, out } = self;
-        #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-        if const { I::ISA.is(Isa::Amx) } {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let isa = isa.supported();
+        #[cfg(target_os = "linux")]
+        if isa.includes(Isa::Amx) {
             return amx::gemm(a, b, start, out);
         }
-        #[cfg(target_arch = "x86_64")]
-        if const { I::ISA.is(Isa::Avx512Bf16) } {
+        if isa.includes(Isa::Avx512Bf16) {
             return avx512::gemm(a, b, start, out);
         }
-        plain(a, b, start, out);
     }
+    plain(a, b, start, out);
 }
 
 fn plain(a: Packed<'_>, b: Packed<'_>, start: Start<'_>, mut out: MatrixMut<'_>) {
@@ -93,7 +79,7 @@ fn plain(a: Packed<'_>, b: Packed<'_>, start: Start<'_>, mut out: MatrixMut<'_>)
 mod tests {
     use super::*;
     use crate::kernels::matrix::Matrix;
-    use crate::kernels::tested::here;
+    use crate::kernels::tested::supported_sets;
     use half::bf16;
     use proptest::prelude::*;
 
@@ -107,9 +93,9 @@ mod tests {
     }
 
     #[test]
-    fn a_product_by_hand() {
+    fn product_matches_hand_computed_values() {
         let (a, b) = ([1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]);
-        for isa in here("products of bfloat16", SETS) {
+        for isa in supported_sets("products of bfloat16", SETS) {
             let (a, b) = (Matrix::new(&a, 2, 2), Matrix::new(&b, 2, 2));
             let mut out = [100.0; 4];
             product(isa, a, b, Start::Zero, &mut out);
@@ -122,8 +108,8 @@ mod tests {
     }
 
     #[test]
-    fn nan_and_infinity_come_through_and_nothing_is_a_sum_of_nothing() {
-        for isa in here("products of bfloat16", SETS) {
+    fn nan_and_infinity_propagate_and_empty_sum_is_zero() {
+        for isa in supported_sets("products of bfloat16", SETS) {
             for (value, expected) in [(f32::NAN, f32::NAN), (f32::INFINITY, f32::INFINITY), (1e-40, 0.0)] {
                 let (mut a, b) = ([0.0; 40], [1.0; 40]);
                 a[39] = value;
@@ -139,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_columns_of_the_whole() {
+    fn part_equals_columns_of_the_matrix() {
         let values: Vec<f32> = (0..80u8).map(f32::from).collect();
         let b = Matrix::new(&values, 1, 80);
         let mut cols = vec![0; packed_len(80, 1)];
@@ -156,7 +142,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(48))]
         #[test]
-        fn all_sets_give_the_sum_of_rounded_products(
+        fn all_sets_equal_the_sum_of_rounded_products(
             m in 1usize..70, k in 1usize..700, n in 1usize..70, across in any::<bool>(), packed_across in any::<bool>(),
             kind in 0usize..3, seed in any::<u32>(),
         ) {
@@ -172,7 +158,7 @@ mod tests {
             let b_view = if packed_across { Matrix::new(&b, n, k).transposed() } else { Matrix::new(&b, k, n) };
             let start = [Start::Zero, Start::Bias(&bias), Start::Sum][kind];
             let rounded = |values: &[f32]| f64::from(bf16::from_f32(values[0]).to_f32());
-            for isa in here("products of bfloat16", SETS) {
+            for isa in supported_sets("products of bfloat16", SETS) {
                 let mut out = before.clone();
                 product(isa, a_view, b_view, start, &mut out);
                 for r in 0..m {

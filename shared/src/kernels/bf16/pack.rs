@@ -3,7 +3,7 @@
 #[cfg(target_arch = "x86_64")]
 use super::avx512;
 use super::tiles::{DEPTH, PAIRS, Packed, Side, TILE, packed_len};
-use crate::kernels::isa::{InstructionSet, Isa, Work, with};
+use crate::kernels::isa::Isa;
 use crate::kernels::lanes::LANES;
 use crate::kernels::matrix::Matrix;
 use half::bf16;
@@ -14,7 +14,7 @@ use half::bf16;
 /// a `[m, k]` -> `[m / 16, k / 32]` tiles of `[16 rows, 16 pairs]`
 ///
 /// # Panics
-/// If `tiles` has another length than [`packed_len`] says.
+/// If the length of `tiles` is not that of [`packed_len`].
 pub fn pack_rows(isa: Isa, a: Matrix<'_>, tiles: &mut [u32]) {
     let Matrix { data, rows, cols, row_stride, col_stride } = a;
     pack(isa, Side { data, count: rows, k: cols, stride: row_stride, k_stride: col_stride }, false, tiles);
@@ -26,19 +26,21 @@ pub fn pack_rows(isa: Isa, a: Matrix<'_>, tiles: &mut [u32]) {
 /// b `[k, n]` -> `[n / 16, k / 32]` tiles of `[16 pairs, 16 columns]`
 ///
 /// # Panics
-/// If `tiles` has another length than [`packed_len`] says.
+/// If the length of `tiles` is not that of [`packed_len`].
 pub fn pack_columns(isa: Isa, b: Matrix<'_>, tiles: &mut [u32]) {
     let Matrix { data, rows, cols, row_stride, col_stride } = b;
     pack(isa, Side { data, count: cols, k: rows, stride: col_stride, k_stride: row_stride }, true, tiles);
 }
 
+#[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables))]
 fn pack(isa: Isa, side: Side<'_>, pairs_first: bool, tiles: &mut [u32]) {
     assert_eq!(tiles.len(), packed_len(side.count, side.k), "{} x {} packed", side.count, side.k);
+    let isa = isa.supported();
     let deep = Packed { tiles: &[], count: side.count, k: side.k }.deep();
     let (tiles, _) = tiles.as_chunks_mut::<TILE>();
     let wide = tiles.len() / deep.max(1);
     for nth in 0..tiles.len() {
-        // Numbers are read in the order in which they lie.
+        // Numbers are read in memory order.
         let (at, step) = if side.k_stride == 1 { (nth / deep, nth % deep) } else { (nth % wide, nth / wide) };
         let tile = &mut tiles[at * deep + step];
         let (first, step) = (at * LANES, step * DEPTH);
@@ -46,36 +48,16 @@ fn pack(isa: Isa, side: Side<'_>, pairs_first: bool, tiles: &mut [u32]) {
             tile.fill(0);
             continue;
         }
-        with(isa, Tile { side, first, step, pairs_first, tile });
-    }
-}
-
-/// One tile.
-struct Tile<'a> {
-    side: Side<'a>,
-    first: usize,
-    step: usize,
-    pairs_first: bool,
-    tile: &'a mut [u32; TILE],
-}
-
-impl Work for Tile<'_> {
-    type Output = ();
-    const SETS: &'static [Isa] = &[Isa::Scalar, Isa::Avx512Bf16];
-
-    #[inline(always)]
-    fn run<I: InstructionSet>(self) {
-        let Self { side, first, step, pairs_first, tile } = self;
         #[cfg(target_arch = "x86_64")]
-        if const { I::ISA.is(Isa::Avx512Bf16) } && avx512::pack(side, first, step, pairs_first, tile) {
-            return;
+        if isa.includes(Isa::Avx512Bf16) && avx512::pack(side, first, step, pairs_first, tile) {
+            continue;
         }
-        one(side, first, step, pairs_first, tile);
+        pack_tile(side, first, step, pairs_first, tile);
     }
 }
 
 /// Any tile, also one beyond an edge.
-fn one(side: Side<'_>, first: usize, step: usize, pairs_first: bool, tile: &mut [u32; TILE]) {
+fn pack_tile(side: Side<'_>, first: usize, step: usize, pairs_first: bool, tile: &mut [u32; TILE]) {
     let value = |at: usize, k: usize| -> u32 {
         if at >= side.count || k >= side.k {
             return 0;

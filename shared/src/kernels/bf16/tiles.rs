@@ -1,4 +1,4 @@
-//! How both sides of a product lie in tiles, and how the sums of a block of C are written.
+//! The layout of both factors in tiles, and the writing of a block of C.
 
 use crate::kernels::gemm::Start;
 use crate::kernels::lanes::LANES;
@@ -47,7 +47,7 @@ pub struct Packed<'a> {
 
 impl<'a> Packed<'a> {
     /// # Panics
-    /// If `tiles` has another length than [`packed_len`] says.
+    /// If the length of `tiles` is not that of [`packed_len`].
     pub fn new(tiles: &'a [u32], count: usize, k: usize) -> Self {
         assert_eq!(tiles.len(), packed_len(count, k), "{count} x {k} packed");
         Self { tiles, count, k }
@@ -56,7 +56,7 @@ impl<'a> Packed<'a> {
     /// The rows or columns from `first` on, a multiple of [`STEP`].
     ///
     /// # Panics
-    /// If they are not there.
+    /// If there are fewer.
     pub fn part(self, first: usize, count: usize) -> Self {
         assert!(first.is_multiple_of(BLOCK) && first + count <= self.count, "{count} from {first} of {}", self.count);
         let from = first / LANES * self.deep() * TILE;
@@ -78,7 +78,7 @@ impl<'a> Packed<'a> {
 /// The widths of parts that [`Packed::part`] can cut.
 pub const STEP: usize = BLOCK;
 
-/// What a row of C holds before the products are added.
+/// Initialises a row of C before the products are added.
 pub fn begin(start: Start<'_>, row: &mut [f32]) {
     match start {
         Start::Zero => row.fill(0.0),
@@ -98,7 +98,7 @@ pub fn write(sums: &[[f32; BLOCK]], start: Start<'_>, out: &mut MatrixMut<'_>, f
     }
     for (row, sums) in (first..out.rows()).zip(sums) {
         let to = &mut out.row(row)[left..right];
-        // A whole row is a few instructions, a part of one a loop.
+        // A whole row takes a few instructions, a part of one takes a loop.
         match <&mut [f32; BLOCK]>::try_from(&mut *to) {
             Ok(to) => add(sums, &before, start, to),
             Err(_) => add(sums, &before, start, to),

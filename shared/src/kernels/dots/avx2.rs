@@ -1,4 +1,4 @@
-//! AVX2 and FMA loops; `unsafe` because the instructions must be there, which the callers see to, and for loads by pointer.
+//! AVX2 and FMA loops. `unsafe` because callers must check for the instructions, and for loads by pointer.
 //!
 //! Floats are summed in eight lanes, which are added in one fixed order. Bytes are widened to 16 bits, so that every sum is exact.
 #![allow(unsafe_code)]
@@ -13,19 +13,16 @@ pub struct Avx2;
 
 impl Dots for Avx2 {
     #[inline(always)]
-    fn floats<'a>(query: &[f32], rows: impl Iterator<Item = &'a [f32]>, out: &mut [f32]) {
-        for (row, out) in rows.zip(out) {
-            // SAFETY: called only where AVX2 and FMA are there; the lengths are compared.
-            *out = unsafe { tile_f32::<1, 1>(query, row, query.len()) }[0][0];
-        }
+    fn float_row(query: &[f32], row: &[f32]) -> f32 {
+        // SAFETY: called only where AVX2 and FMA are there; the lengths are compared.
+        let sums = unsafe { tile_f32::<1, 1>(query, row, query.len()) };
+        sums[0][0]
     }
 
     #[inline(always)]
-    fn bytes<'a>(query: &[i8], _: i32, rows: impl Iterator<Item = &'a [i8]>, out: &mut [i32]) {
-        for (row, out) in rows.zip(out) {
-            // SAFETY: called only where AVX2 is there.
-            *out = unsafe { row_i8(query, row) };
-        }
+    fn byte_row(query: &[i8], _: i32, row: &[i8]) -> i32 {
+        // SAFETY: called only where AVX2 is there.
+        unsafe { row_i8(query, row) }
     }
 
     #[inline(always)]
@@ -107,7 +104,7 @@ fn widened(codes: &[i8], dim: usize, lanes: usize) -> Vec<i16> {
 pub fn tiles_i8(wide: &[i16], dim: usize, rows: &[i8], out: &mut [i32]) {
     let width = dim.next_multiple_of(16);
     let lanes = wide.len() / width;
-    assert!(lanes.is_multiple_of(4) && out.len() == rows.len() / dim * lanes, "room for every product");
+    assert!(lanes.is_multiple_of(4) && out.len() == rows.len() / dim * lanes, "expected one place for each product");
     for (pair, rows) in rows.chunks(2 * dim).enumerate() {
         for (quad, wide) in wide.chunks_exact(4 * width).enumerate() {
             let at = pair * 2 * lanes + quad * 4;
@@ -174,14 +171,22 @@ fn sixteen(codes: &[i8], at: usize) -> __m128i {
 #[target_feature(enable = "avx2")]
 #[inline]
 fn row_i8(query: &[i8], row: &[i8]) -> i32 {
-    let mut sums = [_mm256_setzero_si256(); 2];
-    for at in (0..query.len()).step_by(16) {
-        let (q, r) = (_mm256_cvtepi8_epi16(sixteen(query, at)), _mm256_cvtepi8_epi16(sixteen(row, at)));
-        let sum = &mut sums[at / 16 % 2];
-        *sum = _mm256_add_epi32(*sum, _mm256_madd_epi16(q, r));
+    assert!(query.len() == row.len(), "rows of one length");
+    // SAFETY: called with at + 16 <= the length of both slices; the loads are unaligned ones.
+    let load = |codes: &[i8], at: usize| unsafe { _mm_loadu_si128(codes.as_ptr().add(at).cast()) };
+    let product = |q, r| _mm256_madd_epi16(_mm256_cvtepi8_epi16(q), _mm256_cvtepi8_epi16(r));
+    // Two sums, so that one need not wait for the other.
+    let (mut even, mut odd) = (_mm256_setzero_si256(), _mm256_setzero_si256());
+    let whole = query.len() / 32 * 32;
+    for at in (0..whole).step_by(32) {
+        even = _mm256_add_epi32(even, product(load(query, at), load(row, at)));
+        odd = _mm256_add_epi32(odd, product(load(query, at + 16), load(row, at + 16)));
+    }
+    for at in (whole..query.len()).step_by(16) {
+        even = _mm256_add_epi32(even, product(sixteen(query, at), sixteen(row, at)));
     }
     let mut lanes = [0i32; 8];
     // SAFETY: eight integers fit into the array.
-    unsafe { _mm256_storeu_si256(lanes.as_mut_ptr().cast(), _mm256_add_epi32(sums[0], sums[1])) };
+    unsafe { _mm256_storeu_si256(lanes.as_mut_ptr().cast(), _mm256_add_epi32(even, odd)) };
     lanes.iter().fold(0, |sum, lane| sum.wrapping_add(*lane))
 }

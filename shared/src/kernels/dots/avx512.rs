@@ -1,12 +1,13 @@
-//! AVX-512 loops; `unsafe` because the instructions must be there, which the callers see to, and for loads by pointer.
+//! AVX-512 loops. `unsafe` because callers must check for the instructions, and for loads by pointer.
 //!
 //! A product is summed in sixteen lanes, which are added in one fixed order at the end ([`reduced_f32`]), sixteen products
 //! at once where there are as many. The processor multiplies unsigned by signed bytes: a row's code r goes in as r + 128
-//! (its sign bit flipped), and 128 times the sum of the query's codes is taken off again.
+//! (its sign bit flipped), and 128 times the sum of the query's codes is subtracted at the end.
 #![allow(unsafe_code)]
 
 use super::avx512_panel::packed;
 use super::loops::{Dots, Packed, QUERIES};
+use super::rows::Rows;
 use std::arch::x86_64::*;
 
 /// Processors with AVX-512 F, BW and VNNI.
@@ -14,21 +15,27 @@ pub struct Avx512;
 
 impl Dots for Avx512 {
     #[inline(always)]
-    fn floats<'a>(query: &[f32], rows: impl Iterator<Item = &'a [f32]>, out: &mut [f32]) {
+    fn float_row(query: &[f32], row: &[f32]) -> f32 {
         // SAFETY: called only where the processor has the instructions.
-        unsafe { dots_f32(query, rows, out) }
-    }
-
-    #[inline(always)]
-    fn bytes<'a>(query: &[i8], sum: i32, rows: impl Iterator<Item = &'a [i8]>, out: &mut [i32]) {
-        // SAFETY: called only where the processor has the instructions.
-        unsafe { dots_i8(query, sum, rows, out) }
+        unsafe { sum_f32(row_f32(query, row)) }
     }
 
     #[inline(always)]
     fn byte_row(query: &[i8], sum: i32, row: &[i8]) -> i32 {
         // SAFETY: called only where the processor has the instructions.
         unsafe { _mm512_reduce_add_epi32(row_i8(query, row)) }.wrapping_sub(sum.wrapping_mul(128))
+    }
+
+    #[inline(always)]
+    fn floats<'a>(query: &[f32], rows: impl Rows<'a, f32>, out: &mut [f32]) {
+        // SAFETY: called only where the processor has the instructions.
+        unsafe { dots_f32(query, rows, out) }
+    }
+
+    #[inline(always)]
+    fn bytes<'a>(query: &[i8], sum: i32, rows: impl Rows<'a, i8>, out: &mut [i32]) {
+        // SAFETY: called only where the processor has the instructions.
+        unsafe { dots_i8(query, sum, rows, out) }
     }
 
     #[inline(always)]
@@ -82,13 +89,16 @@ fn tail(left: usize) -> u16 {
     if left >= 16 { u16::MAX } else { (1 << left) - 1 }
 }
 
-/// Sixteen rows at once.
+/// Sixteen rows share one reduction.
 #[target_feature(enable = "avx512f")]
 #[inline]
-fn dots_f32<'a>(query: &[f32], mut rows: impl Iterator<Item = &'a [f32]>, out: &mut [f32]) {
-    for out in out.chunks_mut(16) {
+fn dots_f32<'a>(query: &[f32], rows: impl Rows<'a, f32>, out: &mut [f32]) {
+    if let [out] = out {
+        return rows.block(0, 1).for_each(|row| *out = sum_f32(row_f32(query, row)));
+    }
+    for (block, out) in out.chunks_mut(16).enumerate() {
         let mut sums = [_mm512_setzero_ps(); 16];
-        for (sum, row) in sums[..out.len()].iter_mut().zip(rows.by_ref()) {
+        for (row, sum) in rows.block(block * 16, out.len()).zip(&mut sums) {
             *sum = row_f32(query, row);
         }
         out.copy_from_slice(&lanes_of(reduced_f32(sums))[..out.len()]);
@@ -100,7 +110,7 @@ fn dots_f32<'a>(query: &[f32], mut rows: impl Iterator<Item = &'a [f32]>, out: &
 #[inline]
 fn row_f32(query: &[f32], row: &[f32]) -> __m512 {
     let dim = query.len();
-    assert_eq!(row.len(), dim);
+    assert!(row.len() == dim, "rows of one length");
     let (mut sum, mut at) = (_mm512_setzero_ps(), 0);
     while at < dim {
         let mask = tail(dim - at);
@@ -114,31 +124,26 @@ fn row_f32(query: &[f32], row: &[f32]) -> __m512 {
     sum
 }
 
-/// Sixteen rows at once.
+/// As [`dots_f32`]; `sum` is the sum of the query's codes.
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
 #[inline]
-fn dots_i8<'a>(query: &[i8], sum: i32, mut rows: impl Iterator<Item = &'a [i8]>, out: &mut [i32]) {
-    for out in out.chunks_mut(16) {
+fn dots_i8<'a>(query: &[i8], sum: i32, rows: impl Rows<'a, i8>, out: &mut [i32]) {
+    let excess = sum.wrapping_mul(128);
+    if let [out] = out {
+        let product = |row| _mm512_reduce_add_epi32(row_i8(query, row)).wrapping_sub(excess);
+        return rows.block(0, 1).for_each(|row| *out = product(row));
+    }
+    for (block, out) in out.chunks_mut(16).enumerate() {
         let mut sums = [_mm512_setzero_si512(); 16];
-        for (sum, row) in sums[..out.len()].iter_mut().zip(rows.by_ref()) {
+        for (row, sum) in rows.block(block * 16, out.len()).zip(&mut sums) {
             *sum = row_i8(query, row);
         }
-        match out {
-            [out] => *out = _mm512_reduce_add_epi32(sums[0]).wrapping_sub(sum.wrapping_mul(128)),
-            _ => finished_i8(sums, sum, out),
-        }
+        let mut all = [0i32; 16];
+        let sums = _mm512_sub_epi32(reduced_i32(sums), _mm512_set1_epi32(excess));
+        // SAFETY: sixteen integers fit into the array.
+        unsafe { _mm512_storeu_si512(all.as_mut_ptr().cast(), sums) };
+        out.copy_from_slice(&all[..out.len()]);
     }
-}
-
-/// Up to sixteen products of their partial sums; `sum` is the sum of the query's codes.
-#[target_feature(enable = "avx512f")]
-#[inline]
-fn finished_i8(sums: [__m512i; 16], sum: i32, out: &mut [i32]) {
-    let mut all = [0i32; 16];
-    let sums = _mm512_sub_epi32(reduced_i32(sums), _mm512_set1_epi32(sum.wrapping_mul(128)));
-    // SAFETY: sixteen integers fit into the array.
-    unsafe { _mm512_storeu_si512(all.as_mut_ptr().cast(), sums) };
-    out.copy_from_slice(&all[..out.len()]);
 }
 
 /// The sixteen partial sums of `query · (row + 128)`.
@@ -146,7 +151,7 @@ fn finished_i8(sums: [__m512i; 16], sum: i32, out: &mut [i32]) {
 #[inline]
 fn row_i8(query: &[i8], row: &[i8]) -> __m512i {
     let (dim, flip) = (query.len(), _mm512_set1_epi8(i8::MIN));
-    assert_eq!(row.len(), dim);
+    assert!(row.len() == dim, "rows of one length");
     let (mut even, mut odd) = (_mm512_setzero_si512(), _mm512_setzero_si512());
     let mut at = 0;
     while at + 128 <= dim {
@@ -176,6 +181,16 @@ fn lanes_of(sums: __m512) -> [f32; 16] {
     // SAFETY: sixteen floats fit into the array.
     unsafe { _mm512_storeu_ps(lanes.as_mut_ptr(), sums) };
     lanes
+}
+
+/// The sum of the lanes, in the order of [`reduced_f32`].
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn sum_f32(lanes: __m512) -> f32 {
+    let twos = _mm512_add_ps(lanes, _mm512_permute_ps::<0b_01_00_11_10>(lanes));
+    let fours = _mm512_add_ps(twos, _mm512_permute_ps::<0b_10_11_00_01>(twos));
+    let eights = _mm512_add_ps(fours, _mm512_shuffle_f32x4::<0b_10_11_00_01>(fours, fours));
+    _mm512_cvtss_f32(_mm512_add_ps(eights, _mm512_shuffle_f32x4::<0b_01_00_11_10>(eights, eights)))
 }
 
 /// Lane n is the sum of the lanes of `sums[n]`: neighbours but one first, then neighbours, then quarters of the register.

@@ -14,18 +14,25 @@ use std::arch::x86_64::*;
 /// Registers of a panel.
 const GROUPS: usize = 4;
 
+/// A register of a panel: four values of sixteen queries. It fills a cache line: a load across two lines takes twice as long, and
+/// where an allocation begins differs from one process to the next.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+pub struct Line([i8; 4 * LANES]);
+
 /// Packs queries.
 ///
 /// # Shapes
 /// codes `[n, dim]`, n at most lanes -> for each panel `[dim / 4, panel lanes, 4]`, padded with zeros
-pub fn packed(codes: &[i8], dim: usize, lanes: usize) -> Vec<i8> {
-    let steps = dim.div_ceil(4);
-    let mut packed = vec![0; lanes * steps * 4];
+pub fn packed(codes: &[i8], dim: usize, lanes: usize) -> Vec<Line> {
+    let (steps, groups) = (dim.div_ceil(4), lanes / LANES);
+    let mut packed = vec![Line([0; 4 * LANES]); groups * steps];
     for (query, codes) in codes.chunks_exact(dim).enumerate() {
-        let first = query / (GROUPS * LANES) * GROUPS * LANES;
-        let width = (lanes - first).min(GROUPS * LANES);
+        let first = query / LANES / GROUPS * GROUPS;
+        let width = (groups - first).min(GROUPS);
         for (at, code) in codes.iter().enumerate() {
-            packed[first * steps * 4 + (at / 4 * width + query - first) * 4 + at % 4] = *code;
+            let line = &mut packed[first * steps + at / 4 * width + query / LANES - first];
+            line.0[query % LANES * 4 + at % 4] = *code;
         }
     }
     packed
@@ -35,12 +42,13 @@ pub fn packed(codes: &[i8], dim: usize, lanes: usize) -> Vec<i8> {
 ///
 /// # Shapes
 /// sums `[lanes]`, each query's codes added up; rows `[n, dim]`, out `[n up to a multiple of 48, lanes]` at least;
-/// `bytes` is any buffer, kept between calls
-pub fn tiles_i8(panels: &[i8], sums: &[i32], dim: usize, rows: &[i8], bytes: &mut Vec<u8>, out: &mut [i32]) {
+/// `bytes` is any buffer, reused between calls
+pub fn tiles_i8(panels: &[Line], sums: &[i32], dim: usize, rows: &[i8], bytes: &mut Vec<u8>, out: &mut [i32]) {
     let (lanes, width) = (sums.len(), dim.div_ceil(4) * 4);
-    assert!(lanes.is_multiple_of(LANES) && panels.len() == lanes * width, "panels of {lanes} queries");
+    let lines = lanes * width / (4 * LANES);
+    assert!(lanes.is_multiple_of(LANES) && panels.len() == lines, "panels of {lanes} queries");
     let padded = (rows.len() / dim).next_multiple_of(48);
-    assert!(out.len() >= padded * lanes, "room for {padded} rows of sums");
+    assert!(out.len() >= padded * lanes, "expected {padded} rows of sums");
     // Flipped rows, and rows of anything up to the end of the last tile.
     bytes.resize(bytes.len().max(padded * width), 0);
     for (row, flipped) in rows.chunks_exact(dim).zip(bytes.chunks_exact_mut(width)) {
@@ -49,7 +57,7 @@ pub fn tiles_i8(panels: &[i8], sums: &[i32], dim: usize, rows: &[i8], bytes: &mu
     let tiles = |height: usize| (rows.len() / dim).div_ceil(height);
     for first in (0..lanes).step_by(GROUPS * LANES) {
         let groups = (lanes - first).min(GROUPS * LANES) / LANES;
-        let panel = &panels[first * width..(first + groups * LANES) * width];
+        let panel = &panels[first / LANES * (width / 4)..][..groups * (width / 4)];
         let sums = &sums[first..first + groups * LANES];
         // SAFETY: called only where the processor has the instructions. Every tile ends at or before row `padded`, since
         // its height divides 48, and so lies within `bytes` and `out`; the panel has `groups` registers a step.
@@ -76,20 +84,20 @@ pub fn tiles_i8(panels: &[i8], sums: &[i32], dim: usize, rows: &[i8], bytes: &mu
 /// `R` rows times `G` registers of queries.
 ///
 /// # Safety
-/// AVX-512 F and VNNI; panel `[width / 4, G × 16, 4]`, sums `[G × 16]`, rows at least `[R, width]`, out writable for `R` rows
+/// AVX-512 F and VNNI; panel `[width / 4, G]`, sums `[G × 16]`, rows at least `[R, width]`, out writable for `R` rows
 /// of `G × 16` at distances of `lanes`.
 #[target_feature(enable = "avx512f,avx512vnni")]
 unsafe fn tile<const G: usize, const R: usize>(
-    panel: &[i8],
+    panel: &[Line],
     sums: &[i32],
     rows: &[u8],
     width: usize,
     out: *mut i32,
     lanes: usize,
 ) {
-    debug_assert!(panel.len() == width * G * LANES && sums.len() == G * LANES && rows.len() >= R * width);
+    debug_assert!(panel.len() == width / 4 * G && sums.len() == G * LANES && rows.len() >= R * width);
     let mut totals = [[_mm512_setzero_si512(); G]; R];
-    // SAFETY: as the caller promises; loads and stores are unaligned ones.
+    // SAFETY: as the caller promises; loads of lines are aligned, other loads and stores are unaligned ones.
     unsafe {
         for group in 0..G {
             let sum = _mm512_loadu_si512(sums.as_ptr().add(group * LANES).cast());
@@ -97,9 +105,8 @@ unsafe fn tile<const G: usize, const R: usize>(
             (0..R).for_each(|row| totals[row][group] = start);
         }
         for step in 0..width / 4 {
-            let queries: [__m512i; G] = std::array::from_fn(|group| {
-                _mm512_loadu_si512(panel.as_ptr().add((step * G + group) * LANES * 4).cast())
-            });
+            let queries: [__m512i; G] =
+                std::array::from_fn(|group| _mm512_load_si512(panel.as_ptr().add(step * G + group).cast()));
             for row in 0..R {
                 let four = _mm512_set1_epi32(rows.as_ptr().add(row * width + step * 4).cast::<i32>().read_unaligned());
                 for group in 0..G {

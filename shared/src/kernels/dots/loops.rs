@@ -1,20 +1,60 @@
-//! What each set of instructions brings to the loops, and the loop over tiles that they share.
+//! The loops of each instruction set behind one trait, and the loop over tiles that they share.
 
-/// Dot products by one set of instructions; its functions must be `#[inline(always)]`, and are called only where the set is
-/// there.
+#[cfg(target_arch = "aarch64")]
+pub use super::neon::Neon as Base;
+#[cfg(not(any(target_arch = "aarch64", all(target_arch = "wasm32", target_feature = "simd128"))))]
+pub use super::plain::Plain as Base;
+use super::rows::Rows;
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+pub use super::wasm::Simd128 as Base;
+
+/// The sets with loops of their own.
+#[cfg(test)]
+pub const SETS: &[crate::kernels::Isa] = {
+    use crate::kernels::Isa;
+    if cfg!(target_arch = "x86_64") { &[Isa::Scalar, Isa::Avx2, Isa::Avx512Vnni] } else { &[Isa::Scalar, Isa::Base] }
+};
+
+/// Calls a function with the loops of the best set that `isa` includes, as [`dispatch!`](crate::kernels::isa::dispatch) does.
+macro_rules! with_dots {
+    ($isa:expr, $($call:tt)*) => {
+        $crate::kernels::isa::dispatch!(
+            $isa,
+            [
+                Avx512Vnni: $crate::kernels::dots::avx512::Avx512,
+                Avx2: $crate::kernels::dots::avx2::Avx2,
+                Base: $crate::kernels::dots::loops::Base;
+                $crate::kernels::dots::plain::Plain
+            ],
+            $($call)*
+        )
+    };
+}
+pub(super) use with_dots;
+
+/// Dot products by one instruction set. Its functions must be `#[inline(always)]` and are called only if the processor has
+/// the set.
 pub trait Dots {
-    /// Products of a query with rows of its length, one for each place of `out`.
-    fn floats<'a>(query: &[f32], rows: impl Iterator<Item = &'a [f32]>, out: &mut [f32]);
+    /// The product of a query with a row of its length.
+    fn float_row(query: &[f32], row: &[f32]) -> f32;
 
     /// The same in bytes; `sum` is the sum of the query's codes.
-    fn bytes<'a>(query: &[i8], sum: i32, rows: impl Iterator<Item = &'a [i8]>, out: &mut [i32]);
+    fn byte_row(query: &[i8], sum: i32, row: &[i8]) -> i32;
 
-    /// One product of bytes.
+    /// Products of a query with rows, one for each place of `out`, each summed as by [`Dots::float_row`].
     #[inline(always)]
-    fn byte_row(query: &[i8], sum: i32, row: &[i8]) -> i32 {
-        let mut out = [0];
-        Self::bytes(query, sum, std::iter::once(row), &mut out);
-        out[0]
+    fn floats<'a>(query: &[f32], rows: impl Rows<'a, f32>, out: &mut [f32]) {
+        for (row, out) in rows.block(0, out.len()).zip(out) {
+            *out = Self::float_row(query, row);
+        }
+    }
+
+    /// The same in bytes.
+    #[inline(always)]
+    fn bytes<'a>(query: &[i8], sum: i32, rows: impl Rows<'a, i8>, out: &mut [i32]) {
+        for (row, out) in rows.block(0, out.len()).zip(out) {
+            *out = Self::byte_row(query, sum, row);
+        }
     }
 
     /// Several queries of bytes in the form that the loops for them read, `lanes` of them.
@@ -34,7 +74,7 @@ pub trait Dots {
     }
 }
 
-/// What the loops for several queries of bytes read.
+/// Packed queries of bytes.
 #[derive(Clone, Debug)]
 pub enum Packed {
     /// Nothing: the queries are taken one by one.
@@ -44,7 +84,7 @@ pub enum Packed {
     Wide(Vec<i16>),
     /// Panels: AVX-512.
     #[cfg(target_arch = "x86_64")]
-    Panels(Vec<i8>),
+    Panels(Vec<super::avx512_panel::Line>),
 }
 
 /// Queries of a tile of floats.
@@ -60,7 +100,7 @@ const SET: usize = 4 * QUERIES;
 #[inline(always)]
 pub fn tiles<D: Dots>(queries: &[f32], dim: usize, rows: &[f32], out: &mut [f32]) {
     let lanes = queries.len() / dim;
-    assert!(lanes.is_multiple_of(SET) && out.len() == rows.len() / dim * lanes, "room for every product");
+    assert!(lanes.is_multiple_of(SET) && out.len() == rows.len() / dim * lanes, "expected one place for each product");
     for (set, queries) in queries.chunks_exact(SET * dim).enumerate() {
         for (tile, rows) in rows.chunks(D::ROWS.max(1) * dim).enumerate() {
             for (quad, queries) in queries.chunks_exact(QUERIES * dim).enumerate() {

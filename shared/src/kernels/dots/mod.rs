@@ -1,8 +1,8 @@
-//! Dot products of queries with consecutive rows, in floats and in bytes, the inner loop of every search.
+//! Dot products of queries with rows, in floats and in bytes: the inner loop of every search.
 //!
-//! One query is taken row by row; several share each row that is loaded ([`QueriesF32`], [`QueriesI8`]). A float product is
-//! summed in one order however many queries there are, so that an answer does not depend on its batch; between processors
-//! the last bits may differ. Integer sums are the same everywhere.
+//! Several queries share each loaded row ([`QueriesF32`], [`QueriesI8`]). A float product is summed in the same order for
+//! any number of queries, so a result does not depend on its batch. Between processors the last bits may differ. Integer
+//! sums are exact.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -10,7 +10,6 @@ mod avx2;
 mod avx512;
 #[cfg(target_arch = "x86_64")]
 mod avx512_panel;
-mod dispatch;
 mod loops;
 #[cfg(target_arch = "aarch64")]
 mod neon;
@@ -19,6 +18,7 @@ mod plain;
 mod prefetch;
 mod queries;
 mod query;
+mod rows;
 #[cfg(test)]
 mod tests;
 #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]

@@ -1,4 +1,4 @@
-//! Which scores of a block are worth a look: nearly none, once each query has its k best so far.
+//! The scores of a block that exceed their query's threshold: few, once each query has k candidates.
 
 use crate::kernels::lanes::LANES;
 
@@ -13,8 +13,7 @@ pub struct Hit {
     pub score: f32,
 }
 
-/// A score passes unless it is at most the threshold: a threshold that is not a number lets everything through, and a
-/// score that is not a number is left to the caller.
+/// A score passes unless it is at most the threshold. Every score passes a NaN threshold, and a NaN score always passes.
 #[inline(always)]
 #[allow(clippy::neg_cmp_op_on_partial_ord)]
 fn passes(score: f32, threshold: f32) -> bool {

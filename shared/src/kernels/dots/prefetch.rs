@@ -1,7 +1,7 @@
-//! Fetching rows before they are wanted; `unsafe` because the instruction takes a pointer.
+//! Prefetching of rows. `unsafe` because the instruction takes a pointer.
 #![cfg_attr(target_arch = "x86_64", allow(unsafe_code))]
 
-/// Asks the processor to fetch a slice into its nearest cache, where it can be asked; changes nothing else.
+/// Prefetches a slice into the level-1 cache on x86; does nothing on other processors.
 #[inline(always)]
 pub fn prefetch<T>(values: &[T]) {
     #[cfg(target_arch = "x86_64")]

@@ -1,18 +1,18 @@
-//! Queries in the form that the loops want, made once and held against many rows.
+//! Several queries, packed once and multiplied with many rows.
 
-use super::dispatch::{DotWork, dots_with};
-use super::loops::{Dots, Packed, tiles};
+use super::loops::{Dots, Packed, tiles, with_dots};
 use super::pick::{self, Hit};
 use super::query::{check, sum};
+use super::rows::Consecutive;
 #[cfg(target_arch = "x86_64")]
 use super::{avx2, avx512_panel};
 use crate::kernels::isa::Isa;
 use crate::kernels::lanes::LANES;
 
-/// Fewer queries than these are taken one by one.
+/// Fewer queries than these are multiplied one by one.
 const FEW: usize = 4;
 
-/// Rows whose sums lie in the level-1 cache beside the queries.
+/// Rows of a block: their sums fit into the level-1 cache beside the queries.
 const ROWS: usize = 48;
 
 /// Several quantised queries.
@@ -30,7 +30,7 @@ pub struct QueriesI8 {
     packed: Packed,
 }
 
-/// Room for sums, kept between calls.
+/// Buffers for sums, reused between calls.
 #[derive(Debug, Default)]
 pub struct Scratch {
     ints: Vec<i32>,
@@ -58,11 +58,17 @@ impl QueriesI8 {
         sums.resize(lanes, 0);
         let mut padded = scales.to_vec();
         padded.resize(lanes, 0.0);
-        let packed = if count < FEW { Packed::None } else { dots_with(isa, Pack { codes: &codes, dim, lanes }) };
+        let packed = match count < FEW {
+            true => Packed::None,
+            false => {
+                let codes = &codes;
+                with_dots!(isa, pack(codes: &[i8], dim: usize, lanes: usize) -> Packed)
+            }
+        };
         Self { isa, dim, count, codes, sums, scales: padded, packed }
     }
 
-    /// How many queries there are.
+    /// The number of queries.
     pub fn len(&self) -> usize {
         self.count
     }
@@ -72,7 +78,7 @@ impl QueriesI8 {
         self.count == 0
     }
 
-    /// The scores that pass: all but those that are at most their query's threshold. A score is
+    /// Appends the scores that exceed their query's threshold, and NaN scores. A score is
     /// `dot product × row scale × query scale`. Rows of one query come in ascending order.
     ///
     /// # Shapes
@@ -89,72 +95,62 @@ impl QueriesI8 {
         hits: &mut Vec<Hit>,
     ) {
         check(self.dim, rows.len(), row_scales.len());
-        assert_eq!(thresholds.len(), self.count, "one threshold a query");
-        dots_with(self.isa, ByteHits { queries: self, rows, row_scales, thresholds, scratch, hits });
+        assert_eq!(thresholds.len(), self.count, "expected one threshold for each query");
+        let queries = self;
+        with_dots!(
+            self.isa,
+            byte_hits(
+                queries: &QueriesI8, rows: &[i8], row_scales: &[f32], thresholds: &[f32], scratch: &mut Scratch,
+                hits: &mut Vec<Hit>
+            )
+        );
     }
 }
 
-struct Pack<'a> {
-    codes: &'a [i8],
-    dim: usize,
-    lanes: usize,
+#[inline(always)]
+fn pack<D: Dots>(codes: &[i8], dim: usize, lanes: usize) -> Packed {
+    D::pack(codes, dim, lanes)
 }
 
-impl DotWork for Pack<'_> {
-    type Output = Packed;
-
-    #[inline(always)]
-    fn by<D: Dots>(self) -> Packed {
-        D::pack(self.codes, self.dim, self.lanes)
-    }
-}
-
-struct ByteHits<'a> {
-    queries: &'a QueriesI8,
-    rows: &'a [i8],
-    row_scales: &'a [f32],
-    thresholds: &'a [f32],
-    scratch: &'a mut Scratch,
-    hits: &'a mut Vec<Hit>,
-}
-
-impl DotWork for ByteHits<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn by<D: Dots>(self) {
-        let Self { queries, rows, row_scales, thresholds, scratch, hits } = self;
-        let QueriesI8 { dim, codes, sums, scales, packed, .. } = queries;
-        let Scratch { ints, thresholds: padded, .. } = scratch;
-        padded.clear();
-        padded.extend_from_slice(thresholds);
-        padded.resize(sums.len(), f32::INFINITY);
-        for (block, (rows, row_scales)) in rows.chunks(ROWS * dim).zip(row_scales.chunks(ROWS)).enumerate() {
-            let first = hits.len();
-            ints.resize(ROWS * sums.len(), 0);
-            match packed {
-                Packed::None => {
-                    let out = &mut ints[..row_scales.len()];
-                    for (query, codes) in codes.chunks_exact(*dim).enumerate() {
-                        D::bytes(codes, sums[query], rows.chunks_exact(*dim), out);
-                        pick::along(out, Some(row_scales), scales[query], thresholds[query], query, hits);
-                    }
-                }
-                #[cfg(target_arch = "x86_64")]
-                Packed::Wide(wide) => {
-                    let products = &mut ints[..row_scales.len() * sums.len()];
-                    avx2::tiles_i8(wide, *dim, rows, products);
-                    pick::across(products, Some(row_scales), scales, padded, queries.count, hits);
-                }
-                #[cfg(target_arch = "x86_64")]
-                Packed::Panels(panels) => {
-                    avx512_panel::tiles_i8(panels, sums, *dim, rows, &mut scratch.bytes, ints);
-                    let products = &ints[..row_scales.len() * sums.len()];
-                    pick::across(products, Some(row_scales), scales, padded, queries.count, hits);
+#[inline(always)]
+fn byte_hits<D: Dots>(
+    queries: &QueriesI8,
+    rows: &[i8],
+    row_scales: &[f32],
+    thresholds: &[f32],
+    scratch: &mut Scratch,
+    hits: &mut Vec<Hit>,
+) {
+    let QueriesI8 { dim, codes, sums, scales, packed, .. } = queries;
+    let Scratch { ints, thresholds: padded, .. } = scratch;
+    padded.clear();
+    padded.extend_from_slice(thresholds);
+    padded.resize(sums.len(), f32::INFINITY);
+    for (block, (rows, row_scales)) in rows.chunks(ROWS * dim).zip(row_scales.chunks(ROWS)).enumerate() {
+        let first = hits.len();
+        ints.resize(ROWS * sums.len(), 0);
+        match packed {
+            Packed::None => {
+                let out = &mut ints[..row_scales.len()];
+                for (query, codes) in codes.chunks_exact(*dim).enumerate() {
+                    D::bytes(codes, sums[query], Consecutive { values: rows, dim: *dim }, out);
+                    pick::along(out, Some(row_scales), scales[query], thresholds[query], query, hits);
                 }
             }
-            hits[first..].iter_mut().for_each(|hit| hit.row += (block * ROWS) as u32);
+            #[cfg(target_arch = "x86_64")]
+            Packed::Wide(wide) => {
+                let products = &mut ints[..row_scales.len() * sums.len()];
+                avx2::tiles_i8(wide, *dim, rows, products);
+                pick::across(products, Some(row_scales), scales, padded, queries.count, hits);
+            }
+            #[cfg(target_arch = "x86_64")]
+            Packed::Panels(panels) => {
+                avx512_panel::tiles_i8(panels, sums, *dim, rows, &mut scratch.bytes, ints);
+                let products = &ints[..row_scales.len() * sums.len()];
+                pick::across(products, Some(row_scales), scales, padded, queries.count, hits);
+            }
         }
+        hits[first..].iter_mut().for_each(|hit| hit.row += (block * ROWS) as u32);
     }
 }
 
@@ -164,7 +160,7 @@ pub struct QueriesF32 {
     isa: Isa,
     dim: usize,
     count: usize,
-    /// `[count, dim]`, and zeros up to a multiple of 16 queries where the loops want them
+    /// `[count, dim]`, padded with zeros to a multiple of 16 queries if there are [`FEW`] or more
     values: Vec<f32>,
 }
 
@@ -188,7 +184,7 @@ impl QueriesF32 {
         Self { isa, dim, count, values }
     }
 
-    /// How many queries there are.
+    /// The number of queries.
     pub fn len(&self) -> usize {
         self.count
     }
@@ -198,8 +194,7 @@ impl QueriesF32 {
         self.count == 0
     }
 
-    /// The scores that pass: all but those that are at most their query's threshold. Rows of one query come in ascending
-    /// order.
+    /// Appends the scores that exceed their query's threshold, and NaN scores. Rows of one query come in ascending order.
     ///
     /// # Shapes
     /// rows `[n, dim]`, thresholds `[queries]`
@@ -208,46 +203,45 @@ impl QueriesF32 {
     /// If the sizes disagree.
     pub fn hits(&self, rows: &[f32], thresholds: &[f32], scratch: &mut Scratch, hits: &mut Vec<Hit>) {
         check(self.dim, rows.len(), rows.len() / self.dim);
-        assert_eq!(thresholds.len(), self.count, "one threshold a query");
-        dots_with(self.isa, FloatHits { queries: self, rows, thresholds, scratch, hits });
+        assert_eq!(thresholds.len(), self.count, "expected one threshold for each query");
+        let queries = self;
+        with_dots!(
+            self.isa,
+            float_hits(
+                queries: &QueriesF32, rows: &[f32], thresholds: &[f32], scratch: &mut Scratch, hits: &mut Vec<Hit>
+            )
+        );
     }
 }
 
-struct FloatHits<'a> {
-    queries: &'a QueriesF32,
-    rows: &'a [f32],
-    thresholds: &'a [f32],
-    scratch: &'a mut Scratch,
-    hits: &'a mut Vec<Hit>,
-}
-
-impl DotWork for FloatHits<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn by<D: Dots>(self) {
-        let Self { queries, rows, thresholds, scratch, hits } = self;
-        let QueriesF32 { dim, count, values, .. } = queries;
-        let Scratch { floats, thresholds: padded, .. } = scratch;
-        let lanes = count.next_multiple_of(LANES);
-        padded.clear();
-        padded.extend_from_slice(thresholds);
-        padded.resize(lanes, f32::INFINITY);
-        for (block, rows) in rows.chunks(ROWS * dim).enumerate() {
-            let first = hits.len();
-            floats.resize(ROWS * lanes, 0.0);
-            if D::ROWS > 0 && *count >= FEW {
-                let sums = &mut floats[..rows.len() / dim * lanes];
-                tiles::<D>(values, *dim, rows, sums);
-                pick::across(sums, None, padded, padded, queries.count, hits);
-            } else {
-                let out = &mut floats[..rows.len() / dim];
-                for (query, values) in values.chunks_exact(*dim).take(*count).enumerate() {
-                    D::floats(values, rows.chunks_exact(*dim), out);
-                    pick::along(out, None, 1.0, thresholds[query], query, hits);
-                }
+#[inline(always)]
+fn float_hits<D: Dots>(
+    queries: &QueriesF32,
+    rows: &[f32],
+    thresholds: &[f32],
+    scratch: &mut Scratch,
+    hits: &mut Vec<Hit>,
+) {
+    let QueriesF32 { dim, count, values, .. } = queries;
+    let Scratch { floats, thresholds: padded, .. } = scratch;
+    let lanes = count.next_multiple_of(LANES);
+    padded.clear();
+    padded.extend_from_slice(thresholds);
+    padded.resize(lanes, f32::INFINITY);
+    for (block, rows) in rows.chunks(ROWS * dim).enumerate() {
+        let first = hits.len();
+        floats.resize(ROWS * lanes, 0.0);
+        if D::ROWS > 0 && *count >= FEW {
+            let sums = &mut floats[..rows.len() / dim * lanes];
+            tiles::<D>(values, *dim, rows, sums);
+            pick::across(sums, None, padded, padded, queries.count, hits);
+        } else {
+            let out = &mut floats[..rows.len() / dim];
+            for (query, values) in values.chunks_exact(*dim).take(*count).enumerate() {
+                D::floats(values, Consecutive { values: rows, dim: *dim }, out);
+                pick::along(out, None, 1.0, thresholds[query], query, hits);
             }
-            hits[first..].iter_mut().for_each(|hit| hit.row += (block * ROWS) as u32);
         }
+        hits[first..].iter_mut().for_each(|hit| hit.row += (block * ROWS) as u32);
     }
 }

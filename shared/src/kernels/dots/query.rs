@@ -1,11 +1,10 @@
-//! One query against rows that lie in order, or that are named by number.
+//! Dot products of one query with consecutive or numbered rows.
 //!
-//! A search through a graph waits for memory: rows lie anywhere, and where there are registers for it sixteen of them are on
-//! their way at once.
+//! A graph search is bound by the latency of memory. With AVX-512, sixteen rows are therefore in flight at once.
 
-use super::dispatch::{DotWork, dots_with};
-use super::loops::Dots;
-use crate::kernels::isa::Isa;
+use super::loops::{Dots, with_dots};
+use super::rows::{Consecutive, Numbered, Rows};
+use crate::kernels::isa::{Isa, Supported};
 
 /// Dot products of one query with consecutive rows: `out[r] = rows[r] · query`.
 ///
@@ -29,7 +28,7 @@ pub fn dot_i8(query: &[i8], rows: &[i8], out: &mut [i32]) {
     bytes(Isa::best(), query, sum(query), rows, out);
 }
 
-/// Dot products of a query with the rows of these numbers, each as [`dot_f32`] has it.
+/// Dot products of a query with the rows of these numbers, each equal to that of [`dot_f32`].
 ///
 /// # Shapes
 /// query `[dim]`, rows `[n, dim]`, numbers `[m]` below n, out `[m]`
@@ -45,15 +44,15 @@ pub fn dot_f32_at(query: &[f32], rows: &[f32], numbers: &[u32], out: &mut [f32])
 /// # Panics
 /// If the sizes disagree.
 #[inline]
-pub fn dot_i8_row(isa: Isa, query: &[i8], sum: i32, row: &[i8]) -> i32 {
-    assert_eq!(query.len(), row.len(), "rows of one length");
-    dots_with(isa, ByteRow { query, sum, row })
+pub fn dot_i8_row(isa: Supported, query: &[i8], sum: i32, row: &[i8]) -> i32 {
+    assert!(query.len() == row.len(), "rows of one length");
+    with_dots!(isa, byte_row(query: &[i8], sum: i32, row: &[i8]) -> i32)
 }
 
 /// One quantised query.
 #[derive(Clone, Debug)]
 pub struct QueryI8 {
-    isa: Isa,
+    isa: Supported,
     codes: Vec<i8>,
     sum: i32,
 }
@@ -62,7 +61,7 @@ impl QueryI8 {
     /// # Shapes
     /// codes `[dim]`
     pub fn new(codes: Vec<i8>) -> Self {
-        Self { isa: Isa::best(), sum: sum(&codes), codes }
+        Self { isa: Isa::best().supported(), sum: sum(&codes), codes }
     }
 
     /// The codes.
@@ -91,72 +90,43 @@ impl QueryI8 {
     }
 }
 
-pub(super) fn floats(isa: Isa, query: &[f32], rows: &[f32], out: &mut [f32]) {
-    check(query.len(), rows.len(), out.len());
-    dots_with(isa, Floats { query, rows: rows.chunks_exact(query.len()), out });
+pub(super) fn floats(isa: Isa, query: &[f32], values: &[f32], out: &mut [f32]) {
+    check(query.len(), values.len(), out.len());
+    let rows = Consecutive { values, dim: query.len() };
+    with_dots!(isa, float_rows(query: &[f32], rows: Consecutive<'_, f32>, out: &mut [f32]));
 }
 
-pub(super) fn floats_at(isa: Isa, query: &[f32], rows: &[f32], numbers: &[u32], out: &mut [f32]) {
-    check_numbers(query.len(), rows.len(), numbers, out.len());
-    let rows = numbers.iter().map(|number| row(rows, *number, query.len()));
-    dots_with(isa, Floats { query, rows, out });
+pub(super) fn floats_at(isa: Isa, query: &[f32], values: &[f32], numbers: &[u32], out: &mut [f32]) {
+    check_numbers(query.len(), values.len(), numbers, out.len());
+    let rows = Numbered { values, dim: query.len(), numbers };
+    with_dots!(isa, float_rows(query: &[f32], rows: Numbered<'_, f32>, out: &mut [f32]));
 }
 
-pub(super) fn bytes(isa: Isa, query: &[i8], sum: i32, rows: &[i8], out: &mut [i32]) {
-    check(query.len(), rows.len(), out.len());
-    dots_with(isa, Bytes { query, sum, rows: rows.chunks_exact(query.len()), out });
+pub(super) fn bytes(isa: Isa, query: &[i8], sum: i32, values: &[i8], out: &mut [i32]) {
+    check(query.len(), values.len(), out.len());
+    let rows = Consecutive { values, dim: query.len() };
+    with_dots!(isa, byte_rows(query: &[i8], sum: i32, rows: Consecutive<'_, i8>, out: &mut [i32]));
 }
 
-pub(super) fn bytes_at(isa: Isa, query: &[i8], sum: i32, rows: &[i8], numbers: &[u32], out: &mut [i32]) {
-    check_numbers(query.len(), rows.len(), numbers, out.len());
-    let rows = numbers.iter().map(|number| row(rows, *number, query.len()));
-    dots_with(isa, Bytes { query, sum, rows, out });
+pub(super) fn bytes_at(isa: Supported, query: &[i8], sum: i32, values: &[i8], numbers: &[u32], out: &mut [i32]) {
+    check_numbers(query.len(), values.len(), numbers, out.len());
+    let rows = Numbered { values, dim: query.len(), numbers };
+    with_dots!(isa, byte_rows(query: &[i8], sum: i32, rows: Numbered<'_, i8>, out: &mut [i32]));
 }
 
-struct Floats<'a, R> {
-    query: &'a [f32],
-    rows: R,
-    out: &'a mut [f32],
+#[inline(always)]
+fn float_rows<'a, D: Dots>(query: &[f32], rows: impl Rows<'a, f32>, out: &mut [f32]) {
+    D::floats(query, rows, out);
 }
 
-impl<'r, R: Iterator<Item = &'r [f32]>> DotWork for Floats<'_, R> {
-    type Output = ();
-
-    #[inline(always)]
-    fn by<D: Dots>(self) {
-        D::floats(self.query, self.rows, self.out);
-    }
+#[inline(always)]
+fn byte_rows<'a, D: Dots>(query: &[i8], sum: i32, rows: impl Rows<'a, i8>, out: &mut [i32]) {
+    D::bytes(query, sum, rows, out);
 }
 
-struct Bytes<'a, R> {
-    query: &'a [i8],
-    sum: i32,
-    rows: R,
-    out: &'a mut [i32],
-}
-
-impl<'r, R: Iterator<Item = &'r [i8]>> DotWork for Bytes<'_, R> {
-    type Output = ();
-
-    #[inline(always)]
-    fn by<D: Dots>(self) {
-        D::bytes(self.query, self.sum, self.rows, self.out);
-    }
-}
-
-struct ByteRow<'a> {
-    query: &'a [i8],
-    sum: i32,
-    row: &'a [i8],
-}
-
-impl DotWork for ByteRow<'_> {
-    type Output = i32;
-
-    #[inline(always)]
-    fn by<D: Dots>(self) -> i32 {
-        D::byte_row(self.query, self.sum, self.row)
-    }
+#[inline(always)]
+fn byte_row<D: Dots>(query: &[i8], sum: i32, row: &[i8]) -> i32 {
+    D::byte_row(query, sum, row)
 }
 
 /// The sum of a query's codes.
@@ -164,16 +134,11 @@ pub(super) fn sum(codes: &[i8]) -> i32 {
     codes.iter().map(|code| i32::from(*code)).sum()
 }
 
-#[inline(always)]
-fn row<T>(rows: &[T], number: u32, dim: usize) -> &[T] {
-    &rows[number as usize * dim..][..dim]
-}
-
 pub(super) fn check(dim: usize, values: usize, rows: usize) {
     assert!(dim > 0 && values == dim * rows, "{rows} rows of {dim} values need {}, found {values}", dim * rows);
 }
 
 fn check_numbers(dim: usize, values: usize, numbers: &[u32], out: usize) {
-    assert_eq!(numbers.len(), out, "room for every product");
+    assert_eq!(numbers.len(), out, "expected one place for each product");
     check(dim, values, values / dim.max(1));
 }

@@ -1,14 +1,14 @@
-//! Every set of instructions of this processor against the plain loops.
+//! Compares every instruction set of this processor with the plain loops.
 
-use super::dispatch::SETS;
+use super::loops::SETS;
 use super::query::{bytes, bytes_at, floats as one_floats, floats_at, sum};
 use super::*;
 use crate::kernels::isa::Isa;
-use crate::kernels::tested::here;
+use crate::kernels::tested::supported_sets;
 use proptest::prelude::*;
 
 fn sets() -> Vec<Isa> {
-    here("dot products", SETS)
+    supported_sets("dot products", SETS)
 }
 
 fn i8_on(isa: Isa, query: &[i8], rows: &[i8]) -> Vec<i32> {
@@ -23,7 +23,7 @@ fn f32_on(isa: Isa, query: &[f32], rows: &[f32]) -> Vec<f32> {
     out
 }
 
-/// All scores of all queries in order of row and query: nothing is a threshold that everything passes.
+/// All scores of all queries in order of row and query. Every score passes a NaN threshold.
 fn all_i8(isa: Isa, queries: &[i8], rows: &[i8], dim: usize) -> Vec<f32> {
     let (count, row_count) = (queries.len() / dim, rows.len() / dim);
     let queries = QueriesI8::on(isa, queries.to_vec(), &vec![1.0; count], dim);
@@ -47,7 +47,7 @@ fn in_order(hits: &[Hit], count: usize) -> Vec<f32> {
 }
 
 #[test]
-fn a_dot_product_by_hand() {
+fn dot_product_matches_hand_computed_values() {
     for isa in sets() {
         assert_eq!(f32_on(isa, &[1.0, 2.0, 3.0], &[4.0, 5.0, 6.0, -1.0, 0.0, 1.0]), [32.0, 2.0], "{isa:?}");
         assert_eq!(i8_on(isa, &[1, 2, 3], &[4, 5, 6, -127, 0, 127]), [32, 254], "{isa:?}");
@@ -56,7 +56,7 @@ fn a_dot_product_by_hand() {
 
 #[test]
 #[should_panic]
-fn a_row_that_is_not_there_is_not_read() {
+fn row_number_out_of_range_panics() {
     QueryI8::new(vec![1; 3]).dots_at(&[1; 6], &[2], &mut [0]);
 }
 
@@ -76,7 +76,7 @@ fn extremes_do_not_overflow() {
 }
 
 #[test]
-fn what_is_no_number_comes_through() {
+fn non_finite_values_propagate() {
     for isa in sets() {
         for (bad, dim) in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY].into_iter().zip([37, 64, 3]) {
             let mut row = vec![1.0; dim];
@@ -85,7 +85,7 @@ fn what_is_no_number_comes_through() {
             for out in [f32_on(isa, &good, &row), f32_on(isa, &row, &good), all_f32(isa, &row.repeat(6), &good, dim)] {
                 assert!(out.iter().all(|score| !score.is_finite()), "{isa:?}");
             }
-            // Its neighbours stay whole.
+            // Its neighbours are unaffected.
             let rows = [good.clone(), row.clone(), good.clone()].concat();
             let out = all_f32(isa, &good.repeat(6), &rows, dim);
             assert!(out[..6].iter().chain(&out[12..]).all(|score| *score == dim as f32), "{isa:?}");
@@ -94,7 +94,7 @@ fn what_is_no_number_comes_through() {
 }
 
 #[test]
-fn the_smallest_floats_are_not_lost() {
+fn denormals_are_summed() {
     for isa in sets() {
         // 2^-149, the smallest of all, times 1.
         let smallest = f32::from_bits(1);
@@ -104,7 +104,7 @@ fn the_smallest_floats_are_not_lost() {
 }
 
 #[test]
-fn a_threshold_lets_through_what_is_better() {
+fn scores_above_the_threshold_are_hits() {
     for isa in sets() {
         for count in [1, 5, 16, 17, 70] {
             let queries = QueriesI8::on(isa, vec![1; count], &vec![0.5; count], 1);
@@ -166,12 +166,12 @@ proptest! {
     }
 
     #[test]
-    fn rows_by_number_are_as_in_order(dim in 1usize..200, numbers in prop::collection::vec(0u32..40, 0..40), seed in any::<u64>()) {
+    fn numbered_rows_equal_consecutive_rows(dim in 1usize..200, numbers in prop::collection::vec(0u32..40, 0..40), seed in any::<u64>()) {
         let codes: Vec<i8> = (0..41 * dim as u64).map(|at| (seed.wrapping_mul(at * 2 + 1) >> 32) as i8).collect();
         let floats: Vec<f32> = codes.iter().map(|code| f32::from(*code) / 100.0).collect();
         for isa in sets() {
             let (mut ints, mut sums) = (vec![0; numbers.len()], vec![0.0; numbers.len()]);
-            bytes_at(isa, &codes[..dim], sum(&codes[..dim]), &codes[dim..], &numbers, &mut ints);
+            bytes_at(isa.supported(), &codes[..dim], sum(&codes[..dim]), &codes[dim..], &numbers, &mut ints);
             floats_at(isa, &floats[..dim], &floats[dim..], &numbers, &mut sums);
             let (all_ints, all_sums) = (i8_on(isa, &codes[..dim], &codes[dim..]), f32_on(isa, &floats[..dim], &floats[dim..]));
             for (at, number) in numbers.iter().enumerate() {

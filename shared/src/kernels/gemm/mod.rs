@@ -1,7 +1,7 @@
-//! Products of matrices of floats: C = A B, plus a bias or what C holds already.
+//! Products of matrices of floats: C = A B, plus a bias or the previous C.
 //!
-//! B is packed once into panels of sixteen columns, `[cols / 16, rows, 16]`, zeros beyond the last column; A is read where
-//! it lies. A tile of C stays in the registers while a panel's rows go by.
+//! B is packed once into panels of sixteen columns, `[cols / 16, rows, 16]`, with zeros beyond the last column. A is read in
+//! place. A tile of C stays in registers during the loop over a panel's rows.
 
 #[cfg(target_arch = "aarch64")]
 mod neon;
@@ -11,7 +11,7 @@ mod wasm;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-use super::isa::{InstructionSet, Isa, Work, with};
+use super::isa::{Isa, dispatch};
 use super::lanes::{LANES, Lane};
 use super::matrix::{Matrix, MatrixMut};
 #[cfg(target_arch = "aarch64")]
@@ -22,23 +22,24 @@ use neon::Neon as Base;
     all(target_arch = "wasm32", target_feature = "simd128")
 )))]
 use tile::Plain as Base;
+use tile::multiply;
 #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
 use wasm::Simd128 as Base;
 #[cfg(target_arch = "x86_64")]
 use x86::Sse2 as Base;
 
-/// What the product is added to.
+/// The initial value of C, to which the product is added.
 #[derive(Clone, Copy, Debug)]
 pub enum Start<'a> {
-    /// Nothing.
+    /// Zero.
     Zero,
-    /// A row that each row of C begins with.
+    /// One row for all rows of C.
     Bias(&'a [f32]),
-    /// What C holds.
+    /// The previous C.
     Sum,
 }
 
-/// The numbers of a packed matrix of `rows` x `cols`.
+/// The length of a packed matrix of `rows` x `cols`.
 pub fn packed_len(rows: usize, cols: usize) -> usize {
     cols.div_ceil(LANES) * LANES * rows
 }
@@ -49,7 +50,7 @@ pub fn packed_len(rows: usize, cols: usize) -> usize {
 /// b `[k, n]` -> `[n / 16, k, 16]`
 ///
 /// # Panics
-/// If `panels` has another length than [`packed_len`] says.
+/// If the length of `panels` is not that of [`packed_len`].
 pub fn pack(b: Matrix<'_>, panels: &mut [f32]) {
     assert_eq!(panels.len(), packed_len(b.rows, b.cols));
     if b.rows == 0 {
@@ -66,7 +67,7 @@ pub fn pack(b: Matrix<'_>, panels: &mut [f32]) {
                 row[width..].fill(0.0);
             }
         } else {
-            // Columns lie together (a transposed matrix): sixteen rows of a column at a time stay in the cache.
+            // Columns are contiguous (a transposed matrix). Blocks of sixteen rows stay in the cache.
             if width < LANES {
                 rows.as_flattened_mut().fill(0.0);
             }
@@ -86,7 +87,7 @@ pub fn pack(b: Matrix<'_>, panels: &mut [f32]) {
 /// Undoes [`pack`].
 ///
 /// # Panics
-/// If `panels` has another length than [`packed_len`] says.
+/// If the length of `panels` is not that of [`packed_len`].
 pub fn unpack(panels: &[f32], mut b: MatrixMut<'_>) {
     assert_eq!(panels.len(), packed_len(b.rows(), b.cols()));
     let (lines, _) = panels.as_chunks::<LANES>();
@@ -111,49 +112,26 @@ pub fn gemm(isa: Isa, a: Matrix<'_>, panels: &[f32], start: Start<'_>, out: Matr
     assert_eq!(panels.len(), packed_len(k, n), "B is {k} x {n}");
     assert!(a.col_stride == 1 || a.row_stride == 1 || m * k == 0, "A is read along its rows or its columns");
     if let Start::Bias(bias) = start {
-        assert_eq!(bias.len(), n, "a bias for each column");
+        assert_eq!(bias.len(), n, "expected one bias for each column");
     }
-    with(isa, Product { a, panels, start, out });
+    dispatch!(
+        isa,
+        [Avx512: x86::Avx512, Avx2: x86::Avx2, Base: Base; tile::Plain],
+        multiply(a: Matrix<'_>, panels: &[f32], start: Start<'_>, out: MatrixMut<'_>)
+    );
 }
 
-/// The sets that have a loop of their own.
+/// The sets with a loop of their own.
 pub const SETS: &[Isa] = &[Isa::Scalar, Isa::Base, Isa::Avx2, Isa::Avx512];
-
-struct Product<'a> {
-    a: Matrix<'a>,
-    panels: &'a [f32],
-    start: Start<'a>,
-    out: MatrixMut<'a>,
-}
-
-impl Work for Product<'_> {
-    type Output = ();
-    const SETS: &'static [Isa] = SETS;
-
-    #[inline(always)]
-    fn run<I: InstructionSet>(self) {
-        let Self { a, panels, start, out } = self;
-        if const { I::ISA.is(Isa::Scalar) } {
-            return tile::run::<tile::Plain>(a, panels, start, out);
-        }
-        #[cfg(target_arch = "x86_64")]
-        if const { I::ISA.is(Isa::Avx512) } {
-            return tile::run::<x86::Avx512>(a, panels, start, out);
-        } else if const { I::ISA.is(Isa::Avx2) } {
-            return tile::run::<x86::Avx2>(a, panels, start, out);
-        }
-        tile::run::<Base>(a, panels, start, out);
-    }
-}
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernels::tested::here;
+    use crate::kernels::tested::supported_sets;
     use proptest::prelude::*;
 
     fn sets() -> Vec<Isa> {
-        here("products of floats", SETS)
+        supported_sets("products of floats", SETS)
     }
 
     fn product(isa: Isa, a: Matrix<'_>, b: Matrix<'_>, start: Start<'_>, out: &mut [f32]) {
@@ -163,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_product_by_hand() {
+    fn product_matches_hand_computed_values() {
         let (a, b) = ([1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]);
         for isa in sets() {
             let mut out = [100.0; 4];
@@ -183,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_packed_can_be_unpacked() {
+    fn unpack_inverts_pack() {
         let values: Vec<f32> = (0..60u8).map(f32::from).collect();
         let mut panels = vec![f32::NAN; packed_len(3, 20)];
         pack(Matrix::new(&values, 3, 20), &mut panels);
@@ -193,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn nan_infinity_and_denormals_come_through() {
+    fn nan_infinity_and_denormals_propagate() {
         for isa in sets() {
             for (value, expected) in [(f32::NAN, f32::NAN), (f32::INFINITY, f32::INFINITY), (1e-40, 1e-40)] {
                 let mut a = [0.0; 17];
@@ -211,7 +189,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_set_gives_the_sum_of_products(
+        fn every_set_equals_the_sum_of_products(
             m in 1usize..20, k in 1usize..40, n in 1usize..70, across in any::<bool>(), packed_across in any::<bool>(),
             kind in 0usize..3, seed in any::<u32>(),
         ) {

@@ -1,12 +1,14 @@
 //! The loop over tiles, for any register of sixteen floats.
 //!
-//! Registers are values of the processor's own types: arrays of floats were as fast in small functions and forty times
-//! slower in large ones, where the compiler left them in memory.
+//! Registers are values of the processor's own types. Arrays of floats were as fast in small functions and 40 times slower
+//! in large ones, where the compiler left them in memory.
 
 // A loop over rows and panels by number is unrolled into registers; one over iterators is not always.
 #![allow(clippy::needless_range_loop)]
 
 use super::{LANES, Lane, Matrix, MatrixMut, Start};
+use crate::kernels::tiling::{Tiled, for_each_tile};
+use std::marker::PhantomData;
 
 /// Sixteen floats in registers; its functions must be `#[inline(always)]`.
 pub trait Vector {
@@ -24,7 +26,7 @@ pub trait Vector {
     fn add(sum: Self::Sixteen, x: f32, b: Self::Sixteen) -> Self::Sixteen;
 }
 
-/// Plain Rust, for targets whose registers are not known here, and as what the others are tested against.
+/// Plain Rust, for other targets and as the reference of tests.
 pub struct Plain;
 
 impl Vector for Plain {
@@ -53,51 +55,29 @@ impl Vector for Plain {
 
 /// The whole product; inlined into a function that is compiled for the registers of `V`.
 #[inline(always)]
-pub fn run<V: Vector>(a: Matrix<'_>, panels: &[f32], start: Start<'_>, mut out: MatrixMut<'_>) {
-    let (k, count) = (a.cols, out.cols().div_ceil(LANES));
-    let mut first = 0;
-    while first < count {
-        let left = count - first;
-        // Four are two and two, not three and one.
-        let take = if left == 4 { V::PANELS.min(2) } else { V::PANELS.min(left) };
-        let body = &panels[first * k * LANES..(first + take) * k * LANES];
-        match take {
-            3 => columns::<V, 3>(&a, body, first, start, &mut out),
-            2 => columns::<V, 2>(&a, body, first, start, &mut out),
-            _ => columns::<V, 1>(&a, body, first, start, &mut out),
-        }
-        first += take;
-    }
+pub fn multiply<V: Vector>(a: Matrix<'_>, panels: &[f32], start: Start<'_>, out: MatrixMut<'_>) {
+    let (rows, cols) = (a.rows, out.cols());
+    let mut product = Product { a, panels, start, out, registers: PhantomData::<V> };
+    for_each_tile(&mut product, rows, cols);
 }
 
-/// All rows of `P` panels' columns.
-#[inline(always)]
-fn columns<V: Vector, const P: usize>(
-    a: &Matrix<'_>,
-    body: &[f32],
-    first: usize,
-    start: Start<'_>,
-    out: &mut MatrixMut<'_>,
-) {
-    if P > V::PANELS {
-        return;
-    }
-    let mut row = 0;
-    while row < a.rows {
-        let left = a.rows - row;
-        // The last two tiles are of equal height: a tile of one row waits for each sum.
-        let take = if left > V::ROWS && left < 2 * V::ROWS { left.div_ceil(2) } else { left.min(V::ROWS) };
-        match take {
-            1 => tile::<V, 1, P>(a, row, body, first, start, out),
-            2 => tile::<V, 2, P>(a, row, body, first, start, out),
-            3 => tile::<V, 3, P>(a, row, body, first, start, out),
-            4 => tile::<V, 4, P>(a, row, body, first, start, out),
-            5 => tile::<V, 5, P>(a, row, body, first, start, out),
-            6 => tile::<V, 6, P>(a, row, body, first, start, out),
-            7 => tile::<V, 7, P>(a, row, body, first, start, out),
-            _ => tile::<V, 8, P>(a, row, body, first, start, out),
-        }
-        row += take;
+struct Product<'a, V> {
+    a: Matrix<'a>,
+    panels: &'a [f32],
+    start: Start<'a>,
+    out: MatrixMut<'a>,
+    registers: PhantomData<V>,
+}
+
+impl<V: Vector> Tiled for Product<'_, V> {
+    const ROWS: usize = V::ROWS;
+    const PANELS: usize = V::PANELS;
+
+    #[inline(always)]
+    fn tile<const R: usize, const P: usize>(&mut self, row: usize, panel: usize) {
+        let Self { a, panels, start, out, .. } = self;
+        let body = &panels[panel * a.cols * LANES..][..P * a.cols * LANES];
+        tile::<V, R, P>(a, row, body, panel, *start, out);
     }
 }
 
@@ -110,9 +90,6 @@ fn tile<V: Vector, const R: usize, const P: usize>(
     start: Start<'_>,
     out: &mut MatrixMut<'_>,
 ) {
-    if R > V::ROWS {
-        return;
-    }
     let (k, left) = (a.cols, first * LANES);
     let right = out.cols().min(left + P * LANES);
     let mut values = [[[0.0f32; LANES]; P]; R];
@@ -164,7 +141,7 @@ fn tile<V: Vector, const R: usize, const P: usize>(
     }
 }
 
-/// Row `at` of each panel. Read before the rows of A, so that no more than one of their values is in a register at a time.
+/// Row `at` of each panel. It is read before the rows of A, so that at most one of their values is in a register.
 #[inline(always)]
 fn panel_row<V: Vector, const P: usize>(panels: &[&[Lane]; P], at: usize) -> [V::Sixteen; P] {
     let mut b = [V::load(&panels[0][at]); P];
@@ -174,10 +151,10 @@ fn panel_row<V: Vector, const P: usize>(panels: &[&[Lane]; P], at: usize) -> [V:
     b
 }
 
-/// The values, with zeros behind them.
+/// The values, padded with zeros.
 #[inline(always)]
 fn read<const P: usize>(from: &[f32]) -> [Lane; P] {
-    // Whole panels are copied by a few instructions, a part of one by a call.
+    // A few instructions copy whole panels, a call copies a part of one.
     if let Ok(whole) = <&[Lane; P]>::try_from(from.as_chunks::<LANES>().0)
         && from.len() == P * LANES
     {

@@ -1,4 +1,4 @@
-//! Registers of SSE2, AVX2 and AVX-512; `unsafe` because the instructions must be there, which [`with`](super::with) sees to.
+//! Registers of SSE2, AVX2 and AVX-512. `unsafe` because the processor must have the instructions, which `dispatch!` checks.
 #![allow(unsafe_code)]
 
 use super::Lane;

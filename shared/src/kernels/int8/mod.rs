@@ -1,8 +1,8 @@
 //! Products of quantised matrices: activations of 7 bits, weights of 8, sums of 32.
 //!
 //! A row of activations x becomes codes q from 0 to 127 with x ≈ low + step × q; a column of weights w becomes codes c from
-//! -127 to 127 with w ≈ scale × c. Then Σ x w ≈ scale × (step × Σ q c + low × Σ c). Seven bits, because then two products
-//! fit into 16 bits, which AVX2, NEON and wasm add up in; so the sums are the same on every processor.
+//! -127 to 127 with w ≈ scale × c. Then Σ x w ≈ scale × (step × Σ q c + low × Σ c). With 7 bits, two
+//! products fit into the 16 bits in which AVX2, NEON and wasm add. The sums are therefore the same on every processor.
 //!
 //! B is packed into panels of sixteen columns and groups of four rows, `[cols / 16, rows / 4, 16, 4]`.
 
@@ -14,40 +14,47 @@ mod wasm;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-use super::isa::{InstructionSet, Isa, Work, with};
+use super::isa::{InstructionSet, Isa, dispatch, with_lanes};
 use super::lanes::LANES;
 use super::matrix::MatrixMut;
+#[cfg(target_arch = "aarch64")]
+use neon::Neon as Base;
+#[cfg(not(any(target_arch = "aarch64", all(target_arch = "wasm32", target_feature = "simd128"))))]
+use tile::Plain as Base;
+use tile::multiply;
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+use wasm::Simd128 as Base;
 
-/// Rows of B that one step takes.
+/// Rows of B that one step multiplies.
 pub const GROUP: usize = 4;
 
-/// A code of an activation. Wasm without relaxed SIMD multiplies numbers of 16 bits, and has them so from the start.
+/// A code of an activation. Wasm without relaxed SIMD multiplies numbers of 16 bits, so codes are stored as such.
 #[cfg(not(all(target_arch = "wasm32", target_feature = "simd128", not(target_feature = "relaxed-simd"))))]
 type Code = u8;
-/// A code of an activation. Wasm without relaxed SIMD multiplies numbers of 16 bits, and has them so from the start.
+/// A code of an activation. Wasm without relaxed SIMD multiplies numbers of 16 bits, so codes are stored as such.
 #[cfg(all(target_arch = "wasm32", target_feature = "simd128", not(target_feature = "relaxed-simd")))]
 type Code = i16;
 
 /// The highest code of an activation.
 const LEVELS: f32 = 127.0;
 
-/// The sets that have a loop of their own.
+/// The sets with a loop of their own.
 #[cfg(target_arch = "x86_64")]
 pub const SETS: &[Isa] = &[Isa::Scalar, Isa::Avx2, Isa::AvxVnni, Isa::Avx512Vnni];
-/// The sets that have a loop of their own.
+/// The sets with a loop of their own.
 #[cfg(not(target_arch = "x86_64"))]
 pub const SETS: &[Isa] = &[Isa::Scalar, Isa::Base];
 
-/// Quantised weights with what belongs to each column.
+/// Quantised weights with the parameters of each column.
 #[derive(Clone, Copy, Debug)]
 pub struct Weights<'a> {
     /// `[cols / 16, rows / 4, 16, 4]`, zeros beyond the last row and column.
     pub panels: &'a [i8],
-    /// Of each column: value = scale × code.
+    /// The scale of each column: value = scale × code.
     pub scales: &'a [f32],
-    /// Of each column the sum of its codes.
+    /// The sum of each column's codes.
     pub sums: &'a [f32],
-    /// Of each column.
+    /// The bias of each column.
     pub bias: &'a [f32],
 }
 
@@ -59,14 +66,14 @@ pub struct Codes {
     groups: usize,
 }
 
-/// What the codes of a row stand for: value = low + step × code.
+/// The quantisation of a row: value = low + step × code.
 #[derive(Clone, Copy, Debug, Default)]
 struct Row {
     low: f32,
     step: f32,
 }
 
-/// The bytes of a packed matrix of `rows` x `cols`.
+/// The length of a packed matrix of `rows` x `cols` in bytes.
 pub fn packed_len(rows: usize, cols: usize) -> usize {
     cols.div_ceil(LANES) * LANES * rows.div_ceil(GROUP) * GROUP
 }
@@ -92,7 +99,7 @@ pub fn pack(columns: &[i8], rows: usize) -> (Vec<i8>, Vec<f32>) {
     (panels, columns.chunks_exact(rows).map(sum).collect())
 }
 
-/// Quantises a column of weights; gives the scale. A column that is not finite gets the scale NaN.
+/// Quantises a column of weights and returns its scale: NaN if the column is not finite.
 pub fn quantise_column(column: &[f32], codes: &mut Vec<i8>) -> f32 {
     let largest =
         column.iter().fold(0.0f32, |largest, value| if value.is_nan() { f32::NAN } else { largest.max(value.abs()) });
@@ -106,7 +113,7 @@ pub fn quantise_column(column: &[f32], codes: &mut Vec<i8>) -> f32 {
 }
 
 impl Codes {
-    /// Quantises rows; room that is there is used again. A row with a value that is not finite becomes NaN.
+    /// Quantises rows and reuses the buffers. A row with a value that is not finite becomes NaN.
     ///
     /// # Shapes
     /// rows `[n, width]`
@@ -119,7 +126,8 @@ impl Codes {
         self.groups = width.div_ceil(GROUP);
         self.codes.resize(count * self.groups * GROUP, 0);
         self.rows.clear();
-        with(isa, Quantise { rows, width, to: self });
+        let to = self;
+        with_lanes!(isa, quantise(rows: &[f32], width: usize, to: &mut Codes));
     }
 
     fn row(&self, row: usize) -> &[[Code; GROUP]] {
@@ -128,31 +136,21 @@ impl Codes {
     }
 }
 
-struct Quantise<'a> {
-    rows: &'a [f32],
-    width: usize,
-    to: &'a mut Codes,
-}
-
-impl Work for Quantise<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<I: InstructionSet>(self) {
-        let padded = self.to.groups * GROUP;
-        for (row, codes) in self.rows.chunks_exact(self.width).zip(self.to.codes.chunks_exact_mut(padded)) {
-            let (low, high, finite) = range(row);
-            let step = if finite { (high - low) / LEVELS } else { f32::NAN };
-            // A row of equal values has step 0: all codes are 0 and the low value says it all.
-            let inverse = if step > 0.0 { 1.0 / step } else { 0.0 };
-            for (code, value) in codes.iter_mut().zip(row) {
-                // Adding it rounds to a whole number, which then stands in the lowest bits.
-                const ROUND: f32 = 12_582_912.0;
-                *code = (((*value - low) * inverse + ROUND).to_bits() & 0x7f) as Code;
-            }
-            codes[self.width..].fill(0);
-            self.to.rows.push(Row { low: if finite { low } else { f32::NAN }, step });
+#[inline(always)]
+fn quantise<I: InstructionSet>(rows: &[f32], width: usize, to: &mut Codes) {
+    let padded = to.groups * GROUP;
+    for (row, codes) in rows.chunks_exact(width).zip(to.codes.chunks_exact_mut(padded)) {
+        let (low, high, finite) = range(row);
+        let step = if finite { (high - low) / LEVELS } else { f32::NAN };
+        // A row of equal values has step 0, and all its codes are 0.
+        let inverse = if step > 0.0 { 1.0 / step } else { 0.0 };
+        for (code, value) in codes.iter_mut().zip(row) {
+            // Adding it rounds to a whole number in the lowest bits.
+            const ROUND: f32 = 12_582_912.0;
+            *code = (((*value - low) * inverse + ROUND).to_bits() & 0x7f) as Code;
         }
+        codes[width..].fill(0);
+        to.rows.push(Row { low: if finite { low } else { f32::NAN }, step });
     }
 }
 
@@ -193,45 +191,16 @@ fn range(row: &[f32]) -> (f32, f32, bool) {
 pub fn gemm(isa: Isa, a: &Codes, weights: Weights<'_>, out: MatrixMut<'_>) {
     let (m, n) = (a.rows.len(), weights.bias.len());
     assert!(out.rows() == m && out.cols() == n, "the product is {m} x {n}");
-    assert!(weights.scales.len() == n && weights.sums.len() == n, "a scale and a sum for each column");
+    assert!(weights.scales.len() == n && weights.sums.len() == n, "expected one scale and one sum for each column");
     assert_eq!(weights.panels.len(), packed_len(a.groups * GROUP, n), "B has {n} columns");
-    with(isa, Product { a, weights, out });
+    dispatch!(
+        isa,
+        [Avx512Vnni: x86::Avx512Vnni, AvxVnni: x86::AvxVnni, Avx2: x86::Avx2, Base: Base; tile::Plain],
+        multiply(a: &Codes, weights: Weights<'_>, out: MatrixMut<'_>)
+    );
 }
 
-struct Product<'a> {
-    a: &'a Codes,
-    weights: Weights<'a>,
-    out: MatrixMut<'a>,
-}
-
-impl Work for Product<'_> {
-    type Output = ();
-    const SETS: &'static [Isa] = SETS;
-
-    #[inline(always)]
-    fn run<I: InstructionSet>(self) {
-        let Self { a, weights, out } = self;
-        #[cfg(target_arch = "x86_64")]
-        if const { I::ISA.is(Isa::Avx512Vnni) } {
-            return tile::run::<x86::Avx512Vnni>(a, weights, out);
-        } else if const { I::ISA.is(Isa::AvxVnni) } {
-            return tile::run::<x86::AvxVnni>(a, weights, out);
-        } else if const { I::ISA.is(Isa::Avx2) } {
-            return tile::run::<x86::Avx2>(a, weights, out);
-        }
-        #[cfg(target_arch = "aarch64")]
-        if const { I::ISA.is(Isa::Base) } {
-            return tile::run::<neon::Neon>(a, weights, out);
-        }
-        #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
-        if const { I::ISA.is(Isa::Base) } {
-            return tile::run::<wasm::Simd128>(a, weights, out);
-        }
-        tile::run::<tile::Plain>(a, weights, out);
-    }
-}
-
-/// A B + bias with both factors quantised on the way: what the tests compare on each processor and in each engine.
+/// A B + bias, with both factors quantised first: tests compare it on each processor and in each wasm engine.
 ///
 /// # Shapes
 /// a `[m, k]`, columns `[n, k]`, bias `[n]` -> `[m, n]`
@@ -253,13 +222,13 @@ pub fn product(isa: Isa, a: &[f32], columns: &[f32], bias: &[f32], k: usize) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernels::tested::here;
+    use crate::kernels::tested::supported_sets;
     use proptest::prelude::*;
 
     #[test]
-    fn a_product_by_hand() {
+    fn product_matches_hand_computed_values() {
         // The row (0, 127) has the codes 0 and 127 and the step 1; the column (-1, 1) the codes -127 and 127.
-        for isa in here("products of bytes", SETS) {
+        for isa in supported_sets("products of bytes", SETS) {
             let out = product(isa, &[0.0, 127.0], &[-1.0, 1.0], &[0.5], 2);
             assert!((out[0] - 127.5).abs() < 1e-4, "{isa:?}: {out:?}");
         }
@@ -267,7 +236,7 @@ mod tests {
 
     #[test]
     fn extremes_do_not_overflow() {
-        for isa in here("products of bytes", SETS) {
+        for isa in supported_sets("products of bytes", SETS) {
             let mut a = vec![1.0; 4096];
             a[0] = 0.0;
             for sign in [1.0, -1.0] {
@@ -278,8 +247,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_finite_stays_so_and_denormals_do_no_harm() {
-        for isa in here("products of bytes", SETS) {
+    fn non_finite_rows_become_nan_and_denormals_are_accepted() {
+        for isa in supported_sets("products of bytes", SETS) {
             for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
                 for at in [0, 20, 36] {
                     let mut a = vec![1.0; 74];
@@ -295,7 +264,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_set_gives_the_same_sums(m in 1usize..20, k in 1usize..70, n in 1usize..70, seed in any::<u32>()) {
+        fn every_set_has_the_same_sums(m in 1usize..20, k in 1usize..70, n in 1usize..70, seed in any::<u32>()) {
             let mut state = seed;
             let mut values = |count: usize| -> Vec<f32> {
                 (0..count).map(|_| {
@@ -305,7 +274,7 @@ mod tests {
             };
             let (a, b, bias) = (values(m * k), values(k * n), values(n));
             let plain = product(Isa::Scalar, &a, &b, &bias, k);
-            for isa in here("products of bytes", SETS) {
+            for isa in supported_sets("products of bytes", SETS) {
                 let out = product(isa, &a, &b, &bias, k);
                 for (one, other) in out.iter().zip(&plain) {
                     prop_assert!((one - other).abs() <= 1e-5 * k as f32, "{isa:?}: {one} {other}");

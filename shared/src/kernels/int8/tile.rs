@@ -6,22 +6,24 @@
 use super::{Code, Codes, GROUP, Weights};
 use crate::kernels::lanes::LANES;
 use crate::kernels::matrix::MatrixMut;
+use crate::kernels::tiling::{Tiled, for_each_tile};
+use std::marker::PhantomData;
 
 /// A way to add up products of bytes; its functions must be `#[inline(always)]`.
 pub trait Dot {
     /// The sums of one part of a panel's columns.
     type Sums: Copy;
-    /// Parts that a panel's columns are worked on in, where there are few registers.
+    /// Parts into which a panel's columns are divided if there are few registers.
     const PARTS: usize = 1;
     /// Rows of the register tile, at most eight.
     const ROWS: usize;
     /// Panels of the register tile, at most three.
     const PANELS: usize;
-    /// Sums of nothing.
+    /// Zero sums.
     fn zero() -> Self::Sums;
     /// Adds four products to each sum of a part; codes of activations are at most 127.
     fn add(sums: Self::Sums, row: &[Code; GROUP], columns: &[i8; LANES * GROUP], part: usize) -> Self::Sums;
-    /// Puts the sums of a part into their places.
+    /// Writes the sums of a part to their lanes.
     fn lanes(sums: Self::Sums, part: usize, to: &mut [i32; LANES]);
 }
 
@@ -56,41 +58,25 @@ impl Dot for Plain {
 
 /// The whole product; inlined into a function that is compiled for the instructions of `D`.
 #[inline(always)]
-pub fn run<D: Dot>(a: &Codes, weights: Weights<'_>, mut out: MatrixMut<'_>) {
-    let panels = out.cols().div_ceil(LANES);
-    let mut first = 0;
-    while first < panels {
-        let left = panels - first;
-        let take = if left == 4 { D::PANELS.min(2) } else { D::PANELS.min(left) };
-        match take {
-            3 => columns::<D, 3>(a, weights, first, &mut out),
-            2 => columns::<D, 2>(a, weights, first, &mut out),
-            _ => columns::<D, 1>(a, weights, first, &mut out),
-        }
-        first += take;
-    }
+pub fn multiply<D: Dot>(a: &Codes, weights: Weights<'_>, out: MatrixMut<'_>) {
+    let (rows, cols) = (a.rows.len(), out.cols());
+    for_each_tile(&mut Product { a, weights, out, dot: PhantomData::<D> }, rows, cols);
 }
 
-#[inline(always)]
-fn columns<D: Dot, const P: usize>(a: &Codes, weights: Weights<'_>, first: usize, out: &mut MatrixMut<'_>) {
-    if P > D::PANELS {
-        return;
-    }
-    let mut row = 0;
-    while row < a.rows.len() {
-        let left = a.rows.len() - row;
-        let take = if left > D::ROWS && left < 2 * D::ROWS { left.div_ceil(2) } else { left.min(D::ROWS) };
-        match take {
-            1 => tile::<D, 1, P>(a, row, weights, first, out),
-            2 => tile::<D, 2, P>(a, row, weights, first, out),
-            3 => tile::<D, 3, P>(a, row, weights, first, out),
-            4 => tile::<D, 4, P>(a, row, weights, first, out),
-            5 => tile::<D, 5, P>(a, row, weights, first, out),
-            6 => tile::<D, 6, P>(a, row, weights, first, out),
-            7 => tile::<D, 7, P>(a, row, weights, first, out),
-            _ => tile::<D, 8, P>(a, row, weights, first, out),
-        }
-        row += take;
+struct Product<'a, D> {
+    a: &'a Codes,
+    weights: Weights<'a>,
+    out: MatrixMut<'a>,
+    dot: PhantomData<D>,
+}
+
+impl<D: Dot> Tiled for Product<'_, D> {
+    const ROWS: usize = D::ROWS;
+    const PANELS: usize = D::PANELS;
+
+    #[inline(always)]
+    fn tile<const R: usize, const P: usize>(&mut self, row: usize, panel: usize) {
+        tile::<D, R, P>(self.a, row, self.weights, panel, &mut self.out);
     }
 }
 
@@ -102,9 +88,6 @@ fn tile<D: Dot, const R: usize, const P: usize>(
     first: usize,
     out: &mut MatrixMut<'_>,
 ) {
-    if R > D::ROWS {
-        return;
-    }
     let size = a.groups * LANES * GROUP;
     let rows: [&[[Code; GROUP]]; R] = std::array::from_fn(|r| &a.row(row + r)[..a.groups]);
     let panels: [&[[i8; LANES * GROUP]]; P] =

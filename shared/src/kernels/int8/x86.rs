@@ -1,5 +1,5 @@
-//! Sums of products of bytes by AVX2, AVX-VNNI and AVX-512 VNNI; `unsafe` because the instructions must be there, which
-//! [`with`](super::with) sees to.
+//! Sums of products of bytes by AVX2, AVX-VNNI and AVX-512 VNNI. `unsafe` because the processor must have the
+//! instructions, which `dispatch!` checks.
 #![allow(unsafe_code)]
 
 use super::tile::Dot;

@@ -1,11 +1,11 @@
-//! Every loop against doubles, with every set of instructions, on ordinary and on hostile numbers.
+//! Compares every loop with f64, for every instruction set, on ordinary and on extreme numbers.
 
 use super::*;
-use crate::kernels::tested::here;
+use crate::kernels::tested::supported_sets;
 use proptest::prelude::*;
 
-/// Numbers that break careless loops.
-const HOSTILE: [f32; 14] = [
+/// Extreme numbers.
+const EXTREME: [f32; 14] = [
     0.0,
     -0.0,
     1e-42,
@@ -73,13 +73,13 @@ fn ordinary() -> Vec<f32> {
 }
 
 #[test]
-fn activations_are_those_of_doubles() {
+fn activations_match_f64() {
     type Function = fn(f64) -> f64;
     let all: [(Activation, Function); 3] =
         [(Activation::Gelu, gelu), (Activation::GeluTanh, gelu_tanh), (Activation::Relu, relu)];
-    for isa in here("rows", Isa::LANES) {
+    for isa in supported_sets("rows", Isa::LANES) {
         for (activation, expected) in all {
-            for x in [ordinary(), HOSTILE.to_vec()] {
+            for x in [ordinary(), EXTREME.to_vec()] {
                 let mut found = x.clone();
                 activate(isa, activation, &mut found);
                 for (x, found) in x.iter().zip(found) {
@@ -91,8 +91,8 @@ fn activations_are_those_of_doubles() {
 }
 
 #[test]
-fn slopes_are_those_of_doubles() {
-    for isa in here("rows", Isa::LANES) {
+fn activation_gradients_match_f64() {
+    for isa in supported_sets("rows", Isa::LANES) {
         let x = ordinary();
         let slopes = |activation| {
             let mut found = vec![1.0; x.len()];
@@ -113,8 +113,8 @@ fn slopes_are_those_of_doubles() {
 }
 
 #[test]
-fn softmax_survives_hostile_rows() {
-    for isa in here("rows", Isa::LANES) {
+fn softmax_handles_extreme_rows() {
+    for isa in supported_sets("rows", Isa::LANES) {
         let run = |row: &[f32]| {
             let mut row = row.to_vec();
             softmax(isa, 1.0, row.len(), &mut row);
@@ -134,7 +134,7 @@ fn softmax_survives_hostile_rows() {
 
 proptest! {
     #[test]
-    fn rows_are_normalised_as_by_doubles(width in 1usize..70, seed in any::<u32>(), shift in -3f32..3.0) {
+    fn layer_norm_matches_f64(width in 1usize..70, seed in any::<u32>(), shift in -3f32..3.0) {
         let mut state = seed;
         let mut numbers = |count: usize| -> Vec<f32> {
             (0..count).map(|_| {
@@ -145,7 +145,7 @@ proptest! {
         let (rows, gamma, beta) = (numbers(3 * width), numbers(width), numbers(width));
         let rows: Vec<f32> = rows.iter().map(|value| value + shift).collect();
         let epsilon = 1e-3;
-        for isa in here("rows", Isa::LANES) {
+        for isa in supported_sets("rows", Isa::LANES) {
             let mut found = rows.clone();
             layer_norm(isa, Norm { gamma: &gamma, beta: &beta, epsilon }, width, &mut found);
             let mut shares = rows.clone();

@@ -1,19 +1,19 @@
-//! The BERT encoder (Devlin et al., 2019) as both towers use it, with two places to enter the forward pass.
+//! The BERT encoder (Devlin et al., 2019) of both towers, with two entry points into the forward pass.
 //!
-//! | entry | value | who enters there |
+//! | entry point | value | used by |
 //! | --- | --- | --- |
 //! | [`Bert::embedding_sum`] then [`Bert::forward_from_sum`] | word + position + segment embeddings, before LayerNorm | FGSM (PEL, section 4.2) |
 //! | [`Bert::hidden_at`] then [`Bert::forward_from_layer`] | the output of layer K; K = 0 is the embedding layer's, after LayerNorm | the learned transformation (T-Biencoder) |
 
 use crate::error::Result;
 use crate::model::burn::layer::{Layer, Padding, layer_norm};
+pub use crate::model::burn::pass::{Pass, multiplies_in};
 use crate::model::config::BertConfig;
-use crate::model::layer::{Dropout, Precision};
 use crate::model::weights::Weights;
 use crate::tokens::TokenBatch;
 use burn::module::{Module, Param};
 use burn::nn::{Embedding, LayerNorm};
-use burn::tensor::{Device, FloatDType, Int, Tensor, TensorData};
+use burn::tensor::{Device, Int, Tensor, TensorData};
 use std::ops::Range;
 
 /// The encoder. Weights and sizes are those of a Hugging Face `BertModel`.
@@ -27,42 +27,6 @@ pub struct Bert {
     max_positions: usize,
 }
 
-/// What a pass does besides the arithmetic of inference, which is the default.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Pass {
-    /// Dropout of the embeddings, of attention shares and of the sublayers' outputs.
-    pub dropout: Option<Dropout>,
-    /// Compute each layer again on the way back instead of keeping what it computed: less memory, a third more time. It
-    /// is heeded where a layer is one operation; other devices have gradient checkpointing of their own.
-    pub recompute: bool,
-    /// In which numbers linear layers multiply.
-    pub precision: Precision,
-}
-
-/// Whether linear layers can multiply in these numbers on a device.
-pub fn multiplies_in(precision: Precision, device: &Device) -> bool {
-    match dtype(precision) {
-        Some(dtype) if !crate::model::burn::fused::runs_on(device) => device.supports_dtype(dtype),
-        _ => precision.is_here(),
-    }
-}
-
-/// The numbers of a precision as Burn calls them, where they are not plain floats.
-pub(super) fn dtype(precision: Precision) -> Option<FloatDType> {
-    match precision {
-        Precision::F32 => None,
-        Precision::Bf16 => Some(FloatDType::BF16),
-        Precision::F16 => Some(FloatDType::F16),
-    }
-}
-
-impl Pass {
-    /// The pass as layer `at` sees it, with a seed of its own.
-    fn of_layer(self, at: usize) -> Self {
-        Self { dropout: self.dropout.map(|dropout| dropout.part(at as u64 + 1)), ..self }
-    }
-}
-
 /// A batch of token ids on a device.
 #[derive(Clone, Debug)]
 pub struct BertInput {
@@ -72,12 +36,12 @@ pub struct BertInput {
     pub segments: Tensor<2, Int>,
     /// `[batch, seq]`, 1 = real token, 0 = padding.
     pub mask: Tensor<2>,
-    /// `[batch, seq]`, 1 = one of the tokens that stand for the input.
+    /// `[batch, seq]`, 1 = a token of the input itself.
     pub own: Tensor<2>,
 }
 
 impl BertInput {
-    /// Brings a batch to the device.
+    /// Copies a batch to the device.
     pub fn new(batch: &TokenBatch, device: &Device) -> Self {
         let shape = [batch.batch, batch.seq];
         let numbers = |flags: &[bool]| {
@@ -97,7 +61,7 @@ impl Bert {
     /// Builds the encoder from the bytes of a `model.safetensors`.
     ///
     /// # Errors
-    /// If a tensor is missing, spare, or of another shape than `config` says; the error names it.
+    /// If a tensor is missing or unexpected, or its shape differs from `config`. The error names it.
     pub fn from_bytes(config: &BertConfig, safetensors: &[u8], device: &Device) -> Result<Self> {
         let mut weights = Weights::from_bytes(safetensors)?;
         let hidden = config.hidden_size;
@@ -116,7 +80,7 @@ impl Bert {
         Ok(Self { words, positions, segments, norm, layers, max_positions: config.max_position_embeddings })
     }
 
-    /// The same with an embedding layer, its LayerNorm included, that takes no gradients.
+    /// The encoder with a frozen embedding layer, its LayerNorm included.
     #[must_use]
     pub fn freeze_embeddings(self) -> Self {
         let Self { words, positions, segments, norm, .. } = self;
@@ -129,7 +93,7 @@ impl Bert {
         self.layers.len()
     }
 
-    /// Values of a token's vector.
+    /// The hidden size.
     pub fn hidden(&self) -> usize {
         self.words.weight.dims()[1]
     }
@@ -147,19 +111,19 @@ impl Bert {
         self.forward_from_sum(self.embedding_sum(input), &input.mask, pass)
     }
 
-    /// Word, position and segment embeddings added up, before LayerNorm: the input embeddings z of PEL's eq. 6 and 7.
+    /// The sum of word, position and segment embeddings, before LayerNorm: the input embeddings z of PEL's eq. 6 and 7.
     ///
     /// # Shapes
     /// `[batch, seq]` -> `[batch, seq, hidden]`
     pub fn embedding_sum(&self, input: &BertInput) -> Tensor<3> {
         let [_, seq] = input.ids.dims();
-        assert!(seq <= self.max_positions, "a sequence of {seq} tokens, at most {} fit", self.max_positions);
+        assert!(seq <= self.max_positions, "expected at most {} tokens in a sequence, found {seq}", self.max_positions);
         let positions = Tensor::<1, Int>::arange(0..seq as i64, &input.ids.device()).unsqueeze::<2>(); // [1, seq]
         let words = self.words.forward(input.ids.clone()) + self.segments.forward(input.segments.clone());
         words + self.positions.forward(positions)
     }
 
-    /// Goes on from [`Bert::embedding_sum`] (or a perturbed one) to the output of the last layer.
+    /// The output of the last layer, from [`Bert::embedding_sum`] or a perturbed sum.
     ///
     /// # Shapes
     /// `[batch, seq, hidden]`, mask `[batch, seq]` -> `[batch, seq, hidden]`
@@ -168,7 +132,7 @@ impl Bert {
     }
 
     fn embedded(&self, sum: Tensor<3>, pass: &Pass) -> Tensor<3> {
-        crate::model::burn::dropout::drop_out(self.norm.forward(sum), pass.dropout)
+        crate::model::burn::dropout::apply_dropout(self.norm.forward(sum), pass.dropout)
     }
 
     /// The output of layer `k`, where 0 is the embedding layer's output after LayerNorm.
@@ -179,11 +143,11 @@ impl Bert {
     /// # Panics
     /// If the encoder has fewer than `k` layers.
     pub fn hidden_at(&self, input: &BertInput, k: usize, pass: &Pass) -> Tensor<3> {
-        assert!(k <= self.depth(), "layer {k} of {}", self.depth());
+        assert!(k <= self.depth(), "expected a layer of at most {}, found {k}", self.depth());
         self.run(self.embedded(self.embedding_sum(input), pass), &input.mask, 0..k, pass)
     }
 
-    /// Goes on from the output of layer `k` to the output of the last layer.
+    /// The output of the last layer, from the output of layer `k`.
     ///
     /// # Shapes
     /// `[batch, seq, hidden]`, mask `[batch, seq]` -> `[batch, seq, hidden]`
@@ -191,7 +155,7 @@ impl Bert {
     /// # Panics
     /// If the encoder has fewer than `k` layers.
     pub fn forward_from_layer(&self, hidden: Tensor<3>, mask: &Tensor<2>, k: usize, pass: &Pass) -> Tensor<3> {
-        assert!(k <= self.depth(), "layer {k} of {}", self.depth());
+        assert!(k <= self.depth(), "expected a layer of at most {}, found {k}", self.depth());
         self.run(hidden, mask, k..self.depth(), pass)
     }
 

@@ -1,4 +1,4 @@
-//! The bi-encoder: two towers, one for mentions and one for entities, each reduced to one vector (BLINK section 4.1).
+//! The bi-encoder: two towers, one for mentions and one for entities, each pooled to one vector (BLINK section 4.1).
 
 use crate::error::{Context, Error, Result};
 use crate::model::burn::bert::{Bert, BertInput, Pass};
@@ -6,7 +6,7 @@ use crate::model::burn::export::Exported;
 use crate::model::burn::sum_of_max::TokenVectors;
 use crate::model::config::BertConfig;
 use crate::model::tower::{Pooling, Reduction, Side, TowerBytes, check_vocabulary, same_dim};
-use crate::score::Score;
+use crate::score::Similarity;
 use crate::tokens::{TokenBatch, Tokens};
 use burn::module::{Module, Param};
 use burn::nn::Linear;
@@ -28,7 +28,7 @@ pub struct BiEncoder {
 }
 
 impl Tower {
-    /// Builds a tower on a device, and checks that it goes with its tokenizer.
+    /// Builds a tower on a device and checks it against its tokenizer.
     ///
     /// # Errors
     /// If the configuration, a tensor or the vocabulary does not fit.
@@ -54,10 +54,10 @@ impl Tower {
         self.projection.as_ref().map_or(self.hidden, |linear| linear.weight.dims()[1])
     }
 
-    /// The tower's weights and its projection, as [`TowerBytes`] has them.
+    /// The tower's weights and its projection, in the form of [`TowerBytes`].
     ///
     /// # Errors
-    /// If the device does not give its tensors.
+    /// If the tensors cannot be read from the device.
     pub fn to_safetensors(&self) -> Result<(Vec<u8>, Option<Vec<u8>>)> {
         let projection = self.projection.as_ref().map(|linear| {
             let mut all = Exported::default();
@@ -67,7 +67,7 @@ impl Tower {
         Ok((self.bert.to_safetensors()?, projection.transpose()?))
     }
 
-    /// Encodes and reduces a batch.
+    /// Encodes and pools a batch.
     ///
     /// # Shapes
     /// `[batch, seq]` -> `[batch, dim]`
@@ -83,7 +83,7 @@ impl Tower {
         self.reduce(self.bert.forward(input, pass), input, reduction)
     }
 
-    /// Reduces the last layer's output to one vector a row.
+    /// Pools the last layer's output to one vector for each row.
     ///
     /// # Shapes
     /// hidden `[batch, seq, hidden]` -> `[batch, dim]`
@@ -94,15 +94,15 @@ impl Tower {
             None => pooled,
         };
         match reduction.score {
-            Score::Dot => projected,
-            Score::Cosine => unit_length(projected),
+            Similarity::Dot => projected,
+            Similarity::Cosine => unit_length(projected),
         }
     }
 }
 
 impl Tower {
-    /// The vectors of all tokens of the last layer's output, projected if the tower projects, of unit length for cosines. Those
-    /// that the pooling reads are compared: a mention's own ones, or its context too.
+    /// The vectors of all tokens of the last layer: projected if the tower has a projection, of unit length for cosine similarity.
+    /// The tokens that the pooling reads are compared: a mention's own ones, or its context too.
     ///
     /// # Shapes
     /// hidden `[batch, seq, hidden]` -> `[batch, seq, dim]`
@@ -114,8 +114,8 @@ impl Tower {
             None => rows,
         };
         let rows = match reduction.score {
-            Score::Dot => rows,
-            Score::Cosine => unit_length(rows),
+            Similarity::Dot => rows,
+            Similarity::Cosine => unit_length(rows),
         };
         let dim = rows.dims()[1];
         let mask = match reduction.pooling {
@@ -130,14 +130,14 @@ impl BiEncoder {
     /// Joins the towers; without an entity tower, the mention tower reads both sides.
     ///
     /// # Errors
-    /// If the towers give vectors of different lengths.
+    /// If the towers' vectors have different dimensions.
     pub fn new(mention: Tower, entity: Option<Tower>) -> Result<Self> {
         let dim = mention.dim();
         same_dim(dim, entity.as_ref().map_or(dim, Tower::dim))?;
         Ok(Self { mention, entity })
     }
 
-    /// The same with embedding layers that take no gradients (T-Biencoder, section 4.3).
+    /// The bi-encoder with frozen embedding layers (T-Biencoder, section 4.3).
     #[must_use]
     pub fn freeze_embeddings(self) -> Self {
         let freeze = |tower: Tower| Tower { bert: tower.bert.freeze_embeddings(), ..tower };
@@ -167,7 +167,7 @@ pub fn pool(hidden: Tensor<3>, input: &BertInput, pooling: Pooling) -> Tensor<2>
     sum / count
 }
 
-/// Divides each row by its length; a row of zeros stays zero.
+/// Divides each row by its length. A zero row is unchanged.
 ///
 /// # Shapes
 /// `[batch, dim]` -> `[batch, dim]`
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn pooling_by_hand() {
+    fn pooling_matches_hand_computed_values() {
         let device = Device::flex();
         // One sequence of two real tokens (1, 2) and (3, 6), the second its mention; and padding that must not count.
         let hidden = Tensor::<3>::from_data([[[1.0, 2.0], [3.0, 6.0], [99.0, 99.0]]], &device);
@@ -210,19 +210,19 @@ mod tests {
     }
 
     #[test]
-    fn unit_vectors_have_length_one_and_zeros_stay() {
+    fn unit_length_leaves_zeros_unchanged() {
         let device = Device::flex();
         let vectors = Tensor::<2>::from_data([[3.0, 4.0], [0.0, 0.0]], &device);
         assert_eq!(floats(unit_length(vectors)), [0.6, 0.8, 0.0, 0.0]);
     }
 
     #[test]
-    fn a_projection_reads_its_own_size_and_must_fit() {
+    fn projection_has_its_own_size_and_a_mismatch_is_an_error() {
         use crate::tokens::tests::tiny;
         use bytes::Bytes;
         use safetensors::tensor::{Dtype, TensorView};
         let device = Device::flex();
-        let (tokens, reduction) = (tiny(), Reduction { pooling: Pooling::Mean, score: Score::Dot });
+        let (tokens, reduction) = (tiny(), Reduction { pooling: Pooling::Mean, score: Similarity::Dot });
         let config = include_bytes!("../../../tests/fixtures/tiny/config.json");
         let weights = Bytes::from_static(include_bytes!("../../../tests/fixtures/tiny/model.safetensors"));
         let encoded = tokens.name("fever", 32).expect("long enough").expect("letters are left");

@@ -1,4 +1,4 @@
-//! The encoder's weights as Hugging Face keeps them.
+//! Exports the encoder's weights in Hugging Face's format.
 
 use super::layer::Layer;
 use crate::error::{Error, Result};
@@ -8,7 +8,7 @@ use burn::nn::{LayerNorm, Linear};
 use burn::tensor::Tensor;
 use safetensors::tensor::{Dtype, TensorView};
 
-/// Tensors with their names and shapes, on their way into a file.
+/// Tensors to be written, with names and shapes.
 #[derive(Default)]
 pub struct Exported(Vec<(String, Vec<usize>, Vec<f32>)>);
 
@@ -16,20 +16,20 @@ impl Exported {
     /// Adds a tensor under its name.
     ///
     /// # Errors
-    /// If the device does not give it.
+    /// If it cannot be read from the device.
     pub fn put<const D: usize>(&mut self, name: &str, tensor: Tensor<D>) -> Result<()> {
         let shape = tensor.dims().to_vec();
         let data = tensor.inner().try_into_data();
         let data =
             data.map_err(|cause| Error::device(format!("reading `{name}` back")).caused_by(cause.to_string()))?;
         let values = data.try_into_vec::<f32>().map_err(|cause| {
-            Error::device(format!("`{name}` is no tensor of floats")).caused_by(format!("{cause:?}"))
+            Error::device(format!("the tensor `{name}`: expected floats")).caused_by(format!("{cause:?}"))
         })?;
         self.0.push((name.to_owned(), shape, values));
         Ok(())
     }
 
-    /// Adds a linear layer; Hugging Face keeps weights as `[out, in]`.
+    /// Adds a linear layer. Hugging Face stores weights as `[out, in]`.
     ///
     /// # Errors
     /// As [`Exported::put`].
@@ -71,7 +71,7 @@ impl Bert {
     /// The bytes of a `model.safetensors` from which [`Bert::from_bytes`] and Hugging Face's `BertModel` build this encoder.
     ///
     /// # Errors
-    /// If the device does not give its tensors.
+    /// If the tensors cannot be read from the device.
     pub fn to_safetensors(&self) -> Result<Vec<u8>> {
         let mut all = Exported::default();
         for (name, table) in [("word", &self.words), ("position", &self.positions), ("token_type", &self.segments)] {

@@ -1,7 +1,7 @@
 //! A layer as one operation of Burn's Flex, forward and backward: [`crate::model::cpu::train`] behind Burn's backend extension.
 //!
-//! Other back ends compose the layer of Burn's own operations; the two agree to 1e-5 where tokens are real. Rows of
-//! padding come out as zeros here.
+//! Other back ends compose the layer from Burn's own operations. Both agree to 2e-5 for real tokens. Rows of padding are
+//! zero here.
 
 use crate::kernels::matrix::Matrix;
 use crate::model::cpu::train;
@@ -11,7 +11,7 @@ use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, Dispatch, DispatchDevice, ExtensionType, Flex, backend_extension};
 use burn::tensor::{Device, Tensor, TensorData};
 
-/// Names the tensors of a layer's parameters once, in the order that [`PARAMS`] says.
+/// Names the tensors of a layer's parameters once, in the order of [`PARAMS`].
 macro_rules! layer_tensors {
     ($($name:ident),*) => {
         /// The tensors of a layer's parameters.
@@ -43,16 +43,16 @@ layer_tensors!(
 /// β of both LayerNorms.
 pub const PARAMS: usize = 2 * LINEARS + 4;
 
-/// What a layer needs to know besides its tensors.
+/// The arguments of a layer besides its tensors.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// Tokens of each sequence, padding not counted.
+    /// The number of tokens of each sequence, without padding.
     pub lengths: Vec<usize>,
     /// The padded length.
     pub seq: usize,
-    /// Heads, activation, ε, dropout.
+    /// The layer's options.
     pub options: LayerOptions,
-    /// Compute the layer again on the way back instead of keeping what it computed: less memory, a third more time.
+    /// Recompute the layer in the backward pass instead of saving activations: less memory, a third more time.
     #[cfg_attr(not(feature = "autodiff"), allow(dead_code))]
     pub recompute: bool,
 }
@@ -61,7 +61,7 @@ pub struct Call {
 #[backend_extension(Flex, Autodiff: cfg(feature = "autodiff"))]
 pub trait FusedLayer: Backend {
     /// # Shapes
-    /// hidden `[batch, seq, hidden]`, params as [`PARAMS`] says -> `[batch, seq, hidden]`
+    /// hidden `[batch, seq, hidden]`, params in the order of [`PARAMS`] -> `[batch, seq, hidden]`
     fn encoder_layer(
         hidden: FloatTensor<Self>,
         #[extension_type] params: LayerTensors<Self>,
@@ -74,7 +74,7 @@ pub fn runs_on(device: &Device) -> bool {
     matches!(device.clone().without_autodiff().as_dispatch(), DispatchDevice::Flex(_))
 }
 
-/// Runs the layer as one operation; call only where [`runs_on`] holds.
+/// Runs the layer as one operation. Call it only if [`runs_on`] is true.
 ///
 /// # Shapes
 /// `[batch, seq, hidden]` -> `[batch, seq, hidden]`
@@ -99,7 +99,7 @@ fn contiguous(tensor: &Primitive) -> Primitive {
     if tensor.as_slice::<f32>().is_some() { tensor.clone() } else { tensor.to_contiguous() }
 }
 
-/// A matrix where it lies; `storage` begins with the tensor's storage.
+/// A view of a matrix; `storage` begins with the tensor's storage.
 fn matrix(tensor: &Primitive) -> Matrix<'_> {
     let layout = tensor.layout();
     let (rows, cols) = (layout.shape()[0], layout.shape()[1]);
@@ -107,7 +107,7 @@ fn matrix(tensor: &Primitive) -> Matrix<'_> {
     Matrix::strided(&tensor.storage::<f32>()[layout.start_offset()..], rows, cols, stride(0), stride(1))
 }
 
-/// Parameters in a form that can be read: weights with rows or columns side by side, everything else in one piece.
+/// Parameters in a readable layout: weights with contiguous rows or columns, all others contiguous.
 #[derive(Clone, Debug)]
 struct Held(Vec<Primitive>);
 
@@ -193,7 +193,7 @@ mod gradient {
     struct State {
         held: Held,
         call: Call,
-        /// The input, kept anyway as the output of the layer before.
+        /// The input. It is alive anyway as the output of the previous layer.
         hidden: Primitive,
         saved: Option<Arc<(Vec<f32>, train::Saved)>>,
     }

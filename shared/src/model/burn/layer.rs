@@ -1,10 +1,10 @@
 //! One transformer layer: self-attention and feed-forward, each followed by residual and LayerNorm.
 
-use super::dropout::drop_out;
+use super::dropout::apply_dropout;
 use super::fused::{self, Call};
 use crate::error::Result;
 use crate::kernels::rows::Activation;
-use crate::model::burn::bert::{Pass, dtype};
+use crate::model::burn::pass::{Pass, dtype};
 use crate::model::config::BertConfig;
 use crate::model::layer::{Dropout, LINEARS, LayerOptions, Precision, take_linears, take_norms};
 use crate::model::weights::Weights;
@@ -14,7 +14,7 @@ use burn::tensor::module::attention;
 use burn::tensor::ops::AttentionModuleOptions;
 use burn::tensor::{Bool, Device, FloatDType, Tensor, activation};
 
-/// What a layer knows of padding.
+/// The padding of a batch.
 #[derive(Clone, Debug)]
 pub enum Padding {
     /// The real tokens of each sequence, for a device that runs a layer as one operation.
@@ -24,7 +24,7 @@ pub enum Padding {
 }
 
 impl Padding {
-    /// Takes our mask (1 = real token), `[batch, seq]`.
+    /// Reads a mask `[batch, seq]`, 1 = real token.
     pub fn new(mask: &Tensor<2>) -> Self {
         let [batch, seq] = mask.dims();
         if fused::runs_on(&mask.device())
@@ -32,7 +32,7 @@ impl Padding {
         {
             let length = |row: &[f32]| row.iter().take_while(|real| **real != 0.0).count();
             let rows = values.chunks_exact(seq.max(1));
-            // A mask with a hole, or a sequence without a token, is left to Burn's operations.
+            // Burn's operations handle a mask with a gap and a sequence without tokens.
             if rows.clone().all(|row| length(row) > 0 && row[length(row)..].iter().all(|real| *real == 0.0)) {
                 return Self::Lengths(rows.map(length).collect());
             }
@@ -69,7 +69,7 @@ impl Layer {
     /// Takes the tensors of layer `at`.
     ///
     /// # Errors
-    /// If a tensor is missing or of another shape.
+    /// If a tensor is missing or has another shape.
     pub fn take(weights: &mut Weights<'_>, at: usize, config: &BertConfig, device: &Device) -> Result<Self> {
         let [query, key, value, attended, wide, narrow] =
             take_linears(at, config, |name, [inputs, outputs]| linear(weights, name, inputs, outputs, device))?;
@@ -88,7 +88,7 @@ impl Layer {
         }
     }
 
-    /// One operation, forward and backward.
+    /// The layer as one operation, forward and backward.
     fn fused(&self, hidden: Tensor<3>, lengths: &[usize], pass: &Pass) -> Tensor<3> {
         let linears = [&self.query, &self.key, &self.value, &self.attended, &self.wide, &self.narrow];
         let (device, seq) = (hidden.device(), hidden.dims()[1]);
@@ -107,7 +107,7 @@ impl Layer {
         fused::layer(hidden, linears.map(|linear| linear.weight.val()), linears.map(bias), norms, call)
     }
 
-    /// Burn's own operations.
+    /// The layer composed of Burn's operations.
     ///
     /// # Shapes
     /// padding `[batch, 1, 1, seq]` (`true` = padding)
@@ -115,7 +115,7 @@ impl Layer {
         let of = |site: u64| pass.dropout.map(|dropout| dropout.part(site));
         let through = |linear: &Linear, x: Tensor<3>| through(linear, x, pass.precision);
         let attended = through(&self.attended, self.attend(hidden.clone(), padding, of(1), &through));
-        let attended = drop_out(attended, of(2));
+        let attended = apply_dropout(attended, of(2));
         let hidden = self.attended_norm.forward(hidden + attended);
         let wide = through(&self.wide, hidden.clone()); // [batch, seq, intermediate]
         let wide = match self.activation {
@@ -123,7 +123,7 @@ impl Layer {
             Activation::GeluTanh => activation::gelu_approximate(wide),
             Activation::Relu => activation::relu(wide),
         };
-        self.norm.forward(hidden + drop_out(through(&self.narrow, wide), of(3)))
+        self.norm.forward(hidden + apply_dropout(through(&self.narrow, wide), of(3)))
     }
 
     fn attend(
@@ -144,15 +144,15 @@ impl Layer {
             None => attention(query, key, value, Some(padding), None, AttentionModuleOptions::default()),
             Some(_) => {
                 let scores = query.matmul(key.swap_dims(2, 3)) / ((width / self.heads) as f32).sqrt();
-                let shares = activation::softmax(scores.mask_fill(padding, f32::MIN), 3);
-                drop_out(shares, dropout).matmul(value)
+                let probabilities = activation::softmax(scores.mask_fill(padding, f32::MIN), 3);
+                apply_dropout(probabilities, dropout).matmul(value)
             }
         };
         mixed.swap_dims(1, 2).reshape([batch, seq, width])
     }
 }
 
-/// A linear layer whose product is taken in the numbers of `precision`; the way back casts gradients in the same places.
+/// A linear layer that multiplies in `precision`. The backward pass casts gradients at the same points.
 ///
 /// # Shapes
 /// `[batch, seq, in]` -> `[batch, seq, out]`
@@ -165,7 +165,7 @@ fn through(linear: &Linear, x: Tensor<3>, precision: Precision) -> Tensor<3> {
     }
 }
 
-/// A linear layer; PyTorch keeps `[out, in]`, Burn wants `[in, out]`.
+/// A linear layer. PyTorch stores weights as `[out, in]`, Burn as `[in, out]`.
 pub fn linear(weights: &mut Weights<'_>, name: &str, d_in: usize, d_out: usize, device: &Device) -> Result<Linear> {
     let weight = weights.take::<2>(&format!("{name}.weight"), [d_out, d_in], device)?.transpose();
     let bias = weights.take::<1>(&format!("{name}.bias"), [d_out], device)?;
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fused_layer_is_the_composed_one_forward_and_backward() {
+    fn fused_layer_equals_composed_layer_forward_and_backward() {
         let device = Device::flex().autodiff();
         device.seed(3);
         let config = include_bytes!("../../../tests/fixtures/tiny/config.json");

@@ -6,4 +6,5 @@ mod dropout;
 pub mod export;
 mod fused;
 mod layer;
+mod pass;
 pub mod sum_of_max;

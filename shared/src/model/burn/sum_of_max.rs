@@ -1,4 +1,4 @@
-//! Sum-of-Max (T-Biencoder, eq. 5): every token of a mention meets the token of the entity that is nearest to it.
+//! Sum-of-Max (T-Biencoder, eq. 5): the sum, over a mention's tokens, of the largest dot product with an entity's token.
 
 use burn::tensor::{Int, Tensor};
 
@@ -12,7 +12,7 @@ pub struct TokenVectors {
 }
 
 impl TokenVectors {
-    /// One vector for each input, as if it had one token: Sum-of-Max is their dot product then (eq. 4).
+    /// One vector for each input. Sum-of-Max is then their dot product (eq. 4).
     ///
     /// # Shapes
     /// `[batch, dim]`
@@ -22,7 +22,7 @@ impl TokenVectors {
         Self { values: vectors.reshape([batch, 1, dim]), mask }
     }
 
-    /// Some of the inputs, or one several times.
+    /// Selects inputs; an input may repeat.
     ///
     /// # Shapes
     /// rows `[n]` -> `[n, seq, dim]`
@@ -30,17 +30,17 @@ impl TokenVectors {
         Self { values: self.values.clone().select(0, rows.clone()), mask: self.mask.clone().select(0, rows) }
     }
 
-    /// The same as constants.
+    /// The vectors without gradients.
     #[must_use]
     pub fn detach(self) -> Self {
         Self { values: self.values.detach(), mask: self.mask }
     }
 }
 
-/// Far below every score.
+/// A value far below every score, for padding.
 const OUT: f32 = 1e30;
 
-/// `f(H_m, H_e) = Σ_t max_u h_t · h_u` of every mention with every entity; padding takes no part.
+/// `f(H_m, H_e) = Σ_t max_u h_t · h_u` of every mention with every entity. Padding is ignored.
 ///
 /// # Shapes
 /// mentions `[mentions, seq, dim]`, entities `[entities, seq, dim]` -> `[mentions, entities]`
@@ -48,18 +48,18 @@ pub fn sum_of_max(mentions: &TokenVectors, entities: &TokenVectors) -> Tensor<2>
     let [m, t, dim] = mentions.values.dims();
     let [e, u, _] = entities.values.dims();
     let rows = mentions.values.clone().reshape([m * t, dim]);
-    let met = rows.matmul(entities.values.clone().reshape([e * u, dim]).transpose());
+    let products = rows.matmul(entities.values.clone().reshape([e * u, dim]).transpose());
     if t == 1 && u == 1 {
-        return met;
+        return products;
     }
     let padding = (entities.mask.clone() - 1.0) * OUT;
-    let met = met.reshape([m * t, e, u]) + padding.reshape([1, e, u]);
-    let nearest = met.max_dim(2).reshape([m, t, e]);
+    let products = products.reshape([m * t, e, u]) + padding.reshape([1, e, u]);
+    let nearest = products.max_dim(2).reshape([m, t, e]);
     let real = mentions.mask.clone().reshape([m, t, 1]);
     (nearest * real).sum_dim(1).reshape([m, e])
 }
 
-/// The same of each mention with the entity of its row.
+/// Sum-of-Max of each mention with the entity of its row.
 ///
 /// # Shapes
 /// mentions and entities `[pairs, seq, dim]` -> `[pairs]`
@@ -70,9 +70,9 @@ pub fn sum_of_max_by_row(mentions: &TokenVectors, entities: &TokenVectors) -> Te
         let products = mentions.values.clone() * entities.values.clone();
         return products.reshape([pairs, dim]).sum_dim(1).reshape([pairs]);
     }
-    let met = mentions.values.clone().matmul(entities.values.clone().swap_dims(1, 2)); // [pairs, t, u]
+    let products = mentions.values.clone().matmul(entities.values.clone().swap_dims(1, 2)); // [pairs, t, u]
     let padding = (entities.mask.clone() - 1.0) * OUT;
-    let nearest = (met + padding.reshape([pairs, 1, u])).max_dim(2); // [pairs, t, 1]
+    let nearest = (products + padding.reshape([pairs, 1, u])).max_dim(2); // [pairs, t, 1]
     (nearest.reshape([pairs, t]) * mentions.mask.clone()).sum_dim(1).reshape([pairs])
 }
 
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn of_one_token_each_it_is_the_dot_product() {
+    fn single_tokens_give_the_dot_product() {
         let device = Device::flex();
         let mentions = TokenVectors::single(Tensor::from_floats([[1.0, 2.0], [0.0, -1.0]], &device));
         let entities = TokenVectors::single(Tensor::from_floats([[3.0, 1.0], [1.0, 1.0]], &device));
@@ -118,9 +118,9 @@ mod tests {
     }
 
     #[test]
-    fn sum_of_max_by_hand() {
+    fn sum_of_max_matches_hand_computed_values() {
         let mention = padded(&[vec![[1.0, 0.0], [0.0, 2.0]]]);
-        // (1, 0) meets (3, 1): 3; (0, 2) meets (0, 4): 8.
+        // (1, 0) is nearest to (3, 1): 3; (0, 2) is nearest to (0, 4): 8.
         let entity = padded(&[vec![[3.0, 1.0], [0.0, 4.0]]]);
         assert_eq!(floats(sum_of_max(&mention, &entity)), [11.0]);
         assert_eq!(floats(sum_of_max_by_row(&mention, &entity)), [11.0]);

@@ -10,10 +10,10 @@ use crate::kernels::{Isa, for_each};
 pub struct Scratch {
     keys: Vec<f32>,
     values: Vec<f32>,
-    shares: Vec<f32>,
+    probabilities: Vec<f32>,
 }
 
-/// The first `len` numbers of a buffer that grows and is never given back; what they hold is left from before.
+/// The first `len` numbers of a buffer, which grows if necessary. Their values are unspecified.
 pub fn sized(buffer: &mut Vec<f32>, len: usize) -> &mut [f32] {
     if buffer.len() < len {
         buffer.resize(len, 0.0);
@@ -21,10 +21,10 @@ pub fn sized(buffer: &mut Vec<f32>, len: usize) -> &mut [f32] {
     &mut buffer[..len]
 }
 
-/// Where a head's queries, keys and values lie in `[seq, 3 hidden]`.
+/// The heads' queries, keys and values in `[seq, 3 hidden]`.
 #[derive(Clone, Copy, Debug)]
 pub struct Heads<'a> {
-    /// Queries, keys and values side by side.
+    /// Queries, keys and values in one row.
     pub qkv: Matrix<'a>,
     /// Heads.
     pub count: usize,
@@ -46,19 +46,19 @@ impl<'a> Heads<'a> {
         1.0 / (self.width() as f32).sqrt()
     }
 
-    /// The shares of a head: row i tells how much of each token goes into token i.
+    /// The attention probabilities of a head. Row i has the weights of all tokens for token i.
     ///
     /// # Shapes
-    /// shares `[seq, seq]`
-    pub fn shares(&self, isa: Isa, head: usize, keys: &mut Vec<f32>, shares: &mut [f32]) {
+    /// probabilities `[seq, seq]`
+    pub fn probabilities(&self, isa: Isa, head: usize, keys: &mut Vec<f32>, probabilities: &mut [f32]) {
         let seq = self.qkv.rows;
         let keys = sized(keys, packed_len(self.width(), seq));
         pack(self.part(1, head).transposed(), keys);
-        gemm(isa, self.part(0, head), keys, Start::Zero, MatrixMut::new(shares, seq, seq));
-        softmax(isa, self.scale(), seq, shares);
+        gemm(isa, self.part(0, head), keys, Start::Zero, MatrixMut::new(probabilities, seq, seq));
+        softmax(isa, self.scale(), seq, probabilities);
     }
 
-    /// Attends, the heads shared out to as many threads as there are scratches.
+    /// Computes attention. The heads are distributed over as many threads as there are scratch buffers.
     ///
     /// # Shapes
     /// out `[seq, hidden]`
@@ -74,14 +74,14 @@ impl<'a> Heads<'a> {
         }
         for_each(parts, |(first, scratch, mut out)| {
             for head in first..first + out.cols() / width {
-                let Scratch { keys, values, shares } = &mut *scratch;
-                let shares = sized(shares, seq * seq);
-                self.shares(isa, head, keys, shares);
+                let Scratch { keys, values, probabilities } = &mut *scratch;
+                let probabilities = sized(probabilities, seq * seq);
+                self.probabilities(isa, head, keys, probabilities);
                 let values = sized(values, packed_len(seq, width));
                 pack(self.part(2, head), values);
                 let (mine, rest) = out.split_cols(width);
                 out = rest;
-                gemm(isa, Matrix::new(shares, seq, seq), values, Start::Zero, mine);
+                gemm(isa, Matrix::new(probabilities, seq, seq), values, Start::Zero, mine);
             }
         });
     }

@@ -1,4 +1,4 @@
-//! One transformer layer over the rows of several sequences that stand one after the other, without padding.
+//! One transformer layer over the concatenated rows of several sequences, without padding.
 
 use super::attention::{self, Heads, sized};
 use super::linear::{self, Linear};
@@ -20,7 +20,7 @@ pub struct NormWeights {
 }
 
 impl NormWeights {
-    /// For the kernels.
+    /// A view for the kernels.
     pub fn view(&self) -> Norm<'_> {
         Norm { gamma: &self.gamma, beta: &self.beta, epsilon: self.epsilon }
     }
@@ -35,30 +35,30 @@ pub struct Layer {
     pub key: Linear,
     /// Values.
     pub value: Linear,
-    /// The attention's output.
-    pub attended: Linear,
-    /// After it.
-    pub attended_norm: NormWeights,
+    /// The output projection of the attention.
+    pub attention_output: Linear,
+    /// The LayerNorm after the attention.
+    pub attention_norm: NormWeights,
     /// `[intermediate, hidden]`
-    pub wide: Linear,
+    pub intermediate: Linear,
     /// `[hidden, intermediate]`
-    pub narrow: Linear,
-    /// After it.
+    pub output: Linear,
+    /// The LayerNorm after the feed-forward sublayer.
     pub norm: NormWeights,
-    /// Heads.
+    /// The number of attention heads.
     pub heads: usize,
-    /// After `wide`.
+    /// The activation after `intermediate`.
     pub activation: Activation,
 }
 
 /// Buffers of one group of sequences, and one more for each thread.
 #[derive(Debug, Default)]
 pub struct Scratch {
-    /// What the layers work on, `[rows, hidden]`.
+    /// The hidden states, `[rows, hidden]`.
     pub hidden: Vec<f32>,
     qkv: Vec<f32>,
     mixed: Vec<f32>,
-    wide: Vec<f32>,
+    intermediate: Vec<f32>,
     heads: Vec<attention::Scratch>,
     codes: Codes,
 }
@@ -66,8 +66,8 @@ pub struct Scratch {
 impl Layer {
     /// See [`Linear::round`].
     pub fn round(&mut self) {
-        let Self { query, key, value, attended, wide, narrow, .. } = self;
-        [query, key, value, attended, wide, narrow].into_iter().for_each(Linear::round);
+        let Self { query, key, value, attention_output, intermediate, output, .. } = self;
+        [query, key, value, attention_output, intermediate, output].into_iter().for_each(Linear::round);
     }
 
     /// Runs the layer in place, on `team` threads.
@@ -76,8 +76,8 @@ impl Layer {
     /// `scratch.hidden` `[rows, hidden]`, where `rows` is the sum of `lengths`
     pub fn forward(&self, isa: Isa, team: usize, lengths: &[usize], scratch: &mut Scratch) {
         let rows: usize = lengths.iter().sum();
-        let width = self.attended.outputs();
-        let Scratch { hidden, qkv, mixed, wide, heads, codes } = scratch;
+        let width = self.attention_output.outputs();
+        let Scratch { hidden, qkv, mixed, intermediate, heads, codes } = scratch;
         let hidden = sized(hidden, rows * width);
         heads.resize_with(team.max(heads.len()), Default::default);
 
@@ -93,15 +93,15 @@ impl Layer {
             first += seq;
         }
 
-        // The queries, keys and values are no longer needed; their room takes what the linear layers give.
+        // The queries, keys and values are no longer needed. Their buffer takes the outputs of the linear layers.
         let given = &mut qkv[..rows * width];
-        linear::forward([&self.attended], isa, team, mixed, given, None, codes);
+        linear::forward([&self.attention_output], isa, team, mixed, given, None, codes);
         add(hidden, given);
-        layer_norm(isa, self.attended_norm.view(), width, hidden);
+        layer_norm(isa, self.attention_norm.view(), width, hidden);
 
-        let wide = sized(wide, rows * self.wide.outputs());
-        linear::forward([&self.wide], isa, team, hidden, wide, Some(self.activation), codes);
-        linear::forward([&self.narrow], isa, team, wide, given, None, codes);
+        let intermediate = sized(intermediate, rows * self.intermediate.outputs());
+        linear::forward([&self.intermediate], isa, team, hidden, intermediate, Some(self.activation), codes);
+        linear::forward([&self.output], isa, team, intermediate, given, None, codes);
         add(hidden, given);
         layer_norm(isa, self.norm.view(), width, hidden);
     }

@@ -28,7 +28,7 @@ enum Values {
     Int8 { panels: Numbers<i8>, scales: Vec<f32>, sums: Vec<f32> },
 }
 
-/// Columns of a layer's output, with their place.
+/// Some columns of a layer's output.
 struct Part<'a> {
     linear: &'a Linear,
     first: usize,
@@ -36,14 +36,14 @@ struct Part<'a> {
 }
 
 impl Linear {
-    /// Takes the tensors `name.weight` and `name.bias`; floats are packed, codes stay where they lie.
+    /// Takes the tensors `name.weight` and `name.bias`. Floats are packed, codes are used in place.
     ///
     /// # Errors
-    /// If one is missing or of another shape or type.
+    /// If one is missing or has another shape or type.
     pub fn take(weights: &mut Weights<'_>, name: &str, inputs: usize, outputs: usize) -> Result<Self> {
         let weight = format!("{name}.weight");
         let values = if weights.is_quantised(&weight) {
-            let taken = weights.panels(&weight, outputs, inputs)?;
+            let taken = weights.quantised_linear(&weight, outputs, inputs)?;
             Values::Int8 { panels: taken.codes, scales: taken.scales, sums: taken.sums }
         } else {
             let values = weights.numbers(&weight, &[outputs, inputs])?;
@@ -54,7 +54,7 @@ impl Linear {
         Ok(Self { weights: values, bias: weights.floats(&format!("{name}.bias"), &[outputs])?, inputs })
     }
 
-    /// Rounds weights of floats to bfloat16; inputs then are too.
+    /// Rounds f32 weights to bfloat16. Inputs are then rounded, too.
     pub fn round(&mut self) {
         if let Values::F32 { panels } = &self.weights {
             let outputs = self.outputs();
@@ -65,7 +65,7 @@ impl Linear {
         }
     }
 
-    /// The width of its output.
+    /// The number of outputs.
     pub fn outputs(&self) -> usize {
         self.bias.len()
     }
@@ -90,11 +90,11 @@ impl Linear {
     }
 }
 
-/// Runs layers of one input, perhaps each followed by an activation: their outputs stand side by side. The columns of each are
-/// shared out to `team` threads at once.
+/// Runs layers with the same input, each optionally followed by an activation. Their outputs are concatenated in each row. The
+/// columns of each layer are distributed over `team` threads.
 ///
 /// # Shapes
-/// x `[n, in]`, out `[n, sum of out]`; `codes` is room for the quantised input
+/// x `[n, in]`, out `[n, sum of out]`; `codes` is a buffer for the quantised input
 ///
 /// # Panics
 /// If the layers have different inputs, or the sizes disagree.

@@ -1,4 +1,4 @@
-//! Reading the encoder's weights: floats are packed, what is quantised is used where it lies.
+//! Reads the encoder's weights. Floats are packed, quantised weights are used in place.
 
 use super::layer::{Layer, NormWeights};
 use super::linear::Linear;
@@ -26,11 +26,22 @@ impl Encoder {
         // It grows with the tensors that are found: how many layers there are is only what the configuration says.
         let mut layers = Vec::new();
         for at in 0..config.num_hidden_layers {
-            let [query, key, value, attended, wide, narrow] =
+            let [query, key, value, attention_output, intermediate, output] =
                 take_linears(at, config, |name, [inputs, outputs]| Linear::take(weights, name, inputs, outputs))?;
-            let [attended_norm, norm] = take_norms(at, |name| self::norm(weights, name, config))?;
+            let [attention_norm, norm] = take_norms(at, |name| self::norm(weights, name, config))?;
             let (heads, activation) = (config.num_attention_heads, config.hidden_act);
-            layers.push(Layer { query, key, value, attended, attended_norm, wide, narrow, norm, heads, activation });
+            layers.push(Layer {
+                query,
+                key,
+                value,
+                attention_output,
+                attention_norm,
+                intermediate,
+                output,
+                norm,
+                heads,
+                activation,
+            });
         }
         Ok(Self { words, positions, segments, norm, layers, hidden, idle: Mutex::default() })
     }

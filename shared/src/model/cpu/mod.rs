@@ -1,9 +1,8 @@
-//! The encoder on the processor, for inference: the same arithmetic as [`crate::model::burn::bert`], on packed weights, with buffers that
-//! are used again and no padding.
+//! The encoder on the processor, for inference: the arithmetic of [`crate::model::burn::bert`] on packed weights, with reused buffers
+//! and without padding.
 //!
-//! Sequences stand one after the other in one matrix. Groups of them go through all layers on a thread each, so that a
-//! group's rows stay in that thread's cache; where there are fewer sequences than threads, the threads share the columns
-//! of each product.
+//! Sequences are concatenated in one matrix. A thread runs a group of sequences through all layers, so that the group's
+//! rows stay in its cache. With fewer sequences than threads, the threads share the columns of each product.
 
 mod attention;
 mod layer;
@@ -25,7 +24,7 @@ use std::ops::Range;
 use std::sync::Mutex;
 use table::Table;
 
-/// Rows that go through a layer together: enough to use each weight often, few enough to stay in the cache.
+/// Rows of a group: enough to reuse each weight often, few enough to stay in the cache.
 const GROUP: usize = 128;
 
 /// A BERT encoder with packed weights.
@@ -43,26 +42,26 @@ pub struct Encoder {
 /// One sequence of token ids.
 #[derive(Clone, Copy, Debug)]
 pub struct Sequence<'a> {
-    /// Ids, without padding.
+    /// The token ids, without padding.
     pub ids: &'a [u32],
-    /// Segments, as many.
+    /// The segment of each token.
     pub segments: &'a [u32],
-    /// The tokens that stand for the input.
+    /// The tokens of the input itself.
     pub own: &'a Range<usize>,
 }
 
 impl Encoder {
-    /// Values of a token's vector.
+    /// The hidden size.
     pub fn hidden(&self) -> usize {
         self.hidden
     }
 
-    /// Rounds the linear layers' weights to bfloat16; their inputs then are too. Quantised ones stay.
+    /// Rounds the linear layers' f32 weights to bfloat16, and their inputs. Quantised weights are unchanged.
     pub fn round(&mut self) {
         self.layers.iter_mut().for_each(Layer::round);
     }
 
-    /// Runs the encoder and gives `take` each sequence with its rows of the last layer.
+    /// Runs the encoder and calls `take` for each sequence with its rows of the last layer.
     ///
     /// # Shapes
     /// rows `[seq, hidden]`
@@ -100,7 +99,7 @@ impl Encoder {
         let lengths: Vec<usize> = sequences.iter().map(|sequence| sequence.ids.len()).collect();
         let (width, most) = (self.hidden, self.positions.rows());
         if let Some(seq) = lengths.iter().find(|seq| **seq > most) {
-            panic!("a sequence of {seq} tokens, at most {most} fit");
+            panic!("expected at most {most} tokens in a sequence, found {seq}");
         }
         let hidden = attention::sized(&mut scratch.hidden, lengths.iter().sum::<usize>() * width);
         let tokens = sequences.iter().flat_map(|sequence| sequence.ids.iter().zip(sequence.segments).enumerate());
@@ -115,7 +114,7 @@ impl Encoder {
     }
 }
 
-/// Cuts sequences into groups of nearly equal size, at least one for each thread if there are as many sequences.
+/// Divides sequences into groups of nearly equal size, at least one for each thread if there are enough sequences.
 fn groups(lengths: &[usize], threads: usize) -> Vec<std::ops::Range<usize>> {
     let total: usize = lengths.iter().sum();
     let count = total.div_ceil(GROUP).div_ceil(threads).max(1) * threads;

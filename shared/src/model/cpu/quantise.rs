@@ -1,4 +1,4 @@
-//! Writes the weights of an encoder with one byte for each: the form that [`crate::model::weights::Weights`] documents.
+//! Quantises the weights of an encoder to one byte each, in the format of [`crate::model::weights::Weights`].
 
 use crate::error::{Error, Result};
 use crate::kernels::int8::{pack, quantise_column};
@@ -8,10 +8,10 @@ use bytes::Bytes;
 use safetensors::tensor::{Dtype, TensorInfo};
 use std::collections::BTreeMap;
 
-/// What panels are aligned to, so that no vector of a panel lies in two lines of the cache.
+/// The alignment of panels in bytes, so that no vector of a panel crosses a cache line.
 const ALIGN: usize = 64;
 
-/// Tensors on their way into a file.
+/// Tensors to be written to a file.
 #[derive(Default)]
 struct Tensors(Vec<(String, Dtype, Vec<usize>, Vec<u8>)>);
 
@@ -24,8 +24,7 @@ impl Tensors {
         self.0.push((name, Dtype::I8, shape.to_vec(), bytemuck::cast_slice(codes).to_vec()));
     }
 
-    /// The file, panels first: there every one of them begins with a line of the cache, which the writer of the
-    /// `safetensors` crate would not do.
+    /// The file, panels first and each aligned to a cache line. The writer of the `safetensors` crate aligns less.
     fn file(mut self) -> Result<Vec<u8>> {
         self.0.sort_by_key(|(_, dtype, shape, _)| match (dtype, shape.len()) {
             (Dtype::I8, 4) => 0,
@@ -49,10 +48,10 @@ impl Tensors {
     }
 }
 
-/// Quantises the weights of an encoder: each linear layer by its outputs, each table by its rows; what is small stays f32.
+/// Quantises the weights of an encoder: each linear layer by outputs, each table by rows. Small tensors stay f32.
 ///
 /// # Errors
-/// If a tensor is missing, spare, of another shape than `config` says, or not finite; the error names it.
+/// If a tensor is missing, unexpected, not finite, or its shape differs from `config`. The error names it.
 pub fn quantise(config: &BertConfig, safetensors: &Bytes) -> Result<Vec<u8>> {
     let (hidden, inner) = (config.hidden_size, config.intermediate_size);
     let mut weights = Weights::within(safetensors)?;
@@ -87,7 +86,7 @@ pub fn quantise(config: &BertConfig, safetensors: &Bytes) -> Result<Vec<u8>> {
 /// Whether weights are quantised.
 ///
 /// # Errors
-/// If they are no whole safetensors file.
+/// If the bytes are not a complete safetensors file.
 pub fn is_quantised(safetensors: &[u8]) -> Result<bool> {
     Ok(Weights::from_bytes(safetensors)?.is_quantised("embeddings.word_embeddings.weight"))
 }
@@ -166,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn burn_reads_codes_as_the_floats_that_they_stand_for() {
+    fn burn_dequantises_codes() {
         let codes = quantised();
         let floats = dequantised(&codes);
         assert_eq!(forward(&codes), forward(&floats));
@@ -174,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn panels_lie_in_whole_lines() {
+    fn panels_are_aligned_to_cache_lines() {
         let file = quantised();
         let start = file.as_ptr() as usize;
         for (name, view) in SafeTensors::deserialize(&file).expect("whole").tensors() {
@@ -184,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_named() {
+    fn mismatched_tensor_is_named_in_the_error() {
         type Change = fn(&mut Vec<(String, Dtype, Vec<usize>, Vec<u8>)>, usize);
         let query = "encoder.layer.1.attention.self.query.weight";
         let words = "embeddings.word_embeddings.weight";

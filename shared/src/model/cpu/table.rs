@@ -1,4 +1,4 @@
-//! An embedding table, used where it lies in the file.
+//! An embedding table, read in place from the file.
 
 use crate::error::Result;
 use crate::model::weights::Weights;
@@ -22,10 +22,10 @@ impl Table {
     /// Takes the tensor `name`.
     ///
     /// # Errors
-    /// If it is missing or of another shape or type.
+    /// If it is missing or has another shape or type.
     pub fn take(weights: &mut Weights<'_>, name: &str, rows: usize, width: usize) -> Result<Self> {
         let values = if weights.is_quantised(name) {
-            let taken = weights.codes(name, rows, width)?;
+            let taken = weights.quantised_table(name, rows, width)?;
             Values::Int8 { codes: taken.codes, scales: taken.scales }
         } else {
             Values::F32(weights.numbers(name, &[rows, width])?)
@@ -33,15 +33,15 @@ impl Table {
         Ok(Self { values, rows, width })
     }
 
-    /// The number of vectors.
+    /// The number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Adds a vector to `to`.
+    /// Adds a row to `to`.
     ///
     /// # Panics
-    /// If there is no such vector.
+    /// If there is no such row.
     pub fn add(&self, row: usize, to: &mut [f32]) {
         assert!(row < self.rows, "row {row} of a table of {}", self.rows);
         let range = row * self.width..(row + 1) * self.width;

@@ -5,7 +5,7 @@ use crate::error::{Context, Error, Result};
 use crate::model::config::BertConfig;
 use crate::model::tower::{Pooling, Reduction, TowerBytes, check_vocabulary};
 use crate::model::weights::Weights;
-use crate::score::Score;
+use crate::score::Similarity;
 use crate::tokens::Tokens;
 
 /// An encoder with its optional projection to a smaller dimension, over packed weights.
@@ -15,7 +15,7 @@ pub struct Tower {
     projection: Option<Projection>,
 }
 
-/// To a smaller dimension.
+/// A projection to a smaller dimension.
 #[derive(Debug)]
 struct Projection {
     /// `[dim, hidden]`
@@ -25,7 +25,7 @@ struct Projection {
 }
 
 impl Tower {
-    /// Builds a tower, and checks that it goes with its tokenizer.
+    /// Builds a tower and checks it against its tokenizer.
     ///
     /// # Errors
     /// If the configuration, a tensor or the vocabulary does not fit.
@@ -69,7 +69,7 @@ impl Tower {
         self.projection.as_ref().map_or(self.encoder.hidden(), |projection| projection.bias.len())
     }
 
-    /// Encodes and reduces sequences.
+    /// Encodes and pools sequences.
     ///
     /// # Shapes
     /// -> `[sequences, dim]`
@@ -80,8 +80,8 @@ impl Tower {
         self.encoder.forward(sequences, |sequence, rows| self.reduce(sequence, rows, reduction)).concat()
     }
 
-    /// The vector of each sequence and then those of all its tokens, projected if the tower projects, of unit length for
-    /// cosines.
+    /// The vector of each sequence, then those of all its tokens: projected if the tower has a projection, of unit length for
+    /// cosine similarity.
     ///
     /// # Shapes
     /// -> `[1 + seq, dim]` for each
@@ -107,12 +107,12 @@ impl Tower {
 
     /// # Shapes
     /// `[hidden]` -> `[dim]`
-    fn finish(&self, hidden: Vec<f32>, score: Score) -> Vec<f32> {
+    fn finish(&self, hidden: Vec<f32>, score: Similarity) -> Vec<f32> {
         let mut vector = match &self.projection {
             Some(projection) => projection.forward(&hidden),
             None => hidden,
         };
-        if score == Score::Cosine {
+        if score == Similarity::Cosine {
             unit_length(&mut vector);
         }
         vector
@@ -142,10 +142,10 @@ fn pool(sequence: &Sequence<'_>, rows: &[f32], hidden: usize, pooling: Pooling) 
     pooled
 }
 
-/// Divides a vector by its length; zeros stay zero.
+/// Divides a vector by its length. A zero vector is unchanged.
 fn unit_length(vector: &mut [f32]) {
     let length = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
-    // Not by `max`, which would make a length of NaN a number.
+    // `max` would replace a length of NaN.
     let length = if length < 1e-12 { 1e-12 } else { length };
     vector.iter_mut().for_each(|value| *value /= length);
 }
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pooling_by_hand() {
+    fn pooling_matches_hand_computed_values() {
         let rows = [1.0, 2.0, 3.0, 6.0];
         let sequence = Sequence { ids: &[7, 8], segments: &[0, 0], own: &(1..2) };
         assert_eq!(pool(&sequence, &rows, 2, Pooling::Mean), [2.0, 4.0]);
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn unit_vectors_have_length_one_and_zeros_stay() {
+    fn unit_length_leaves_zeros_unchanged() {
         let (mut vector, mut zeros, mut broken) = ([3.0, 4.0], [0.0, 0.0], [f32::NAN, 1.0]);
         unit_length(&mut vector);
         unit_length(&mut zeros);
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_projection_by_hand() {
+    fn projection_matches_hand_computed_values() {
         let projection = Projection { weight: vec![1.0, 2.0, 0.0, -1.0], bias: vec![0.5, 1.0] };
         assert_eq!(projection.forward(&[3.0, 4.0]), [11.5, -3.0]);
     }

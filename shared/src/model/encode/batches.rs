@@ -1,5 +1,5 @@
-//! The one loop over batches: [`Encoder::steps`] for a caller that waits for a GPU without blocking, [`Encoder::encode_batches`]
-//! and [`Encoder::encode_all`] for all others.
+//! The loop over batches: [`Encoder::steps`] for callers that await a GPU without blocking, [`Encoder::encode_batches`] and
+//! [`Encoder::encode_all`] for all others.
 
 use super::{Encoder, Encodings, Engine, Vectors};
 use crate::error::Result;
@@ -8,12 +8,12 @@ use crate::model::tower::Side;
 use crate::score::Scorer;
 use crate::tokens::{Encoded, by_length};
 
-/// The most rows and tokens of one batch, padding included.
+/// The largest number of rows and tokens of a batch, padding included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchSize {
     /// Sequences.
     pub rows: usize,
-    /// Rows times the tokens of the longest. A longer sequence is a batch of its own.
+    /// Rows times the length of the longest. A longer sequence is a batch of its own.
     pub tokens: usize,
 }
 
@@ -24,12 +24,12 @@ impl Default for BatchSize {
 }
 
 impl BatchSize {
-    /// At most so many tokens: as many rows as a long encoding run takes.
+    /// A limit on tokens, for long encoding runs.
     pub const fn of_tokens(tokens: usize) -> Self {
         Self { rows: 256, tokens }
     }
 
-    /// Groups sequences of nearly equal lengths, the longest first. A batch holds positions in `rows`.
+    /// Groups sequences of nearly equal lengths, the longest first. A batch has positions in `rows`.
     pub fn batches(self, rows: &[&Encoded]) -> Vec<Vec<usize>> {
         let lengths: Vec<usize> = rows.iter().map(|row| row.ids.len()).collect();
         by_length(&lengths, self.rows, self.tokens)
@@ -45,11 +45,11 @@ pub struct Steps<'a> {
     waiting: &'a [Vec<usize>],
 }
 
-/// Batches whose encoding has begun.
+/// Batches whose encoding has started.
 pub struct Step<'a> {
-    /// What a device computes.
+    /// The values that the device computes.
     pub vectors: Vectors,
-    /// What it computes them of.
+    /// Their sequences.
     pub part: StepPart<'a>,
 }
 
@@ -62,7 +62,7 @@ pub struct StepPart<'a> {
 }
 
 impl StepPart<'_> {
-    /// The batches: one on a GPU, on the processor as many as keep its threads busy.
+    /// The batches: one on a GPU, on the processor enough for all threads.
     pub fn batches(&self) -> &[Vec<usize>] {
         self.batches
     }
@@ -72,10 +72,10 @@ impl StepPart<'_> {
         self.batches.concat()
     }
 
-    /// The vectors in what the device gave back.
+    /// The vectors in the values read from the device.
     ///
     /// # Shapes
-    /// -> `[sequences]`, as [`StepPart::places`] orders them
+    /// -> `[sequences]`, in the order of [`StepPart::places`]
     ///
     /// # Panics
     /// If the values are not those of this step.
@@ -92,7 +92,7 @@ impl<'a> Iterator for Steps<'a> {
             return None;
         }
         let at_once = match self.encoder.engine {
-            // The threads end together where each has several batches.
+            // With several batches each, the threads finish at nearly the same time.
             Engine::Cpu { .. } => 2 * kernels::threads(),
             Engine::Burn { .. } => 1,
         };
@@ -106,10 +106,10 @@ impl<'a> Iterator for Steps<'a> {
 }
 
 impl Encoder {
-    /// Encodes batches, given as positions in `rows`, one after the other. Each is started when it is asked for.
+    /// Encodes batches of positions in `rows`, one after the other. Each starts when the iterator reaches it.
     ///
     /// # Panics
-    /// If a batch holds a position that `rows` has not.
+    /// If a position is out of range of `rows`.
     pub fn steps<'a>(
         &'a self,
         scorer: Scorer,
@@ -120,12 +120,12 @@ impl Encoder {
         Steps { encoder: self, scorer, side, rows, waiting: batches }
     }
 
-    /// Encodes batches, given as positions in `rows`, and gives `take` the vectors of each step, in its order. A GPU computes the next
+    /// Encodes batches of positions in `rows` and calls `take` with the vectors of each step, in order. A GPU computes the next
     /// batch while the last one is read back.
     ///
     /// # Errors
     /// If a token has no row in the encoder's table, a sequence is longer than [`Encoder::max_positions`], the device fails,
-    /// or `take` does.
+    /// or `take` fails.
     ///
     /// # Panics
     /// As [`Encoder::steps`].
@@ -157,8 +157,8 @@ impl Encoder {
         Ok(())
     }
 
-    /// Encodes sequences, each by itself, in the order given. After each step `tick` is called with the number of sequences that are
-    /// done; its error ends the work.
+    /// Encodes sequences in the order given. After each step `tick` is called with the number of sequences of the step. Its
+    /// error ends the encoding.
     ///
     /// # Errors
     /// As [`Encoder::encode_batches`].

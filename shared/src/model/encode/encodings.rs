@@ -1,4 +1,4 @@
-//! What Sum-of-Max compares (T-Biencoder, eq. 5): beside the vector of each sequence those of its tokens, from one pass.
+//! The vectors of sequences and, for Sum-of-Max (T-Biencoder, eq. 5), those of their tokens, from one forward pass.
 
 use super::{BatchSize, Encoder};
 use crate::error::Result;
@@ -7,26 +7,26 @@ use crate::score::Scorer;
 use crate::tokens::Encoded;
 use std::ops::Range;
 
-/// The vectors of sequences, as a scorer compares them.
+/// The vectors of sequences that a scorer compares.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Encodings {
     /// `[sequences, dim]`
     pub pooled: Vec<f32>,
-    /// `[tokens, dim]` of each sequence, those that are [compared](Encoder::compared); nothing where whole vectors are compared.
+    /// `[tokens, dim]` of each sequence, those that are [compared](Encoder::compared); `None` if whole vectors are compared.
     pub tokens: Option<Vec<Vec<f32>>>,
 }
 
 impl Encodings {
-    /// Zeros in the places of so many sequences.
+    /// Zeros for a number of sequences.
     pub fn zeros(scorer: Scorer, sequences: usize, dim: usize) -> Self {
         let tokens = (scorer == Scorer::SumOfMax).then(|| vec![Vec::new(); sequences]);
         Self { pooled: vec![0.0; sequences * dim], tokens }
     }
 
-    /// Puts the vectors of some sequences at their positions.
+    /// Writes the vectors of some sequences to their positions.
     ///
     /// # Panics
-    /// If there is no such place.
+    /// If a position is out of range.
     pub fn put(&mut self, places: &[usize], some: Self) {
         let dim = some.pooled.len() / places.len().max(1);
         for (at, vector) in places.iter().zip(some.pooled.chunks_exact(dim.max(1))) {
@@ -39,13 +39,13 @@ impl Encodings {
 }
 
 impl Encoder {
-    /// The vectors in what a device gave back for [`Encoder::start`], which may be padded.
+    /// The vectors in the values that a device computed for [`Encoder::start`], which may be padded.
     ///
     /// # Shapes
     /// values: for dual `[rows, dim]`, for Sum-of-Max `[1 + tokens, dim]` of each row, its own vector first
     ///
     /// # Panics
-    /// If the values are not those of the rows.
+    /// If the number of values does not match the rows.
     pub(super) fn unpack(&self, scorer: Scorer, rows: &[&Encoded], values: Vec<f32>) -> Encodings {
         if scorer == Scorer::Dual {
             return Encodings { pooled: values, tokens: None };
@@ -67,8 +67,8 @@ impl Encoder {
         Encodings { pooled, tokens: Some(tokens) }
     }
 
-    /// The tokens of a sequence that Sum-of-Max compares: those that its pooling reads, without a mention's context where that
-    /// takes the mention's own tokens alone.
+    /// The tokens of a sequence that Sum-of-Max compares: those that the pooling reads. With mention pooling these are the
+    /// mention's own tokens.
     pub fn compared(&self, row: &Encoded) -> Range<usize> {
         match self.reduction.pooling {
             Pooling::Mention => row.own.clone(),

@@ -1,9 +1,9 @@
-//! Equal token sequences are encoded once: different names and mentions often give the same tokens.
+//! Deduplication of token sequences: different names and mentions often have the same tokens.
 
 use crate::tokens::Encoded;
 use std::collections::HashMap;
 
-/// Different token sequences, numbered in the order in which each first comes.
+/// Distinct token sequences, numbered by first occurrence.
 #[derive(Debug, Default)]
 pub struct SequenceInterner(HashMap<Encoded, usize>);
 

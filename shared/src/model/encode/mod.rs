@@ -20,8 +20,8 @@ use crate::score::Scorer;
 use crate::tokens::{Encoded, TokenBatch, Tokens, by_length};
 use burn::tensor::{Device, Tensor, TensorData};
 
-/// Tokens of one batch on the processor, where batches are awaited one by one: enough to use each weight often, few enough
-/// for a page to show its first links early.
+/// Tokens of a batch on the processor if batches are awaited one by one: enough to reuse each weight often, few enough for
+/// the page to show its first links early.
 const TOKENS: usize = 256;
 
 /// Two towers, or one that reads both sides.
@@ -32,21 +32,21 @@ pub struct Encoder {
     limits: [Limits; 2],
 }
 
-/// What computes.
+/// The engine with its towers.
 enum Engine {
     Cpu { mention: Box<cpu::Tower>, entity: Option<Box<cpu::Tower>> },
     Burn { towers: Box<BiEncoder>, device: Device, pad: u32, pass: Pass },
 }
 
-/// The vectors of a batch, `[rows, dim]`: here, or still on a device, from which the caller reads them back.
+/// The vectors of a batch, `[rows, dim]`: in memory, or on a device, from which the caller reads them.
 pub enum Vectors {
-    /// The processor's.
+    /// In memory.
     Here(Vec<f32>),
-    /// A GPU's. [`floats`] takes what it gives.
+    /// On a GPU. [`floats`] reads the data.
     OnDevice(Box<Tensor<2>>),
 }
 
-/// What a tower reads.
+/// The input of a tower.
 #[derive(Clone, Copy)]
 struct Limits {
     vocabulary: usize,
@@ -61,10 +61,10 @@ impl Limits {
 }
 
 impl Encoder {
-    /// Builds the towers on a device; without an entity tower, the mention tower reads both sides.
+    /// Builds the towers on a device. Without an entity tower, the mention tower reads both sides.
     ///
     /// # Errors
-    /// If a tower's files do not fit together, or the towers give vectors of different lengths.
+    /// If a tower's files do not fit together, or the towers' vectors have different dimensions.
     pub fn new(
         mention: TowerBytes<'_>,
         entity: Option<TowerBytes<'_>>,
@@ -90,12 +90,12 @@ impl Encoder {
         Ok(Self { engine, reduction, dim, limits })
     }
 
-    /// The same towers with linear layers that multiply in these numbers, where the device has them ([`multiplies_in`]):
-    /// several times faster. Values differ in the third digit.
+    /// The encoder with linear layers in this number format, if the device supports it ([`multiplies_in`]): several times
+    /// faster. Values differ in the third digit.
     #[must_use]
     pub fn in_precision(mut self, precision: Precision) -> Self {
         match &mut self.engine {
-            Engine::Cpu { mention, entity } if precision == Precision::Bf16 && precision.is_here() => {
+            Engine::Cpu { mention, entity } if precision == Precision::Bf16 && precision.is_supported() => {
                 std::iter::once(mention).chain(entity).for_each(|tower| tower.round());
             }
             Engine::Burn { device, pass, .. } if multiplies_in(precision, device) => pass.precision = precision,
@@ -104,7 +104,7 @@ impl Encoder {
         self
     }
 
-    /// Values of a vector.
+    /// The dimension of the vectors.
     pub fn dim(&self) -> usize {
         self.dim
     }
@@ -114,8 +114,8 @@ impl Encoder {
         self.limits[0].positions.min(self.limits[1].positions)
     }
 
-    /// Groups rows, given by their lengths in tokens, into batches that are awaited one by one: of nearly equal lengths on a GPU,
-    /// which computes on padding too, in the order given on the processor, which does not.
+    /// Groups rows, given by their lengths in tokens, into batches that are awaited one by one. On a GPU, which computes on
+    /// padding, lengths in a batch are nearly equal. On the processor, batches are in the order given.
     pub fn batches(&self, lengths: &[usize]) -> Vec<Vec<usize>> {
         if let Engine::Burn { .. } = self.engine {
             return by_length(lengths, BatchSize::default().rows, BatchSize::default().tokens);
@@ -154,7 +154,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// Encodes one batch; a GPU only begins to. [`Encoder::unpack`] reads what comes back.
+    /// Encodes one batch, or starts it on a GPU. [`Encoder::unpack`] reads the result.
     ///
     /// # Errors
     /// If a token has no row in the encoder's table, or a sequence is longer than [`Encoder::max_positions`].
@@ -196,7 +196,7 @@ fn sequences<'a>(rows: &[&'a Encoded], segments: &'a [Vec<u32>]) -> Vec<Sequence
 }
 
 impl Vectors {
-    /// Waits for them.
+    /// Waits for the values.
     ///
     /// # Errors
     /// If the device fails.
@@ -208,12 +208,12 @@ impl Vectors {
     }
 }
 
-/// What a device gave back, row by row.
+/// The floats that were read from a device.
 ///
 /// # Errors
-/// If it gave no floats.
+/// If they are not 32-bit floats.
 pub fn floats<E: std::fmt::Display>(read: std::result::Result<TensorData, E>) -> Result<Vec<f32>> {
     let data = read.map_err(|cause| Error::device("reading vectors back").caused_by(cause.to_string()))?;
     data.try_into_vec::<f32>()
-        .map_err(|cause| Error::device("the device gave no 32-bit floats").caused_by(format!("{cause:?}")))
+        .map_err(|cause| Error::device("expected 32-bit floats from the device").caused_by(format!("{cause:?}")))
 }

@@ -1,4 +1,4 @@
-//! Quantised tensors: codes of one byte, with what they stand for.
+//! Quantised tensors: codes of one byte with their scales.
 
 use super::Weights;
 use crate::error::{Error, Result};
@@ -6,9 +6,9 @@ use crate::kernels::{LANES, int8};
 use crate::numbers::Numbers;
 use safetensors::tensor::Dtype;
 
-/// The codes of a linear layer, packed for the processor.
+/// A quantised linear layer, packed for the processor.
 #[derive(Clone, Debug)]
-pub struct Panels {
+pub struct QuantisedLinear {
     /// `[out / 16, in / 4, 16, 4]`, rounded up
     pub codes: Numbers<i8>,
     /// `[out]`: value = scale × code
@@ -17,17 +17,17 @@ pub struct Panels {
     pub sums: Vec<f32>,
 }
 
-/// The codes of a table.
+/// A quantised embedding table.
 #[derive(Clone, Debug)]
-pub struct Rows {
+pub struct QuantisedTable {
     /// `[rows, width]`
     pub codes: Numbers<i8>,
     /// `[rows]`: value = scale × code
     pub scales: Vec<f32>,
 }
 
-impl Panels {
-    /// The floats that the codes stand for.
+impl QuantisedLinear {
+    /// The dequantised values.
     ///
     /// # Shapes
     /// -> `[out, in]`
@@ -43,8 +43,8 @@ impl Panels {
     }
 }
 
-impl Rows {
-    /// The floats that the codes stand for.
+impl QuantisedTable {
+    /// The dequantised values.
     ///
     /// # Shapes
     /// -> `[rows, width]`
@@ -60,25 +60,25 @@ impl Weights<'_> {
         [outputs.div_ceil(LANES), inputs.div_ceil(int8::GROUP), LANES, int8::GROUP]
     }
 
-    /// Takes the codes of a linear layer.
+    /// Takes a quantised linear layer.
     ///
     /// # Errors
     /// If a tensor is missing or has another shape or type.
-    pub fn panels(&mut self, name: &str, outputs: usize, inputs: usize) -> Result<Panels> {
+    pub fn quantised_linear(&mut self, name: &str, outputs: usize, inputs: usize) -> Result<QuantisedLinear> {
         let codes = self.bytes(name, &Self::packed_shape(outputs, inputs))?;
         let scales = self.floats(&format!("{name}_scale"), &[outputs])?;
         let sums = self.floats(&format!("{name}_sum"), &[outputs])?;
-        Ok(Panels { codes, scales, sums })
+        Ok(QuantisedLinear { codes, scales, sums })
     }
 
-    /// Takes the codes of a table.
+    /// Takes a quantised table.
     ///
     /// # Errors
     /// If a tensor is missing or has another shape or type.
-    pub fn codes(&mut self, name: &str, rows: usize, width: usize) -> Result<Rows> {
+    pub fn quantised_table(&mut self, name: &str, rows: usize, width: usize) -> Result<QuantisedTable> {
         let codes = self.bytes(name, &[rows, width])?;
         let scales = self.floats(&format!("{name}_scale"), &[rows])?;
-        Ok(Rows { codes, scales })
+        Ok(QuantisedTable { codes, scales })
     }
 
     fn bytes(&mut self, name: &str, shape: &[usize]) -> Result<Numbers<i8>> {
@@ -97,12 +97,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_packed_is_unpacked(inputs in 1usize..40, outputs in 1usize..40, seed in any::<u64>()) {
+        fn values_invert_packing(inputs in 1usize..40, outputs in 1usize..40, seed in any::<u64>()) {
             let code = |at: usize| (seed.rotate_left(at as u32) as i8).max(-127);
             let columns: Vec<i8> = (0..inputs * outputs).map(code).collect();
             let (codes, sums) = int8::pack(&columns, inputs);
             prop_assert_eq!(codes.len(), Weights::packed_shape(outputs, inputs).iter().product::<usize>());
-            let panels = Panels { codes: Numbers::Copied(codes), scales: vec![2.0; outputs], sums };
+            let panels = QuantisedLinear { codes: Numbers::Copied(codes), scales: vec![2.0; outputs], sums };
             let expected: Vec<f32> = columns.iter().map(|code| 2.0 * f32::from(*code)).collect();
             prop_assert_eq!(panels.values(inputs), expected);
         }

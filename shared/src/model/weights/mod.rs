@@ -1,12 +1,12 @@
 //! Tensors of a `model.safetensors`, taken by name, each exactly once.
 //!
 //! Names are those of Hugging Face's `BertModel`. A prefix `bert.` (checkpoints with a head) is dropped, the old names
-//! `gamma` and `beta` become `weight` and `bias`, and what no sentence encoder uses is set aside: `pooler.*`, `cls.*`,
+//! `gamma` and `beta` become `weight` and `bias`, and tensors that no sentence encoder uses are ignored: `pooler.*`, `cls.*`,
 //! `classifier.*`, `qa_outputs.*` and `embeddings.position_ids`.
 //!
 //! A quantised file (see [`crate::model::cpu::quantise`]) has, for the floats of `X.weight`:
 //!
-//! | | `X.weight` | beside it |
+//! | | `X.weight` | with it |
 //! | --- | --- | --- |
 //! | linear layer `[out, in]` | I8, packed: `[out / 16, in / 4, 16, 4]`, rounded up | `X.weight_scale`, `X.weight_sum` F32 `[out]` |
 //! | table `[rows, hidden]` | I8 `[rows, hidden]` | `X.weight_scale` F32 `[rows]` |
@@ -20,25 +20,25 @@ use bytes::Bytes;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use std::collections::BTreeMap;
 
-/// The tensors that have not been taken yet.
+/// The tensors that were not yet taken.
 pub struct Weights<'a> {
     left: BTreeMap<String, TensorView<'a>>,
     file: Option<&'a Bytes>,
 }
 
 impl<'a> Weights<'a> {
-    /// Reads the table of a safetensors file; tensors are read when they are taken.
+    /// Reads the header of a safetensors file. Tensors are read when they are taken.
     ///
     /// # Errors
-    /// If the file is cut short or no safetensors file.
+    /// If the file is truncated or not a safetensors file.
     pub fn from_bytes(bytes: &'a [u8]) -> Result<Self> {
         let file = SafeTensors::deserialize(bytes)
-            .map_err(|cause| Error::artifact("not a whole safetensors file").caused_by(cause))?;
+            .map_err(|cause| Error::artifact("expected a complete safetensors file").caused_by(cause))?;
         let left = file.tensors().into_iter().filter_map(|(name, view)| Some((our_name(&name)?, view))).collect();
         Ok(Self { left, file: None })
     }
 
-    /// As [`Weights::from_bytes`]; what is taken as `Numbers` stays in the file.
+    /// As [`Weights::from_bytes`]; `Numbers` share the file's bytes.
     ///
     /// # Errors
     /// As [`Weights::from_bytes`].
@@ -49,27 +49,27 @@ impl<'a> Weights<'a> {
     /// Takes the tensor `name`, converted to f32.
     ///
     /// # Errors
-    /// If it is missing, has another shape, holds no floats, or one that is not finite.
+    /// If it is missing, has another shape or type, or a value that is not finite.
     pub fn take<const D: usize>(&mut self, name: &str, shape: [usize; D], device: &Device) -> Result<Tensor<D>> {
         let data = TensorData::new(self.floats(name, &shape)?, shape);
         Ok(Tensor::from_data(data, device))
     }
 
-    /// Takes the tensor `name` as floats; codes become the floats that they stand for.
+    /// Takes the tensor `name` as floats. Codes are dequantised.
     ///
     /// # Errors
     /// As [`Weights::take`].
     pub fn floats(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
         match (self.is_quantised(name), shape) {
             (true, [outputs, inputs]) if self.left.get(name).is_some_and(|view| view.shape().len() == 4) => {
-                Ok(self.panels(name, *outputs, *inputs)?.values(*inputs))
+                Ok(self.quantised_linear(name, *outputs, *inputs)?.values(*inputs))
             }
-            (true, [rows, width]) => Ok(self.codes(name, *rows, *width)?.values(*width)),
+            (true, [rows, width]) => Ok(self.quantised_table(name, *rows, *width)?.values(*width)),
             _ => floats(name, &self.shaped(name, shape)?),
         }
     }
 
-    /// Takes the tensor `name` as floats where they lie, if they are f32; others are converted.
+    /// Takes the tensor `name` as floats: in place if they are f32, else converted.
     ///
     /// # Errors
     /// As [`Weights::take`].
@@ -83,7 +83,7 @@ impl<'a> Weights<'a> {
         Ok(numbers)
     }
 
-    /// The bytes of a tensor, in the file if it is shared.
+    /// The bytes of a tensor, shared with the file if possible.
     fn lying(&self, view: &TensorView<'a>) -> Bytes {
         self.file.map_or_else(|| Bytes::copy_from_slice(view.data()), |file| file.slice_ref(view.data()))
     }
@@ -111,10 +111,10 @@ impl<'a> Weights<'a> {
         rows.ok_or_else(|| Error::artifact(format!("the tensor `{name}` is missing")))
     }
 
-    /// Ends the reading.
+    /// Checks that all tensors were taken.
     ///
     /// # Errors
-    /// If a tensor was never taken: this file is of another model.
+    /// If a tensor was not taken, because the file is of another model.
     pub fn finish(self) -> Result<()> {
         match self.left.len() {
             0 => Ok(()),
@@ -127,7 +127,7 @@ impl<'a> Weights<'a> {
     }
 }
 
-/// The name that the table uses, `None` for a tensor that is set aside.
+/// The normalised name; `None` for a tensor that is ignored.
 fn our_name(name: &str) -> Option<String> {
     let name = name.strip_prefix("bert.").unwrap_or(name);
     let aside = ["pooler.", "cls.", "classifier.", "qa_outputs."];
@@ -149,12 +149,12 @@ fn floats(name: &str, view: &TensorView<'_>) -> Result<Vec<f32>> {
             return Err(Error::artifact(format!("the tensor `{name}`: expected floats, found {other:?}")));
         }
     };
-    // After the conversion: a double may be too large for a float.
+    // After the conversion, because an f64 may exceed the range of f32.
     check_finite(&tensor(name), &values)?;
     Ok(values)
 }
 
-/// A tensor as errors name it.
+/// A tensor's name in errors.
 fn tensor(name: &str) -> String {
     format!("the tensor `{name}`")
 }
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn each_tensor_is_taken_once_whatever_its_float_type() {
+    fn each_tensor_is_taken_once_for_any_float_type() {
         let half = half::f16::from_f32(1.5).to_le_bytes();
         let bytes = file(&[
             ("bert.a", Dtype::F32, vec![2], [1f32.to_le_bytes(), 2f32.to_le_bytes()].concat()),
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_are_not_finite_are_refused_by_tensor_and_place() {
+    fn non_finite_values_are_refused_by_tensor_and_position() {
         let f32s = |values: &[f32]| bytemuck::cast_slice(values).to_vec();
         let bf16 = half::bf16::NEG_INFINITY.to_le_bytes();
         let f16 = half::f16::NAN.to_le_bytes();
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn scales_of_codes_that_are_not_finite_are_refused() {
+    fn non_finite_scales_are_refused() {
         let bytes = file(&[
             ("x", Dtype::I8, vec![2, 2], vec![1; 4]),
             ("x_scale", Dtype::F32, vec![2], bytemuck::cast_slice(&[1.0f32, f32::INFINITY]).to_vec()),
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_shape_a_spare_tensor_and_a_cut_file_are_named() {
+    fn wrong_shape_unexpected_tensor_and_truncated_file_are_errors() {
         let bytes = file(&[("x", Dtype::F32, vec![2, 1], vec![0; 8]), ("y", Dtype::I64, vec![1], vec![0; 8])]);
         let mut weights = Weights::from_bytes(&bytes).expect("whole");
         let device = Device::flex();

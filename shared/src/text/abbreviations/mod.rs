@@ -43,6 +43,8 @@ pub struct Abbreviations<'a> {
     lists: bool,
     /// Definitions by lower-cased short form, in the order of the text.
     definitions: HashMap<String, Vec<Definition>>,
+    /// The same definitions by short form as it is written, in the order of the text.
+    by_spelling: HashMap<&'a str, Vec<Definition>>,
 }
 
 /// A definition of a short form.
@@ -60,7 +62,7 @@ impl<'a> Abbreviations<'a> {
     /// Finds the definitions of a text, in linear time.
     pub fn of(text: &'a str) -> Self {
         let lists = ["(i)", "(ii)", "(iii)"].iter().any(|mark| text.contains(mark));
-        let mut found = Self { text, lists, definitions: HashMap::new() };
+        let mut found = Self { text, lists, ..Self::default() };
         let words = words(text);
         for at in 1..words.len() {
             match separator(text, &words[at - 1..=at]) {
@@ -160,13 +162,15 @@ impl<'a> Abbreviations<'a> {
         if long.len() <= short.len() {
             return;
         }
-        let text = |span: Span| &self.text[span.start..span.end];
+        let source = self.text;
+        let text = |span: Span| &source[span.start..span.end];
         let before = self.definitions.entry(text(short).to_lowercase()).or_default();
         // Repeated definitions are stored once.
         let repeated =
             before.last().is_some_and(|last| (text(last.short), text(last.long)) == (text(short), text(long)));
         if !repeated {
             before.push(definition);
+            self.by_spelling.entry(text(short)).or_default().push(definition);
         }
     }
 
@@ -179,24 +183,28 @@ impl<'a> Abbreviations<'a> {
 
     /// The definition of the short form `short` at `place`: the last one before it, else the first
     /// one after it.
+    ///
+    /// They may differ by a plural "s", and in case unless `short` is an English word: "chf" matches
+    /// "CHF", but "all" does not match "ALL". A text may define one form many times, so the
+    /// definitions are searched by halving.
     fn definition_of(&self, short: &str, place: Span) -> Option<Definition> {
-        let key = short.to_lowercase();
-        let forms = [key.strip_suffix('s').map(str::to_owned), Some(format!("{key}s"))];
-        let forms = std::iter::once(key).chain(forms.into_iter().flatten());
-        forms.filter_map(|form| self.definitions.get(&form)).find_map(|definitions| {
-            let split = definitions.partition_point(|found| found.short.start <= place.start);
-            let (before, after) = definitions.split_at(split);
-            let mut matching = before.iter().rev().chain(after).filter(|found| self.is_same(found.short, short));
-            matching.next().copied().filter(|found| !found.long.overlaps(&place))
+        let spelled = is_ordinary(short);
+        let form = if spelled { short.to_owned() } else { short.to_lowercase() };
+        let forms = [form.strip_suffix('s').map(str::to_owned), Some(format!("{form}s"))];
+        std::iter::once(form).chain(forms.into_iter().flatten()).find_map(|form| {
+            let definitions = match spelled {
+                true if singular(&form) != singular(short) => None,
+                true => self.by_spelling.get(form.as_str()),
+                false => self.definitions.get(&form),
+            }?;
+            let split = definitions.partition_point(|found| {
+                #[cfg(test)]
+                tests::COMPARISONS.set(tests::COMPARISONS.get() + 1);
+                found.short.start <= place.start
+            });
+            let nearest = split.checked_sub(1).map_or_else(|| definitions.first(), |last| definitions.get(last));
+            nearest.copied().filter(|found| !found.long.overlaps(&place))
         })
-    }
-
-    /// Whether a word equals a short form, except for a plural "s". The case may differ unless the
-    /// word is English: "chf" matches "CHF", but "all" does not match "ALL".
-    fn is_same(&self, short: Span, word: &str) -> bool {
-        let short = &self.text[short.start..short.end];
-        let singular = |form: &str| form.strip_suffix('s').map_or(form.len(), str::len);
-        short.get(..singular(short)) == word.get(..singular(word)) || !is_ordinary(word)
     }
 
     /// Expands the short forms in a span; `None` if it has none.
@@ -314,6 +322,11 @@ impl<'a> Reader<'a> {
         }
         Ok(mention)
     }
+}
+
+/// A form without its plural "s".
+fn singular(form: &str) -> &str {
+    form.strip_suffix('s').unwrap_or(form)
 }
 
 /// The runs of letters and digits.

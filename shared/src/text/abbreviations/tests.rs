@@ -1,5 +1,11 @@
 use super::*;
 use proptest::prelude::*;
+use std::cell::Cell;
+
+thread_local! {
+    /// Definitions that searches compared with a place.
+    pub(super) static COMPARISONS: Cell<usize> = const { Cell::new(0) };
+}
 
 /// The long form of the last occurrence of `word`.
 fn long_form<'a>(text: &'a str, word: &str) -> Option<&'a str> {
@@ -183,6 +189,33 @@ fn time_is_linear_in_the_text() {
             found.all().count() <= text.len() && found.expand(Span::new(0, unit.len())).is_none_or(|it| !it.is_empty())
         );
     }
+}
+
+#[test]
+fn search_of_definitions_is_logarithmic_in_their_number() {
+    // Alternating long forms, so that no definition repeats the one before; English words never match them.
+    let unit = "acute lymphoblastic leukemia (ALL), acute long latency (ALL). all ";
+    let comparisons = |count: usize| {
+        let text = unit.repeat(count);
+        let found = Abbreviations::of(&text);
+        assert_eq!(found.definitions().count(), 2 * count);
+        COMPARISONS.set(0);
+        assert_eq!(found.all().count(), 2 * count);
+        COMPARISONS.get()
+    };
+    let (few, many) = (comparisons(100), comparisons(1600));
+    // 16 times the text, and 4 more halvings of a search that takes 8 of 200 definitions.
+    assert!(many < 16 * few * 2, "{few} comparisons, then {many}");
+}
+
+#[test]
+fn english_words_match_the_spelling_of_a_short_form() {
+    check(&[
+        ("acute lymphoblastic leukemia (ALL). ALLs", "ALLs", "acute lymphoblastic leukemia"),
+        ("acute lymphoblastic leukemias (ALLs). ALL", "ALL", "acute lymphoblastic leukemias"),
+        ("the mean arterial pressure map fell. maps", "maps", "mean arterial pressure"),
+    ]);
+    check_none(&[("acute lymphoblastic leukemia (ALL). alls", "alls"), ("anti smooth antigen (asa). assa", "assa")]);
 }
 
 proptest! {

@@ -1,6 +1,6 @@
 //! Construction of a dictionary: all names in normalised form, derived forms, and known words.
 
-use super::dictionary::{FORMAT, Fields, MAX_TOKENS, MAX_WORD};
+use super::format::{FORMAT, Fields, MAX_TOKENS, MAX_WORD};
 use super::normalise::{Gap, Kind, STOPS, Source, Token, Tokens, needs_blank};
 use super::posting::{self, Posting, Rule};
 use super::words::Words;

@@ -2,29 +2,14 @@
 
 use super::automaton;
 use super::build;
-use super::normalise::{Source, normalise_name};
+use super::format::{FORMAT, Fields, MAX_TOKENS};
+use super::normalise::normalise_name;
 use super::posting::{self, Posting, Postings};
-use super::scan::Scan;
-use crate::container::{Check, Container, Format};
+use crate::container::{Check, Container};
 use crate::error::{Context, Error, Result};
 use crate::kb::{Concept, ConceptId};
 use bytes::Bytes;
 use fst::raw::Fst;
-use serde::{Deserialize, Serialize};
-
-pub(super) const FORMAT: Format = Format { magic: b"PELNAMES", version: 1, name: "dictionary" };
-
-/// The largest normalised word in bytes. Names with longer words are left out.
-pub(super) const MAX_WORD: usize = 256;
-/// The largest number of words and symbols of a name. Longer names are left out.
-pub(super) const MAX_TOKENS: usize = 255;
-
-/// The header fields of a dictionary.
-#[derive(Serialize, Deserialize)]
-pub(super) struct Fields {
-    /// The number of words and symbols of the longest name.
-    pub longest_name: usize,
-}
 
 /// All names of a knowledge base, and the words of its names and definitions.
 ///
@@ -91,7 +76,7 @@ impl Dictionary {
 
     /// The postings that start at a byte offset. A damaged automaton may give any offset, so
     /// postings of concepts that do not exist are left out.
-    fn postings(&self, at: u64) -> impl Iterator<Item = Posting> + '_ {
+    pub(super) fn postings(&self, at: u64) -> impl Iterator<Item = Posting> + '_ {
         Postings::at(&self.postings, at).filter(|posting| posting.concept.index() < self.concepts)
     }
 
@@ -113,27 +98,6 @@ impl Dictionary {
         concepts.dedup(); // postings are in the order of concepts
         concepts
     }
-
-    /// The concepts of a mention in ascending order: those with this name, else those with a
-    /// regular variant of it: its plural or singular, or a derived form ("Alzheimers disease" of
-    /// "Alzheimer's disease").
-    pub fn lookup_mention(&self, mention: &str) -> Vec<ConceptId> {
-        let stated = self.lookup(mention);
-        if stated.is_empty() { self.lookup_forms(mention) } else { stated }
-    }
-
-    /// The concepts of a mention in ascending order: those with this name or any regular variant of
-    /// it.
-    pub fn lookup_forms(&self, mention: &str) -> Vec<ConceptId> {
-        let mut scan = Scan::new(self, mention, Source::Name);
-        let names = scan.names_at(0);
-        let whole = names.into_iter().filter(|found| scan.token(found.last + 1).is_none());
-        let mut concepts: Vec<ConceptId> =
-            whole.flat_map(|found| self.postings(found.postings)).map(|posting| posting.concept).collect();
-        concepts.sort_unstable();
-        concepts.dedup();
-        concepts
-    }
 }
 
 impl std::fmt::Debug for Dictionary {
@@ -144,6 +108,7 @@ impl std::fmt::Debug for Dictionary {
 
 #[cfg(test)]
 mod tests {
+    use super::super::format::MAX_WORD;
     use super::super::tests::{bytes, dictionary};
     use super::*;
 
@@ -165,17 +130,6 @@ mod tests {
         // fever, pyrexia, cold, common cold, sensation of cold, alzheimer and the derived
         // alzheimers.
         assert_eq!(dictionary.len(), 7);
-    }
-
-    #[test]
-    fn lookup_mention_finds_regular_variants() {
-        let dictionary = dictionary(&CONCEPTS, "");
-        assert_eq!(dictionary.lookup_mention("Fevers"), ids(&[0]));
-        assert_eq!(dictionary.lookup_mention("colds"), ids(&[1, 2]));
-        assert_eq!(dictionary.lookup_forms("colds"), ids(&[1, 2]));
-        assert_eq!(dictionary.lookup_forms("cold"), ids(&[1, 2]));
-        assert_eq!(dictionary.lookup_mention("Alzheimers"), ids(&[2]));
-        assert!(dictionary.lookup_mention("").is_empty() && dictionary.lookup_mention("fever cold").is_empty());
     }
 
     #[test]

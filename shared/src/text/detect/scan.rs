@@ -1,7 +1,8 @@
 //! Matching of a text with the automaton of names: the names that start at each token.
 
 use super::deidentified::is_placeholder_word;
-use super::dictionary::{Dictionary, MAX_WORD};
+use super::dictionary::Dictionary;
+use super::format::MAX_WORD;
 use super::inflect::other_numbers;
 use super::normalise::{Gap, Kind, Source, Token, Tokens, needs_blank};
 use super::posting::{Postings, Rule};

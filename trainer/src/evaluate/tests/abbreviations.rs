@@ -2,9 +2,8 @@
 
 use super::super::*;
 use super::{args, fixed, measure};
-use crate::retrieve::Dense;
-use crate::retrieve::lexical::lexical;
-use crate::retrieve::lexical::short_forms;
+use crate::retrieve::BundleRetrievers;
+use crate::retrieve::lexical::{lexical, short_forms};
 use std::fs;
 
 /// Short forms that their text defines; the training split knows the long forms, the test split uses the short ones.
@@ -31,7 +30,7 @@ fn first(found: &Evaluation) -> Vec<(&str, usize)> {
 }
 
 #[test]
-fn systems_without_a_model_read_short_forms_written_out() {
+fn lexical_systems_expand_short_forms() {
     let folder = corpus();
     let all = ["--systems", "exact,exact-words,tfidf,bm25,bm25-definitions,majority"];
     let found = measure(folder.path(), &all).expect("measured");
@@ -45,7 +44,7 @@ fn systems_without_a_model_read_short_forms_written_out() {
 }
 
 #[test]
-fn the_training_split_is_read_as_the_mentions_are() {
+fn training_mentions_expand_short_forms_as_test_mentions_do() {
     let folder = corpus();
     let split = TrainingSplit::read(folder.path(), "train").expect("read");
     let [mention] = &split.mentions[..] else { panic!("one mention") };
@@ -56,16 +55,18 @@ fn the_training_split_is_read_as_the_mentions_are() {
     let candidates = |written_out: bool| -> Vec<Vec<u32>> {
         let majority = lexical(System::Majority, &kb, Some(&split), written_out).expect("built");
         let found = majority.search(&test.queries().collect::<Vec<_>>(), 3, &mut |_| Ok(())).expect("found");
-        found.iter().map(|ranked| ranked.iter().map(|(concept, _)| concept.0).collect()).collect()
+        found.iter().map(|ranked| ranked.iter().map(|found| found.concept.0).collect()).collect()
     };
     assert_eq!([candidates(true), candidates(false)], [[vec![0], vec![]], [vec![1], vec![2]]]);
 }
 
 #[test]
-fn a_bundle_says_how_every_system_reads() {
+fn bundle_sets_expansion_for_every_system() {
     let folder = corpus();
     let open = |abbreviations: bool| {
-        move |_: &Path| fixed(&["D0", "D1", "D2"], Vec::new()).map(|dense| Dense { abbreviations, ..dense })
+        move |_: &Path| {
+            fixed(&["D0", "D1", "D2"], Vec::new()).map(|opened| BundleRetrievers { abbreviations, ..opened })
+        }
     };
     let of = |abbreviations: bool, more: &[&str]| {
         let line = args(folder.path(), &[&["--bundle", "b", "--systems", "exact"], more].concat());

@@ -4,8 +4,7 @@ use super::*;
 use crate::data::domain::DomainOf;
 use pel_shared::losses::objectives::Proxy;
 use pel_shared::losses::transformation::Norm;
-use pel_shared::tokens::View;
-use pel_shared::tokens::{EntityTemplate, MentionTemplate};
+use pel_shared::tokens::{EntityTemplate, MentionTemplate, View};
 
 impl Config {
     /// The defaults of a cross-encoder: PEL, table 6, second column.

@@ -15,9 +15,8 @@ use clap::ValueEnum;
 use pel_shared::losses::objectives::MultiSimilarity;
 use pel_shared::model::layer::Precision;
 use pel_shared::model::tower::{Pooling, Reduction};
-use pel_shared::score::{Score, Scorer};
-use pel_shared::tokens::{EntityTemplate, MentionTemplate};
-use pel_shared::tokens::{View, ViewOptions};
+use pel_shared::score::{Scorer, Similarity};
+use pel_shared::tokens::{EntityTemplate, MentionTemplate, View, ViewOptions};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -105,7 +104,7 @@ pub struct Model {
     /// Whether one tower encodes mentions and entities.
     pub tied: bool,
     /// The similarity of vectors. By default as in the papers: cosine for the proxy-based loss, dot product for cross-entropy.
-    pub score: Option<Score>,
+    pub score: Option<Similarity>,
     /// The scorer: one vector each (dual), or the vectors of all tokens (Sum-of-Max).
     pub scorer: Scorer,
     /// How token vectors are pooled; under Sum-of-Max for the first pass of a search. `mention` pools only the tokens of the mention,
@@ -319,8 +318,8 @@ impl Config {
     /// How vectors are reduced and compared.
     pub fn reduction(&self) -> Reduction {
         let by_loss = match (self.data.task, self.loss.kind) {
-            (Task::Link, LossKind::CrossEntropy) | (Task::Rank, _) => Score::Dot,
-            _ => Score::Cosine,
+            (Task::Link, LossKind::CrossEntropy) | (Task::Rank, _) => Similarity::Dot,
+            _ => Similarity::Cosine,
         };
         Reduction { pooling: self.model.pooling, score: self.model.score.unwrap_or(by_loss) }
     }

@@ -3,7 +3,7 @@
 use super::Config;
 use crate::io::files::read_text;
 use pel_shared::error::{Context, Error, Result};
-use pel_shared::score::Score;
+use pel_shared::score::Similarity;
 use std::path::Path;
 
 impl Config {
@@ -38,7 +38,7 @@ impl Config {
     /// Sets the options that are absent by default, so that the list of keys is complete.
     fn with_all_keys(&self) -> Self {
         let mut all = self.clone();
-        all.model.score.get_or_insert(Score::Cosine);
+        all.model.score.get_or_insert(Similarity::Cosine);
         all.model.entity_encoder.get_or_insert_default();
         all.optimiser.steps.get_or_insert(0);
         all
@@ -145,18 +145,18 @@ mod tests {
     }
 
     #[test]
-    fn defaults_are_the_papers() {
+    fn default_settings_equal_the_papers() {
         let config = read(&[]).expect("whole");
         let Optimiser { learning_rate, warmup, epsilon, clip, batch, epochs, .. } = config.optimiser;
         assert_eq!((learning_rate, warmup, epsilon, clip, batch, epochs), (1e-5, 0.25, 1e-6, 1.0, 32, 7.0));
         assert_eq!((config.loss.alpha, config.loss.delta, config.fgsm.epsilon), (32.0, 0.0, 0.01));
         assert_eq!((config.view.mention_tokens, config.view.entity_tokens), (128, 128));
         assert_eq!((config.negatives.hard_count(), config.negatives.random_count()), (16, 16));
-        assert_eq!(config.reduction().score, Score::Cosine);
-        assert_eq!(read(&["loss.kind=cross-entropy"]).expect("whole").reduction().score, Score::Dot);
+        assert_eq!(config.reduction().score, Similarity::Cosine);
+        assert_eq!(read(&["loss.kind=cross-entropy"]).expect("whole").reduction().score, Similarity::Dot);
         assert_eq!(
             read(&["loss.kind=cross-entropy", "model.score=cosine"]).expect("whole").reduction().score,
-            Score::Cosine
+            Similarity::Cosine
         );
     }
 

@@ -30,7 +30,7 @@ impl Step<'_> {
     /// If the device fails.
     pub fn link(&self, batch: &LinkBatch<'_>, perturbation: Option<&mut Perturbation>) -> Result<Outcome> {
         let mentions: Vec<&Encoded> = batch.mentions.iter().map(|example| &example.mention).collect();
-        let entities = tokens_of(self.catalogue, batch.entities.iter().copied());
+        let entities = tokens_of(self.entity_inputs, batch.entities.iter().copied());
         let width = entities.len();
         let targets = self.targets(&batch.pairing, width);
         let inputs = [self.input(&mentions), self.input(&entities)];
@@ -106,7 +106,7 @@ impl Step<'_> {
     fn perturbed(&self, batch: &LinkBatch<'_>, mentions: &TokenVectors, targets: &Targets) -> (Tensor<1>, usize) {
         let width = batch.entities.len();
         let pairs: Vec<(usize, usize, Pairing)> = batch.pairs().collect();
-        let rows = tokens_of(self.catalogue, pairs.iter().map(|(_, entity, _)| batch.entities[*entity]));
+        let rows = tokens_of(self.entity_inputs, pairs.iter().map(|(_, entity, _)| batch.entities[*entity]));
         let input = self.input(&rows);
         let of_pairs = self.numbers(pairs.iter().map(|(mention, _, _)| *mention as i32).collect());
         let of_pairs = mentions.select(of_pairs);

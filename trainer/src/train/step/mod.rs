@@ -8,7 +8,7 @@ use super::batch::{AlignBatch, Pairing, tokens_of};
 use super::config::{Config, LossKind};
 use super::model::Model;
 use super::random::{Purpose, stream};
-use crate::train::entity_inputs::Catalogue;
+use crate::train::entity_inputs::EntityInputs;
 use burn::tensor::{Device, Gradients, Int, Tensor, TensorData};
 use pel_shared::error::{Error, Result};
 use pel_shared::losses::fgsm::Towards;
@@ -38,7 +38,7 @@ pub struct Step<'a> {
     /// The run.
     pub config: &'a Config,
     /// The concepts.
-    pub catalogue: &'a Catalogue,
+    pub entity_inputs: &'a EntityInputs,
     /// The towers.
     pub model: &'a Model,
     /// The device, with gradients.
@@ -133,7 +133,7 @@ impl Step<'_> {
     /// # Errors
     /// If the device fails.
     pub fn align(&self, batch: &AlignBatch) -> Result<Outcome> {
-        let rows = tokens_of(self.catalogue, batch.names.iter().map(|(_, name)| *name));
+        let rows = tokens_of(self.entity_inputs, batch.names.iter().map(|(_, name)| *name));
         let count = rows.len();
         let places = (0..count).flat_map(|one| (0..count).map(move |other| (one, other)));
         let pairing: Vec<Pairing> = places.map(|(one, other)| batch.pairing(one, other)).collect();

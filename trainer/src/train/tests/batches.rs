@@ -10,10 +10,11 @@ use super::methods::{lists, ranking};
 use super::steps::Start;
 use super::{run, world};
 use crate::data::domain::DomainOf;
-use crate::train::encoded_kb::Survey;
+use crate::train::encoded_kb::EncodedKb;
 use crate::train::entity_inputs::SequenceId;
 use pel_shared::kb::ConceptId;
-use pel_shared::tokens::View;
+use pel_shared::score::Scorer;
+use pel_shared::tokens::{Encoded, View};
 use std::path::Path;
 
 /// `world` whose first five concepts are of one type, the others of another.
@@ -42,7 +43,7 @@ fn with_twin(folder: &Path) -> Config {
 fn negatives(start: &Start, batch: &LinkBatch<'_>) -> usize {
     let mut all = 0;
     for (mention, entity, pairing) in batch.pairs() {
-        let own = start.catalogue.has(batch.mentions[mention].concept, batch.entities[entity]);
+        let own = start.entity_inputs.has(batch.mentions[mention].concept, batch.entities[entity]);
         assert_eq!(own, pairing == Pairing::Positive, "{}", batch.mentions[mention].place);
         all += usize::from(!own);
     }
@@ -50,7 +51,7 @@ fn negatives(start: &Start, batch: &LinkBatch<'_>) -> usize {
 }
 
 #[test]
-fn a_twin_of_the_right_concept_is_no_negative() {
+fn concept_with_equal_texts_is_no_negative() {
     let root = tempfile::tempdir().expect("a folder");
     let mut config = with_twin(root.path());
     config.negatives.count = 8;
@@ -64,19 +65,19 @@ fn a_twin_of_the_right_concept_is_no_negative() {
     }
     // Mined, however many are asked for.
     (config.negatives.kind, config.negatives.in_batch, config.negatives.mine_top) = (NegativeKind::Hard, false, 50);
-    let Start { config, catalogue, model, examples, device } = &Start::new(config);
-    let of = |concept| catalogue.sequences_of(ConceptId(concept));
+    let Start { config, entity_inputs, model, examples, device } = &Start::new(config);
+    let of = |concept| entity_inputs.sequences_of(ConceptId(concept));
     assert!(of(0).eq(of(8)));
     let numbered: Vec<(usize, &Example)> = examples.iter().enumerate().collect();
-    let mined =
-        Survey::new(model, catalogue, device).and_then(|survey| survey.mine(config, model, catalogue, &numbered));
+    let mined = EncodedKb::new(model, entity_inputs, device)
+        .and_then(|encoded_kb| encoded_kb.mine(config, entity_inputs, &numbered));
     let mined = mined.expect("the device works");
-    assert_eq!(mined[&0].len(), catalogue.rows().sequences.len() - of(0).len());
-    assert!(mined[&0].iter().all(|sequence| !catalogue.has(ConceptId(8), *sequence)));
+    assert_eq!(mined[&0].len(), entity_inputs.rows().sequences.len() - of(0).len());
+    assert!(mined[&0].iter().all(|sequence| !entity_inputs.has(ConceptId(8), *sequence)));
 }
 
 #[test]
-fn a_listed_twin_is_no_negative() {
+fn listed_concept_with_equal_texts_is_no_negative() {
     let root = tempfile::tempdir().expect("a folder");
     let mut config = with_twin(root.path());
     config.view.concepts = View::Template;
@@ -93,7 +94,7 @@ fn a_listed_twin_is_no_negative() {
     with_twin(root.path());
     let start = Start::new(config);
     let examples: Vec<&Example> = start.examples.iter().take(2).collect();
-    let batch = rank_batch(&start.catalogue, &examples).expect("they have candidates");
+    let batch = rank_batch(&start.entity_inputs, &examples).expect("they have candidates");
     let rows: Vec<&[Pairing]> = batch.pairing.chunks_exact(4).collect();
     let (yes, no, apart) = (Pairing::Positive, Pairing::Negative, Pairing::Ignored);
     assert_eq!(rows, [[no, yes, apart, no], [no, yes, no, no]]);
@@ -101,7 +102,7 @@ fn a_listed_twin_is_no_negative() {
 }
 
 #[test]
-fn a_mention_may_meet_no_negative() {
+fn mention_may_have_no_negative() {
     let root = tempfile::tempdir().expect("a folder");
     let mut config = world(root.path());
     (config.negatives.kind, config.negatives.in_batch) = (NegativeKind::None, true);
@@ -122,7 +123,7 @@ fn negatives_stay_inside_the_domain_of_the_right_concept() {
     let start = Start::new(config.clone());
     let batch = start.batch();
     let of_sequence = |sequence| {
-        let own = |concept: &ConceptId| start.catalogue.has(*concept, sequence);
+        let own = |concept: &ConceptId| start.entity_inputs.has(*concept, sequence);
         (0..8).map(ConceptId).find(own).expect("somebody's")
     };
     for (row, example) in batch.pairing.chunks_exact(batch.entities.len()).zip(&batch.mentions) {
@@ -147,8 +148,8 @@ fn hard_negatives_are_those_that_were_mined() {
         config.negatives.kind = kind;
         let start = Start::new(config.clone());
         let wrong = |example: &Example| {
-            let all = (0..start.catalogue.rows().sequences.len() as u32).map(SequenceId);
-            all.filter(|sequence| !start.catalogue.has(example.concept, *sequence)).collect::<Vec<_>>()
+            let all = (0..start.entity_inputs.rows().sequences.len() as u32).map(SequenceId);
+            all.filter(|sequence| !start.entity_inputs.has(example.concept, *sequence)).collect::<Vec<_>>()
         };
         // As if the last six had been the nearest, of which five count.
         let hard: HardNegatives = start
@@ -158,7 +159,7 @@ fn hard_negatives_are_those_that_were_mined() {
             .enumerate()
             .collect();
         let places: Vec<_> = start.examples.iter().take(4).enumerate().map(|(at, example)| (at, at, example)).collect();
-        let batch = link_batch(&start.config, &start.catalogue, &places, &hard);
+        let batch = link_batch(&start.config, &start.entity_inputs, &places, &hard);
         let mut mined = 0;
         for (at, row) in batch.pairing.chunks_exact(batch.entities.len()).enumerate() {
             let negatives = row.iter().zip(&batch.entities).filter(|(pairing, _)| **pairing == Pairing::Negative);
@@ -180,24 +181,24 @@ fn the_nearest_wrong_ones_are_mined() {
     config.negatives.mine_top = 2;
     for domain in [Domain::Across, Domain::Inside] {
         config.negatives.domain = domain;
-        let Start { config, catalogue, model, examples, device } = &Start::new(config.clone());
-        let survey = Survey::new(model, catalogue, device).expect("encoded");
+        let Start { config, entity_inputs, model, examples, device } = &Start::new(config.clone());
+        let encoded_kb = EncodedKb::new(model, entity_inputs, device).expect("encoded");
         let numbered: Vec<(usize, &Example)> = examples.iter().enumerate().collect();
-        let mined = survey.mine(config, model, catalogue, &numbered).expect("the device works");
-        let (vectors, dim) = survey.vectors();
-        let mentions =
-            survey.mentions(&examples.iter().map(|example| &example.mention).collect::<Vec<_>>()).expect("encoded");
+        let mined = encoded_kb.mine(config, entity_inputs, &numbered).expect("the device works");
+        let (vectors, dim) = encoded_kb.vectors();
+        let mentions: Vec<&Encoded> = examples.iter().map(|example| &example.mention).collect();
+        let mentions = encoded_kb.encode_mentions(Scorer::Dual, &mentions).expect("encoded").pooled;
         for (at, example) in examples.iter().enumerate() {
             let score = |sequence: u32| -> f32 {
                 let entity = &vectors[sequence as usize * dim..][..dim];
                 mentions[at * dim..][..dim].iter().zip(entity).map(|(a, b)| a * b).sum()
             };
             let may = |sequence: &u32| {
-                let of = |concept: &u32| catalogue.has(ConceptId(*concept), SequenceId(*sequence));
+                let of = |concept: &u32| entity_inputs.has(ConceptId(*concept), SequenceId(*sequence));
                 let inside = (0..8).filter(of).any(|concept| (concept < 5) == (example.concept.0 < 5));
                 !of(&example.concept.0) && (domain == Domain::Across || inside)
             };
-            let mut all: Vec<u32> = (0..catalogue.rows().sequences.len() as u32).filter(may).collect();
+            let mut all: Vec<u32> = (0..entity_inputs.rows().sequences.len() as u32).filter(may).collect();
             all.sort_by(|one, other| score(*other).total_cmp(&score(*one)));
             let found: Vec<u32> = mined[&at].iter().map(|sequence| sequence.0).collect();
             assert!(found.len() == 2 && found.iter().all(may), "{domain:?}: {found:?} of {all:?}");
@@ -210,7 +211,7 @@ fn the_nearest_wrong_ones_are_mined() {
 }
 
 #[test]
-fn negatives_across_domains_may_be_kept_to_those_that_training_has() {
+fn negatives_can_be_limited_to_training_domains() {
     let root = tempfile::tempdir().expect("a folder");
     let mut config = typed(root.path());
     config.data.only_domains = vec!["Sign".into()];
@@ -219,27 +220,29 @@ fn negatives_across_domains_may_be_kept_to_those_that_training_has() {
         config.negatives.domain = domain;
         let mut start = Start::new(config.clone());
         let golds: Vec<ConceptId> = start.examples.iter().map(|example| example.concept).collect();
-        start.catalogue.train_on(golds.iter().copied());
-        let own = start.catalogue.domain(golds[0]);
+        start.entity_inputs.train_on(golds.iter().copied());
+        let own = start.entity_inputs.domain(golds[0]);
         let is_other = |sequence: SequenceId| {
-            (0..8).map(ConceptId).all(|one| start.catalogue.domain(one) != own || !start.catalogue.has(one, sequence))
+            (0..8)
+                .map(ConceptId)
+                .all(|one| start.entity_inputs.domain(one) != own || !start.entity_inputs.has(one, sequence))
         };
         let batch = start.batch();
         assert!(batch.pairing.contains(&Pairing::Negative));
         if !others {
             assert!(!batch.entities.iter().any(|entity| is_other(*entity)));
         }
-        let Start { config, catalogue, model, examples, device } = &start;
+        let Start { config, entity_inputs, model, examples, device } = &start;
         let numbered: Vec<(usize, &Example)> = examples.iter().enumerate().collect();
-        let survey = Survey::new(model, catalogue, device).expect("encoded");
-        let mined = survey.mine(config, model, catalogue, &numbered).expect("the device works");
+        let encoded_kb = EncodedKb::new(model, entity_inputs, device).expect("encoded");
+        let mined = encoded_kb.mine(config, entity_inputs, &numbered).expect("the device works");
         assert!(mined.values().all(|found| !found.is_empty()));
         assert_eq!(mined.values().flatten().any(|sequence| is_other(*sequence)), others, "{domain:?}");
     }
 }
 
 #[test]
-fn a_run_keeps_its_negatives_to_the_domains_that_it_trains_on() {
+fn run_draws_negatives_from_its_training_domains() {
     let root = tempfile::tempdir().expect("a folder");
     let mut config = typed(root.path());
     config.data.only_domains = vec!["Sign".into()];
@@ -249,12 +252,12 @@ fn a_run_keeps_its_negatives_to_the_domains_that_it_trains_on() {
         config.negatives.domain = domain;
         let out = root.path().join(format!("{domain:?}"));
         run(&config, &out).expect("it trains");
-        let Start { catalogue, examples, device, .. } = Start::new(config.clone());
-        let own = catalogue.domain(examples[0].concept);
+        let Start { entity_inputs, examples, device, .. } = Start::new(config.clone());
+        let own = entity_inputs.domain(examples[0].concept);
         let (_, folder) = Checkpoints::of(&out, &config.checkpoints).last().expect("read").expect("a checkpoint");
         let (resumed, _) = Checkpoints::load(&folder, &config, &device).expect("whole");
         let is_other = |sequence: &SequenceId| {
-            (0..8).map(ConceptId).all(|one| catalogue.domain(one) != own || !catalogue.has(one, *sequence))
+            (0..8).map(ConceptId).all(|one| entity_inputs.domain(one) != own || !entity_inputs.has(one, *sequence))
         };
         assert!(!resumed.hard.is_empty());
         assert_eq!(resumed.hard.values().flatten().any(is_other), others, "{domain:?}");
@@ -270,7 +273,7 @@ fn domains_with_too_few_texts_are_named() {
         let mut config = config.clone();
         config.negatives.count = count;
         let start = Start::new(config);
-        few_negatives(&start.config, &start.catalogue, &start.examples)
+        few_negatives(&start.config, &start.entity_inputs, &start.examples)
     };
     assert_eq!(said(&config, 1), None);
     let words = said(&config, 50).expect("none has so many");

@@ -62,7 +62,7 @@ fn the_model_is_that_of_the_best_validation() {
 }
 
 #[test]
-fn a_run_killed_anywhere_keeps_the_best_of_one_never_killed() {
+fn resumed_run_keeps_the_best_weights_of_an_uninterrupted_run() {
     let root = tempfile::tempdir().expect("a folder");
     let mut config = spoilt(root.path());
     // Best weights are found between checkpoints.
@@ -105,7 +105,7 @@ fn the_earliest_of_equal_validations_is_kept() {
 }
 
 #[test]
-fn without_validations_on_the_way_the_last_weights_are_kept() {
+fn last_weights_are_kept_without_intermediate_validations() {
     let root = tempfile::tempdir().expect("a folder");
     let mut config = spoilt(root.path());
     config.optimiser.steps = Some(3);
@@ -125,7 +125,7 @@ fn without_validations_on_the_way_the_last_weights_are_kept() {
 }
 
 #[test]
-fn epochs_are_validated_where_the_best_weights_are_kept() {
+fn runs_with_best_weights_validate_each_epoch() {
     let root = tempfile::tempdir().expect("a folder");
     let mut config = spoilt(root.path());
     config.validation.every = 0;

@@ -47,7 +47,7 @@ fn a_flipped_bit_in_a_checkpoint_is_refused_by_file() {
 }
 
 #[test]
-fn numbers_in_a_checkpoint_without_checksums_are_held_to_their_bounds() {
+fn numbers_of_checkpoints_without_checksums_are_bounded() {
     let root = tempfile::tempdir().expect("a folder");
     let (config, out, last) = trained(root.path());
     // As earlier versions wrote it.

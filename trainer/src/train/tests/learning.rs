@@ -11,19 +11,19 @@ use super::methods::lists;
 use super::steps::Start;
 use super::{cpu, run, tiny, world};
 use crate::train::batch::HardNegatives;
-use crate::train::encoded_kb::Survey;
-use crate::train::entity_inputs::Catalogue;
+use crate::train::encoded_kb::EncodedKb;
+use crate::train::entity_inputs::EntityInputs;
 use burn::tensor::Device;
 use pel_shared::kb::ConceptId;
 use pel_shared::model::tower::Side;
-use pel_shared::score::Score;
+use pel_shared::score::Similarity;
 use pel_shared::tokens::View;
 use std::collections::BTreeSet;
 
 /// The loss of the first micro-batch, as the one of another number, with a share of what the step multiplies it with.
 fn loss(start: &Start, number: u64) -> f64 {
-    let Start { config, catalogue, model, device, .. } = start;
-    Step { config, catalogue, model, device, number, scale: 1.0 }
+    let Start { config, entity_inputs, model, device, .. } = start;
+    Step { config, entity_inputs, model, device, number, scale: 1.0 }
         .link(&start.batch(), None)
         .expect("the device works")
         .loss
@@ -44,13 +44,13 @@ fn dropout_differs_between_steps_and_not_between_calls() {
 }
 
 #[test]
-fn gradient_checkpointing_is_asked_of_the_encoders() {
+fn gradient_checkpointing_reaches_the_encoders() {
     let root = tempfile::tempdir().expect("a folder");
     for asked in [false, true] {
         let mut config = world(root.path());
         config.model.gradient_checkpointing = asked;
-        let Start { config, catalogue, model, device, .. } = &Start::new(config);
-        let step = Step { config, catalogue, model, device, number: 0, scale: 1.0 };
+        let Start { config, entity_inputs, model, device, .. } = &Start::new(config);
+        let step = Step { config, entity_inputs, model, device, number: 0, scale: 1.0 };
         assert_eq!([0, 1, 2].map(|which| step.pass(which).recompute), [asked; 3]);
     }
 }
@@ -66,8 +66,8 @@ fn weights_decay_and_biases_do_not() {
     let mut optimiser = Optimiser::new(&start.config.optimiser, &start.model.towers, &start.device);
     // Gradients that are 0 everywhere.
     let mut nothing = {
-        let Start { config, catalogue, model, device, .. } = &start;
-        Step { config, catalogue, model, device, number: 0, scale: 0.0 }
+        let Start { config, entity_inputs, model, device, .. } = &start;
+        Step { config, entity_inputs, model, device, number: 0, scale: 0.0 }
             .link(&start.batch(), None)
             .expect("the device works")
     };
@@ -94,7 +94,7 @@ fn weights_decay_and_biases_do_not() {
 }
 
 #[test]
-fn a_teacher_speaks_of_the_concepts_that_it_scored() {
+fn teacher_scores_belong_to_their_concepts() {
     let root = tempfile::tempdir().expect("a folder");
     let mut config = world(root.path());
     (config.model.dropout, config.view.concepts) = (0.0, View::Template);
@@ -107,14 +107,17 @@ fn a_teacher_speaks_of_the_concepts_that_it_scored() {
     };
     let start = taught(2.0);
     let places: Vec<_> = start.examples.iter().enumerate().map(|(at, example)| (at, at, example)).collect();
-    let batch = link_batch(&start.config, &start.catalogue, &places, &HardNegatives::new());
+    let batch = link_batch(&start.config, &start.entity_inputs, &places, &HardNegatives::new());
     let width = batch.entities.len();
     for (at, (example, row)) in batch.mentions.iter().zip(batch.teacher.chunks_exact(width)).enumerate() {
         assert_eq!(row.iter().flatten().count(), 4, "{}", example.place);
         for (next, score) in [(1, 0.5), (0, 2.0), (2, -1.0), (3, 0.0)] {
             let concept = ConceptId(((at + next) % 8) as u32);
-            let place =
-                batch.entities.iter().position(|entity| start.catalogue.has(concept, *entity)).expect("in the batch");
+            let place = batch
+                .entities
+                .iter()
+                .position(|entity| start.entity_inputs.has(concept, *entity))
+                .expect("in the batch");
             assert_eq!(row[place], Some(score), "{}: {concept:?}", example.place);
         }
     }
@@ -131,12 +134,12 @@ fn apart(config: &Config, model: &std::path::Path) -> f32 {
     };
     let model = super::super::model::Model::begin(&config, &device).expect("whole");
     let kb = crate::data::concept_table::read(&config.data.kb).expect("whole").kb;
-    let catalogue =
-        Catalogue::new(kb, &model.tokens, &config.view_options(), config.data.domains).expect("names are left");
-    let survey = Survey::new(&model, &catalogue, &device).expect("encoded");
-    let (vectors, dim) = survey.vectors();
-    let pairs = examples::pairs(&catalogue).expect("synonyms");
-    let batch = align_batch(&config, &catalogue, &pairs.into_iter().enumerate().collect::<Vec<_>>());
+    let entity_inputs =
+        EntityInputs::new(kb, &model.tokens, &config.view_options(), config.data.domains).expect("names are left");
+    let encoded_kb = EncodedKb::new(&model, &entity_inputs, &device).expect("encoded");
+    let (vectors, dim) = encoded_kb.vectors();
+    let pairs = examples::pairs(&entity_inputs).expect("synonyms");
+    let batch = align_batch(&config, &entity_inputs, &pairs.into_iter().enumerate().collect::<Vec<_>>());
     let vector = |at: usize| &vectors[batch.names[at].1.0 as usize * dim..][..dim];
     let (mut same, mut other) = (Vec::new(), Vec::new());
     for one in 0..batch.names.len() {
@@ -150,7 +153,7 @@ fn apart(config: &Config, model: &std::path::Path) -> f32 {
 }
 
 #[test]
-fn alignment_brings_the_names_of_a_concept_together() {
+fn alignment_moves_names_of_a_concept_together() {
     let root = tempfile::tempdir().expect("a folder");
     let world = world(root.path());
     let mut config = Config::alignment();
@@ -164,7 +167,7 @@ fn alignment_brings_the_names_of_a_concept_together() {
 }
 
 #[test]
-fn a_run_is_one_process_s_alone() {
+fn run_is_locked_by_one_process() {
     let root = tempfile::tempdir().expect("a folder");
     let (config, out) = (world(root.path()), root.path().join("run"));
     let alone = config.lock_run(&out).expect("nobody is there");
@@ -175,13 +178,16 @@ fn a_run_is_one_process_s_alone() {
 }
 
 #[test]
-fn examples_are_taken_and_drawn_as_asked() {
+fn examples_follow_the_options() {
     let root = tempfile::tempdir().expect("a folder");
     let config = world(root.path());
-    let Start { catalogue, examples, .. } = Start::new(config.clone());
+    let Start { entity_inputs, examples, .. } = Start::new(config.clone());
     let mut random = stream(1, Purpose::Example, 0);
     let mut drawn = |share: f64| -> BTreeSet<u32> {
-        (0..64).filter_map(|_| catalogue.draw(ConceptId(0), share, &mut random)).map(|sequence| sequence.0).collect()
+        (0..64)
+            .filter_map(|_| entity_inputs.draw(ConceptId(0), share, &mut random))
+            .map(|sequence| sequence.0)
+            .collect()
     };
     let [names, template, all] = [0.0, 1.0, 0.5].map(&mut drawn);
     // "fever", "pyrexia", and the template of both.
@@ -205,7 +211,7 @@ fn examples_are_taken_and_drawn_as_asked() {
 }
 
 #[test]
-fn the_papers_settings_are_where_training_begins() {
+fn paper_settings_are_the_start_configuration() {
     let of = |config: &Config| {
         (config.optimiser.learning_rate, config.optimiser.warmup, config.optimiser.batch, config.optimiser.epochs)
     };
@@ -229,13 +235,13 @@ fn the_papers_settings_are_where_training_begins() {
         (15, 64, 5.0, Domain::Inside)
     );
     assert_eq!((t.transformation.weight, t.transformation.layer, t.transformation.epsilon), (1.0, 1, 32.0));
-    assert_eq!((t.model.freeze_embeddings, t.reduction().score), (true, Score::Dot));
+    assert_eq!((t.model.freeze_embeddings, t.reduction().score), (true, Similarity::Dot));
     let align = Config::alignment();
     assert_eq!((of(&align), align.data.task, align.model.tied), ((2e-5, 0.1, 256, 1.0), Task::Align, true));
 }
 
 #[test]
-fn ascents_within_a_step_go_further() {
+fn several_ascents_per_step_enlarge_the_matrices() {
     let root = tempfile::tempdir().expect("a folder");
     let mut config = world(root.path());
     config.model.dropout = 0.0;

@@ -18,13 +18,12 @@ use super::step::Step;
 use super::{Trained, train};
 use crate::io::device::{DeviceArgs, DeviceChoice, OpenDevice, Work};
 use crate::io::interrupt;
-use crate::train::entity_inputs::Catalogue;
+use crate::train::entity_inputs::EntityInputs;
 use burn::tensor::Device;
 use pel_shared::error::Result;
 use pel_shared::kb::{Concept, KnowledgeBase};
 use pel_shared::model::tower::Side;
-use pel_shared::tokens::View;
-use pel_shared::tokens::{Encoded, MentionTemplate};
+use pel_shared::tokens::{Encoded, MentionTemplate, View};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
@@ -60,7 +59,7 @@ struct GoldenStep {
 }
 
 #[test]
-fn steps_are_those_of_pytorch() {
+fn step_losses_equal_pytorch() {
     let golden: Golden =
         serde_json::from_str(include_str!("../../../../tests/goldens/training.json")).expect("the golden is whole");
     let device = Device::flex().autodiff();
@@ -80,8 +79,8 @@ fn steps_are_those_of_pytorch() {
         for name in &golden.names {
             kb.push(Concept { id: name.clone(), name: name.clone(), ..Concept::default() }).expect("new");
         }
-        let catalogue =
-            Catalogue::new(kb, &model.tokens, &config.view_options(), config.data.domains).expect("names are left");
+        let entity_inputs =
+            EntityInputs::new(kb, &model.tokens, &config.view_options(), config.data.domains).expect("names are left");
         let encode = |text: &str| model.tokens.name(text, 32).expect("long enough").expect("letters are left");
         let example = |(text, place): &(String, usize)| Example {
             mention: encode(text),
@@ -99,10 +98,10 @@ fn steps_are_those_of_pytorch() {
             for part in 0..2 {
                 let places = 4 * step + 2 * part..4 * step + 2 * part + 2;
                 let batch: Vec<_> = places.map(|at| (at, at, &examples[at])).collect();
-                let batch = link_batch(&config, &catalogue, &batch, &HardNegatives::new());
+                let batch = link_batch(&config, &entity_inputs, &batch, &HardNegatives::new());
                 let number = (2 * step + part) as u64;
-                let (config, catalogue, model, device) = (&config, &catalogue, &model, &device);
-                let outcome = Step { config, catalogue, model, device, number, scale: 1.0 }.link(&batch, None);
+                let (config, entity_inputs, model, device) = (&config, &entity_inputs, &model, &device);
+                let outcome = Step { config, entity_inputs, model, device, number, scale: 1.0 }.link(&batch, None);
                 let mut outcome = outcome.expect("the device works");
                 optimiser.add(&model.towers, &mut outcome.gradients).expect("the device works");
                 loss += outcome.loss / 4.0;
@@ -189,7 +188,7 @@ fn outcome(out: &Path) -> (Vec<Vec<u8>>, Vec<String>) {
 }
 
 #[test]
-fn a_run_killed_anywhere_ends_as_one_never_killed() {
+fn resumed_run_equals_uninterrupted_run() {
     let root = tempfile::tempdir().expect("a folder");
     let config = world(root.path());
     run(&config, &root.path().join("whole")).expect("it trains");
@@ -234,7 +233,7 @@ fn ended_and_resumed(
 }
 
 #[test]
-fn ctrl_c_keeps_what_was_learned() {
+fn interrupted_run_writes_a_checkpoint() {
     let root = tempfile::tempdir().expect("a folder");
     let mut config = world(root.path());
     // Without it nothing would be kept before the end.
@@ -260,7 +259,7 @@ fn ctrl_c_keeps_what_was_learned() {
 }
 
 #[test]
-fn a_run_learns_and_says_so() {
+fn run_learns_and_logs_its_losses() {
     let root = tempfile::tempdir().expect("a folder");
     let mut config = world(root.path());
     config.model.dropout = 0.0;

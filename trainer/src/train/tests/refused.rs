@@ -14,7 +14,7 @@ pub(super) fn refused(config: &Config, change: &dyn Fn(&mut Config), said: &[&st
 }
 
 #[test]
-fn what_cannot_train_is_said() {
+fn unusable_configurations_are_refused() {
     let root = tempfile::tempdir().expect("a folder");
     let config = world(root.path());
     let refused = |change: &dyn Fn(&mut Config), said: &[&str]| refused(&config, change, said);

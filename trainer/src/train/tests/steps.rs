@@ -11,22 +11,21 @@ use super::methods::lists;
 use super::world;
 use crate::data::domain::DomainOf;
 use crate::io::tensors::{NamedTensor, to_bytes};
-use crate::train::entity_inputs::Catalogue;
+use crate::train::entity_inputs::EntityInputs;
 use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{DType, Device, Distribution, Gradients, Tensor};
 use pel_shared::error::Kind;
 use pel_shared::kb::{Concept, ConceptId, KnowledgeBase};
 use pel_shared::losses::transformation::{Ball, Norm};
 use pel_shared::model::tower::Side;
-use pel_shared::tokens::MentionTemplate;
-use pel_shared::tokens::View;
+use pel_shared::tokens::{MentionTemplate, View};
 use serde::Deserialize;
 use std::path::Path;
 
 /// The parts of a run, before its first step.
 pub(super) struct Start {
     pub config: Config,
-    pub catalogue: Catalogue,
+    pub entity_inputs: EntityInputs,
     pub model: Model,
     pub examples: Vec<Example>,
     pub device: Device,
@@ -38,19 +37,19 @@ impl Start {
         let model = Model::begin(&config, &device).expect("whole");
         let view = config.view_options();
         let kb = crate::data::concept_table::read(&config.data.kb).expect("whole").kb;
-        let catalogue = Catalogue::new(kb, &model.tokens, &view, config.data.domains).expect("names are left");
-        let (examples, _) = examples::mentions(&config, &catalogue, &model.tokens, &view).expect("there are some");
-        Self { config, catalogue, model, examples, device }
+        let entity_inputs = EntityInputs::new(kb, &model.tokens, &view, config.data.domains).expect("names are left");
+        let (examples, _) = examples::mentions(&config, &entity_inputs, &model.tokens, &view).expect("there are some");
+        Self { config, entity_inputs, model, examples, device }
     }
 
     pub fn batch(&self) -> LinkBatch<'_> {
         let places: Vec<_> = self.examples.iter().take(4).enumerate().map(|(at, example)| (at, at, example)).collect();
-        link_batch(&self.config, &self.catalogue, &places, &HardNegatives::new())
+        link_batch(&self.config, &self.entity_inputs, &places, &HardNegatives::new())
     }
 
     fn step(&self) -> Step<'_> {
-        let Self { config, catalogue, model, device, .. } = self;
-        Step { config, catalogue, model, device, number: 0, scale: 1.0 }
+        let Self { config, entity_inputs, model, device, .. } = self;
+        Step { config, entity_inputs, model, device, number: 0, scale: 1.0 }
     }
 
     pub fn loss(&self, perturbation: Option<&mut Perturbation>) -> f64 {
@@ -68,7 +67,7 @@ fn transformed(folder: &Path, norm: Norm) -> Config {
 }
 
 #[test]
-fn without_a_transformation_both_losses_are_one() {
+fn zero_transformation_gives_the_plain_loss() {
     let root = tempfile::tempdir().expect("a folder");
     let start = Start::new(transformed(root.path(), Norm::Frobenius));
     let mut perturbation =
@@ -105,7 +104,7 @@ fn length(matrix: &Tensor<2>, kind: Norm) -> f64 {
 }
 
 #[test]
-fn the_found_transformation_is_worse_than_random_ones_and_stays_in_its_ball() {
+fn learned_transformation_exceeds_random_ones_within_its_ball() {
     let root = tempfile::tempdir().expect("a folder");
     for kind in [Norm::Frobenius, Norm::Spectral] {
         let mut start = Start::new(transformed(root.path(), kind));
@@ -150,7 +149,7 @@ fn the_transformation_ascends_once_per_step() {
     let mut parts = whole.clone();
     let link = |places: std::ops::Range<usize>, perturbation: &mut Perturbation| {
         let places: Vec<_> = places.map(|at| (at, at, &start.examples[at])).collect();
-        let batch = link_batch(&start.config, &start.catalogue, &places, &HardNegatives::new());
+        let batch = link_batch(&start.config, &start.entity_inputs, &places, &HardNegatives::new());
         start.step().link(&batch, Some(perturbation)).expect("the device works");
     };
     link(0..4, &mut whole);
@@ -164,7 +163,7 @@ fn the_transformation_ascends_once_per_step() {
 }
 
 #[test]
-fn matrices_that_cannot_be_read_back_or_climb_are_told() {
+fn unreadable_or_overflowing_matrices_are_reported() {
     let root = tempfile::tempdir().expect("a folder");
     let start = Start::new(transformed(root.path(), Norm::Frobenius));
     let mut perturbation =
@@ -183,7 +182,7 @@ fn matrices_that_cannot_be_read_back_or_climb_are_told() {
 }
 
 #[test]
-fn a_student_hears_its_teacher() {
+fn distillation_loss_is_the_weighted_mean_of_both_losses() {
     let root = tempfile::tempdir().expect("a folder");
     let mut config = world(root.path());
     (config.model.dropout, config.view.concepts) = (0.0, View::Template);
@@ -244,8 +243,8 @@ impl Golden {
         for name in &self.names {
             kb.push(Concept { id: name.clone(), name: name.clone(), ..Concept::default() }).expect("new");
         }
-        let catalogue =
-            Catalogue::new(kb, &model.tokens, &config.view_options(), DomainOf::Source).expect("names are left");
+        let entity_inputs =
+            EntityInputs::new(kb, &model.tokens, &config.view_options(), DomainOf::Source).expect("names are left");
         let example = |((text, place), candidates): (&(String, usize), &Vec<u32>)| Example {
             mention: model.tokens.name(text, 32).expect("long enough").expect("letters are left"),
             concept: ConceptId(*place as u32),
@@ -256,7 +255,7 @@ impl Golden {
             }),
         };
         let examples = self.mentions.iter().zip(&self.candidates).map(example).collect();
-        Start { config, catalogue, model, examples, device }
+        Start { config, entity_inputs, model, examples, device }
     }
 }
 
@@ -299,7 +298,7 @@ fn near(what: &str, found: f64, expected: f64, off: f64) {
 }
 
 #[test]
-fn ranking_is_that_of_pytorch() {
+fn ranking_loss_equals_pytorch() {
     let golden = Golden::read();
     // The tiny model with the golden's linear layer.
     let folder = tempfile::tempdir().expect("a folder");
@@ -317,12 +316,12 @@ fn ranking_is_that_of_pytorch() {
         (config.fgsm.lambda, config.fgsm.epsilon) = (expected.lambda, golden.fgsm_epsilon);
         let mut start = golden.start(config);
         let examples: Vec<&Example> = start.examples.iter().collect();
-        let batch = rank_batch(&start.catalogue, &examples).expect("they have candidates");
+        let batch = rank_batch(&start.entity_inputs, &examples).expect("they have candidates");
         let outcome = start.step().rank(&batch).expect("the device works");
         if expected.lambda == 0.0 {
             let rank = |start: &Start| {
                 let examples: Vec<&Example> = start.examples.iter().collect();
-                let batch = rank_batch(&start.catalogue, &examples).expect("they have candidates");
+                let batch = rank_batch(&start.entity_inputs, &examples).expect("they have candidates");
                 start.step().rank(&batch).expect("the device works").loss
             };
             let slope = slope(&mut start, &outcome.gradients, expected.gradient_norm, rank);
@@ -336,7 +335,7 @@ fn ranking_is_that_of_pytorch() {
 }
 
 #[test]
-fn the_transformation_is_that_of_pytorch() {
+fn transformation_equals_pytorch() {
     let golden = Golden::read();
     let expected = &golden.transformation;
     let mut config = Config::default();
@@ -352,7 +351,7 @@ fn the_transformation_is_that_of_pytorch() {
         Perturbation::from_matrices(&start.config.transformation, [wave(0.04), wave(-0.03)], &start.device);
     let link = |start: &Start, perturbation: &mut Perturbation| {
         let places: Vec<_> = start.examples.iter().enumerate().map(|(at, example)| (at, at, example)).collect();
-        let batch = link_batch(&start.config, &start.catalogue, &places, &HardNegatives::new());
+        let batch = link_batch(&start.config, &start.entity_inputs, &places, &HardNegatives::new());
         start.step().link(&batch, Some(perturbation)).expect("the device works")
     };
     let before = perturbation.clone();

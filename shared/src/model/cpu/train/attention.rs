@@ -3,7 +3,7 @@
 use crate::kernels::gemm::{Start, gemm, pack, packed_len};
 use crate::kernels::matrix::{Matrix, MatrixMut};
 use crate::kernels::rows::softmax_backward;
-use crate::kernels::{Isa, drop_out};
+use crate::kernels::{Isa, apply_dropout};
 use crate::model::cpu::attention::{Heads, sized};
 use crate::model::layer::{LayerOptions, Site};
 
@@ -11,15 +11,20 @@ use crate::model::layer::{LayerOptions, Site};
 #[derive(Debug, Default)]
 pub struct Scratch {
     panels: Vec<f32>,
-    shares: Vec<f32>,
+    probabilities: Vec<f32>,
     dropped: Vec<f32>,
     grads: Vec<f32>,
 }
 
 /// Shares after dropout; the same ones in both directions, since the seed is.
-fn drop_shares(isa: Isa, options: &LayerOptions, row: usize, head: usize, shares: &mut [f32]) {
+fn drop_probabilities(isa: Isa, options: &LayerOptions, row: usize, head: usize, probabilities: &mut [f32]) {
     if let Some(dropout) = options.dropout {
-        drop_out(isa, dropout.rate, dropout.seed(Site::Shares, row * options.heads + head), shares);
+        apply_dropout(
+            isa,
+            dropout.rate,
+            dropout.seed(Site::AttentionProbabilities, row * options.heads + head),
+            probabilities,
+        );
     }
 }
 
@@ -36,15 +41,15 @@ pub fn forward(
     let (seq, heads) = (qkv.rows, Heads { qkv, count: options.heads });
     let mut out = out;
     for head in 0..options.heads {
-        let shares = sized(&mut scratch.shares, seq * seq);
-        heads.shares(isa, head, &mut scratch.panels, shares);
-        drop_shares(isa, options, row, head, shares);
+        let probabilities = sized(&mut scratch.probabilities, seq * seq);
+        heads.probabilities(isa, head, &mut scratch.panels, probabilities);
+        drop_probabilities(isa, options, row, head, probabilities);
         let values = heads.part(2, head);
         let panels = sized(&mut scratch.panels, packed_len(seq, values.cols));
         pack(values, panels);
         let (mine, rest) = out.split_cols(values.cols);
         out = rest;
-        gemm(isa, Matrix::new(shares, seq, seq), panels, Start::Zero, mine);
+        gemm(isa, Matrix::new(probabilities, seq, seq), panels, Start::Zero, mine);
     }
 }
 
@@ -66,31 +71,31 @@ pub fn backward(
     let (mut keys, mut values) = rest.split_cols(grads.cols);
     let width = grads.cols / options.heads;
     for head in 0..options.heads {
-        let Scratch { panels, shares, dropped, grads: share_grads } = &mut *scratch;
+        let Scratch { panels, probabilities, dropped, grads: probability_grads } = &mut *scratch;
         let grad = grads.part(0, seq, head * width, width);
-        let shares = sized(shares, seq * seq);
-        heads.shares(isa, head, panels, shares);
+        let probabilities = sized(probabilities, seq * seq);
+        heads.probabilities(isa, head, panels, probabilities);
         let dropped = sized(dropped, seq * seq);
-        dropped.copy_from_slice(shares);
-        drop_shares(isa, options, row, head, dropped);
+        dropped.copy_from_slice(probabilities);
+        drop_probabilities(isa, options, row, head, dropped);
 
         // dV = Pᵀ dO
         let (mine, rest) = values.split_cols(width);
         values = rest;
         product(isa, Matrix::new(dropped, seq, seq).transposed(), grad, panels, mine);
         // dP = dO Vᵀ, through dropout and softmax
-        let share_grads = sized(share_grads, seq * seq);
+        let probability_grads = sized(probability_grads, seq * seq);
         let value = heads.part(2, head).transposed();
-        product(isa, grad, value, panels, MatrixMut::new(share_grads, seq, seq));
-        drop_shares(isa, options, row, head, share_grads);
-        softmax_backward(isa, heads.scale(), seq, shares, share_grads);
+        product(isa, grad, value, panels, MatrixMut::new(probability_grads, seq, seq));
+        drop_probabilities(isa, options, row, head, probability_grads);
+        softmax_backward(isa, heads.scale(), seq, probabilities, probability_grads);
         // dQ = dS K, dK = dSᵀ Q
         let (mine, rest) = queries.split_cols(width);
         queries = rest;
-        product(isa, Matrix::new(share_grads, seq, seq), heads.part(1, head), panels, mine);
+        product(isa, Matrix::new(probability_grads, seq, seq), heads.part(1, head), panels, mine);
         let (mine, rest) = keys.split_cols(width);
         keys = rest;
-        product(isa, Matrix::new(share_grads, seq, seq).transposed(), heads.part(0, head), panels, mine);
+        product(isa, Matrix::new(probability_grads, seq, seq).transposed(), heads.part(0, head), panels, mine);
     }
 }
 

@@ -1,4 +1,4 @@
-//! The way back: gradients of a layer's input and of its parameters.
+//! The backward pass: gradients of a layer's input and of its parameters.
 
 use super::attention::{self, Scratch};
 use super::products::{Input, Panels, pack_all, weight_gradients};
@@ -7,13 +7,13 @@ use crate::kernels::gemm::Start;
 use crate::kernels::matrix::{Matrix, MatrixMut};
 use crate::kernels::rows::{activate, activate_backward, layer_norm, layer_norm_backward};
 use crate::kernels::sums::{add, add_rows};
-use crate::kernels::{Isa, drop_out, for_each};
+use crate::kernels::{Isa, apply_dropout, for_each};
 use crate::model::layer::{LINEARS, LayerOptions, Params, Site};
 
 /// The gradients of a layer's parameters.
 #[derive(Debug)]
 pub struct Gradients {
-    /// `[in, out]` each, row after row.
+    /// `[in, out]` each, row-major.
     pub weights: [Vec<f32>; LINEARS],
     /// `[out]` each.
     pub biases: [Vec<f32>; LINEARS],
@@ -21,7 +21,7 @@ pub struct Gradients {
     pub norms: [[Vec<f32>; 2]; 2],
 }
 
-/// Sums over one group's rows, added up in the order of the groups.
+/// Sums over one group's rows. They are added in the order of the groups.
 struct Sums {
     biases: [Vec<f32>; LINEARS],
     norms: [[Vec<f32>; 2]; 2],
@@ -38,7 +38,7 @@ impl Sums {
     }
 }
 
-/// Inputs and output gradients of the linear layers, `[rows, in]` and `[rows, out]`: what weight gradients are made of.
+/// Inputs and output gradients of the linear layers, `[rows, in]` and `[rows, out]`, for the weight gradients.
 struct Factors {
     /// After the first LayerNorm.
     middle: Buffer,
@@ -50,7 +50,7 @@ struct Factors {
     narrow: Buffer,
 }
 
-/// One group's part of everything.
+/// The buffers of one group.
 struct Work<'a> {
     group: &'a Group,
     grads: &'a mut [f32],
@@ -63,7 +63,7 @@ struct Work<'a> {
     narrow: &'a mut [f32],
 }
 
-/// Gradients of a layer: `grads` comes in as the gradient of its output and goes out as that of its input; those of the
+/// The backward pass of a layer: replaces the gradient of its output in `grads` by that of its input. Gradients of
 /// parameters are computed if `wanted`.
 ///
 /// # Shapes
@@ -125,19 +125,19 @@ fn one_group(params: &Params<'_>, options: &LayerOptions, panels: &[Panels; LINE
     let Work { group, grads, sums, middle, active, qkv, attended, wide, narrow } = work;
     let [first_norm, second_norm] = &mut sums.norms;
     let [q_sum, k_sum, v_sum, attended_sum, wide_sum, narrow_sum] = &mut sums.biases;
-    // Gradients go back through a linear layer by its weight the other way round.
+    // The gradient of a linear layer's input is a product with its transposed weight.
     let back = |which: usize, grads: Matrix<'_>, start: Start<'_>, out: &mut [f32]| {
         let out = MatrixMut::new(out, rows, params.weights[which].rows);
         panels[which].multiply(&Input::new(options.precision, grads), start, out);
     };
     let drop = |site: Site, values: &mut [f32]| {
         if let Some(dropout) = options.dropout {
-            drop_out(isa, dropout.rate, dropout.seed(site, group.rows.start), values);
+            apply_dropout(isa, dropout.rate, dropout.seed(site, group.rows.start), values);
         }
     };
     let norm = |which: usize| params.norm(which, options.epsilon);
 
-    // What the way forward did not keep.
+    // Recomputed: the forward pass does not save them.
     middle.copy_from_slice(part(group, hidden, &saved.first));
     layer_norm(isa, norm(0), hidden, middle);
     let before = part(group, inner, &saved.wide);
@@ -147,7 +147,7 @@ fn one_group(params: &Params<'_>, options: &LayerOptions, panels: &[Panels; LINE
     let [gamma, beta] = second_norm;
     layer_norm_backward(isa, norm(1), part(group, hidden, &saved.second), grads, gamma, beta);
     narrow.copy_from_slice(grads);
-    drop(Site::Narrow, narrow);
+    drop(Site::FeedForwardOutput, narrow);
     add_rows(narrow_sum, narrow);
     back(5, Matrix::new(narrow, rows, hidden), Start::Zero, wide);
     activate_backward(isa, options.activation, before, wide);
@@ -157,7 +157,7 @@ fn one_group(params: &Params<'_>, options: &LayerOptions, panels: &[Panels; LINE
     let [gamma, beta] = first_norm;
     layer_norm_backward(isa, norm(0), part(group, hidden, &saved.first), grads, gamma, beta);
     attended.copy_from_slice(grads);
-    drop(Site::Attended, attended);
+    drop(Site::AttentionOutput, attended);
     add_rows(attended_sum, attended);
     let mut mixed = Buffer::new(rows * hidden);
     back(3, Matrix::new(attended, rows, hidden), Start::Zero, &mut mixed);
@@ -184,7 +184,7 @@ fn one_group(params: &Params<'_>, options: &LayerOptions, panels: &[Panels; LINE
     }
 }
 
-/// The gradients of weights, and the groups' sums added up.
+/// The gradients of weights, and the total of the groups' sums.
 fn parameters(
     params: &Params<'_>,
     options: &LayerOptions,

@@ -1,17 +1,17 @@
-//! Buffers that are used again: a training step needs the same ones as the step before it.
+//! Reused buffers: each training step needs buffers of the same sizes.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Buffers that nobody uses, smallest first.
+/// Idle buffers, smallest first.
 static IDLE: Mutex<Vec<Vec<f32>>> = Mutex::new(Vec::new());
 static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
 
-/// Numbers of a cache line, which every buffer begins with.
+/// Numbers in a cache line, to which every buffer is aligned.
 const LINE: usize = 16;
 
-/// Numbers that go back to be used again.
+/// A buffer that returns to the idle ones when it is dropped.
 #[derive(Debug)]
 pub struct Buffer {
     values: Vec<f32>,
@@ -19,12 +19,12 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// `len` numbers, left from whatever they held.
+    /// `len` numbers with unspecified values.
     pub fn new(len: usize) -> Self {
         let room = len + LINE - 1;
         let found = IDLE.lock().ok().and_then(|mut idle| {
             let at = idle.partition_point(|buffer| buffer.capacity() < room);
-            // One that is much too large would be missing elsewhere.
+            // A much larger buffer is left for other requests.
             let fits = idle.get(at).is_some_and(|buffer| buffer.capacity() <= room.saturating_mul(2));
             fits.then(|| idle.remove(at))
         });
@@ -76,12 +76,12 @@ impl DerefMut for Buffer {
     }
 }
 
-/// Buffers that had to be allocated so far.
+/// The number of buffers allocated so far.
 pub fn allocated() -> usize {
     ALLOCATED.load(Ordering::Relaxed)
 }
 
-/// Gives idle buffers back to the system, after training.
+/// Frees the idle buffers, after training.
 pub fn release() {
     if let Ok(mut idle) = IDLE.lock() {
         idle.clear();
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_buffer_comes_back() {
+    fn released_buffer_is_reused() {
         let mut first = Buffer::new(123_457);
         first[5] = 7.0;
         let place = first.as_ptr();

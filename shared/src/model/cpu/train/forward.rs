@@ -1,4 +1,4 @@
-//! The way forward, keeping what the way back needs.
+//! The forward pass, which saves activations for the backward pass.
 
 use super::attention::{self, Scratch};
 use super::products::{Input, Panels, pack_all};
@@ -7,15 +7,15 @@ use crate::kernels::gemm::Start;
 use crate::kernels::matrix::{Matrix, MatrixMut};
 use crate::kernels::rows::{activate, layer_norm};
 use crate::kernels::sums::add;
-use crate::kernels::{Isa, drop_out, for_each};
+use crate::kernels::{Isa, apply_dropout, for_each};
 use crate::model::layer::{LINEARS, LayerOptions, Params, Site};
 
-/// What [`super::backward`] needs; the rest is computed again there.
+/// The activations that [`super::backward`] needs. It computes the others again.
 #[derive(Debug)]
 pub struct Saved {
     /// `[rows, 3 hidden]`
     pub(super) qkv: Buffer,
-    /// What the heads give, `[rows, hidden]`.
+    /// The output of the heads, `[rows, hidden]`.
     pub(super) mixed: Buffer,
     /// Before the first LayerNorm, `[rows, hidden]`.
     pub(super) first: Buffer,
@@ -32,13 +32,13 @@ impl Saved {
         Self { qkv, mixed, first, wide: buffer(inner), second: buffer(hidden) }
     }
 
-    /// Bytes that are kept until the way back.
+    /// The size of the saved activations in bytes.
     pub fn bytes(&self) -> usize {
         4 * [&self.qkv, &self.mixed, &self.first, &self.wide, &self.second].iter().map(|one| one.len()).sum::<usize>()
     }
 }
 
-/// One group's part of everything.
+/// The buffers of one group.
 struct Work<'a> {
     group: &'a Group,
     x: &'a [f32],
@@ -114,13 +114,13 @@ fn one_group(params: &Params<'_>, options: &LayerOptions, panels: &[Panels; LINE
     };
     let drop = |site: Site, values: &mut [f32]| {
         if let Some(dropout) = options.dropout {
-            drop_out(isa, dropout.rate, dropout.seed(site, group.rows.start), values);
+            apply_dropout(isa, dropout.rate, dropout.seed(site, group.rows.start), values);
         }
     };
     linear(3, mixed, first);
-    drop(Site::Attended, first);
+    drop(Site::AttentionOutput, first);
     add(first, x);
-    // The first half of the layer is kept in `out` until the second half needs its place.
+    // `out` has the first half of the layer until the second half overwrites it.
     out.copy_from_slice(first);
     layer_norm(isa, params.norm(0, options.epsilon), hidden, out);
     linear(4, out, wide);
@@ -128,7 +128,7 @@ fn one_group(params: &Params<'_>, options: &LayerOptions, panels: &[Panels; LINE
     active.copy_from_slice(wide);
     activate(isa, options.activation, &mut active);
     linear(5, &active, second);
-    drop(Site::Narrow, second);
+    drop(Site::FeedForwardOutput, second);
     add(second, out);
     out.copy_from_slice(second);
     layer_norm(isa, params.norm(1, options.epsilon), hidden, out);

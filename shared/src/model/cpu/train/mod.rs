@@ -1,8 +1,8 @@
 //! One transformer layer forward and backward, for training on the processor: the arithmetic of [`crate::model::burn::bert`], with
 //! gradients written by hand.
 //!
-//! Rows of a batch's sequences stand one after the other, without padding. They are cut into groups of whole sequences,
-//! always in the same way, so that the sums of a gradient are added in the same order on any number of threads.
+//! Rows of a batch's sequences are concatenated without padding. They are divided into groups of whole sequences,
+//! independently of the number of threads, so that the sums of a gradient are always added in the same order.
 
 mod attention;
 mod backward;
@@ -17,19 +17,19 @@ pub use products::{Input, Panels, pack_all};
 
 use std::ops::Range;
 
-/// Rows that go through a layer together.
+/// Rows of a group.
 const GROUP: usize = 128;
 
 /// A group of sequences.
 #[derive(Clone, Debug)]
 struct Group {
-    /// Its rows.
+    /// The rows.
     rows: Range<usize>,
-    /// The lengths of its sequences.
+    /// The lengths of the sequences.
     lengths: Vec<usize>,
 }
 
-/// Whole sequences, at least [`GROUP`] rows where there are so many.
+/// Groups of whole sequences with at least [`GROUP`] rows each, if there are as many.
 fn groups(lengths: &[usize]) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     let mut row = 0;
@@ -47,7 +47,7 @@ fn groups(lengths: &[usize]) -> Vec<Group> {
     groups
 }
 
-/// Cuts `[rows, width]` into the groups' parts.
+/// Splits `[rows, width]` by groups.
 fn cut<'a>(groups: &[Group], width: usize, values: &'a mut [f32]) -> Vec<&'a mut [f32]> {
     let mut left = values;
     groups
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn gradients_are_those_of_finite_differences() {
+    fn gradients_match_finite_differences() {
         let precision = Precision::F32;
         for (activation, dropout) in [
             (Activation::Gelu, None),
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn mixed_precision_stays_near_floats_forward_and_backward() {
+    fn mixed_precision_is_close_to_f32_forward_and_backward() {
         let (mut state, lengths) = (11, [9usize, 1, 30]);
         let layer = Layer::new(&mut state);
         let rows: usize = lengths.iter().sum();
@@ -185,7 +185,7 @@ mod tests {
             let length = |values: &mut dyn Iterator<Item = f32>| values.map(|value| value * value).sum::<f32>().sqrt();
             let off = length(&mut rounded.iter().zip(&exact).map(|(rounded, exact)| rounded - exact));
             let all = length(&mut exact.iter().copied());
-            // Eight bits of precision; the gradient of keys' biases is nothing but rounding.
+            // bfloat16 has eight bits of precision. The gradient of the keys' biases is zero but for rounding.
             assert!(off < 0.03 * all + 1e-2, "{what}: {off} of {all}");
             assert!(off > 0.0 || all == 0.0, "{what}: nothing was rounded");
         }
@@ -199,14 +199,14 @@ mod tests {
     }
 
     #[test]
-    fn dropout_drops_its_share_and_the_same_places_again() {
+    fn dropout_has_its_rate_and_is_reproducible() {
         let mut values = vec![1.0; 100_000];
-        crate::kernels::drop_out(crate::kernels::Isa::best(), 0.1, 3, &mut values);
+        crate::kernels::apply_dropout(crate::kernels::Isa::best(), 0.1, 3, &mut values);
         let dropped = values.iter().filter(|value| **value == 0.0).count();
         assert!((9_600..10_400).contains(&dropped), "{dropped}");
         assert!(values.iter().all(|value| *value == 0.0 || (*value - 1.0 / 0.9).abs() < 1e-6));
         let mut again = vec![1.0; 100_000];
-        crate::kernels::drop_out(crate::kernels::Isa::Base, 0.1, 3, &mut again);
+        crate::kernels::apply_dropout(crate::kernels::Isa::Base, 0.1, 3, &mut again);
         assert_eq!(values, again);
     }
 }

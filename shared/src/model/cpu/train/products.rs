@@ -7,7 +7,7 @@ use crate::kernels::matrix::{Matrix, MatrixMut};
 use crate::kernels::{Isa, LANES, bf16, for_each, threads};
 use crate::model::layer::Precision;
 
-/// Rows whose products are added to a weight's gradient at a time: they stay in the cache meanwhile.
+/// Rows of a block of a weight gradient: they stay in the cache.
 const BLOCK: usize = 256;
 
 /// A packed weight.
@@ -18,7 +18,7 @@ pub struct Panels {
     values: Buffer,
 }
 
-/// Packs weights, one after the other, on all threads.
+/// Packs weights on all threads.
 pub fn pack_all<const N: usize>(precision: Precision, weights: [Matrix<'_>; N]) -> [Panels; N] {
     let len = |Matrix { rows, cols, .. }: Matrix<'_>| match precision {
         Precision::Bf16 => bf16::packed_len(cols, rows),
@@ -33,7 +33,7 @@ pub fn pack_all<const N: usize>(precision: Precision, weights: [Matrix<'_>; N]) 
     panels
 }
 
-/// The same 32 bits as whole numbers.
+/// The same bits as unsigned integers.
 fn words(values: &mut [f32]) -> &mut [u32] {
     bytemuck::cast_slice_mut(values)
 }
@@ -75,7 +75,7 @@ impl Panels {
     /// As [`Panels::multiply`], for the columns of W from `first` on, as many as `out` has.
     ///
     /// # Panics
-    /// If `first` is no multiple of [`bf16::STEP`].
+    /// If `first` is not a multiple of [`bf16::STEP`].
     pub fn multiply_columns(&self, input: &Input<'_>, first: usize, start: Start<'_>, out: MatrixMut<'_>) {
         match &input.packed {
             None => {
@@ -94,7 +94,7 @@ impl Panels {
 /// An input of a linear layer and the gradient of its output.
 pub type Pair<'a> = (Matrix<'a>, Matrix<'a>);
 
-/// The gradients of weights, dW = Xᵀ dY, their columns shared out to the threads.
+/// The gradients of weights, dW = Xᵀ dY. Their columns are distributed over the threads.
 ///
 /// # Shapes
 /// x `[rows, in]`, y `[rows, out]` -> `[in, out]`
@@ -105,7 +105,7 @@ pub fn weight_gradients<const N: usize>(precision: Precision, pairs: [Pair<'_>; 
     }
 }
 
-/// Columns that one thread takes, in whole steps.
+/// Columns of one thread, a multiple of the step.
 fn share(columns: usize, step: usize) -> usize {
     columns.div_ceil(step).div_ceil(threads()) * step
 }

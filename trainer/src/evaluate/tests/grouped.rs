@@ -1,15 +1,12 @@
-//! Figures told apart: kinds of NIL, domains, thresholds.
+//! Figures by kind of NIL, domain and threshold.
 
 use super::*;
-use crate::data::split::NilOf;
-use crate::data::split::Query;
-use crate::retrieve::Dense;
-use crate::retrieve::Retriever;
-use crate::retrieve::search;
-use pel_shared::lexical::Ranked;
+use crate::data::split::{MentionQuery, NilOf};
+use crate::retrieve::{BundleRetrievers, CandidateLists, Retriever, Tick, search};
+use pel_shared::score::Candidate;
 
 #[test]
-fn held_out_and_natural_nil_are_told_apart() {
+fn held_out_and_natural_nil_are_measured_separately() {
     let folder = corpus(&[]);
     let write = |name: &str, text: String| std::fs::write(folder.path().join(name), text).expect("written");
     write("documents.jsonl", FILES[1].1.replace("fever, rash", "fever, rash, ache"));
@@ -40,7 +37,7 @@ fn held_out_and_natural_nil_are_told_apart() {
 }
 
 #[test]
-fn recall_is_told_apart_by_domain_and_averaged_over_them() {
+fn recall_is_grouped_by_domain_and_macro_averaged() {
     let folder = corpus(&[]);
     let kb = r#"{"id":"D0","name":"Fever","types":["Sign"],"sources":["A","B"]}
 {"id":"D1","name":"cough","types":["Sign"],"sources":["B"]}
@@ -96,7 +93,7 @@ fn a_threshold_is_chosen_by_f1_or_by_the_precision_of_links() {
 
     let links = choose(&split, NilOf::All, Rule::LinkPrecision(0.9)).expect("chosen").figures.links;
     assert_eq!((links.right, links.wrong, links.known), (3, 0, 4));
-    let wrong = Fixed(vec![(ConceptId(0), 0.5)]);
+    let wrong = Fixed(vec![Candidate::new(ConceptId(0), 0.5)]);
     let choose_wrong = |rule| {
         Calibration::choose(
             &search(&wrong, &split, 64, "searching").expect("found"),
@@ -119,7 +116,7 @@ fn a_threshold_is_chosen_by_f1_or_by_the_precision_of_links() {
 }
 
 /// Answers each mention by its surface; infinite scores are linked at any threshold.
-struct ByWord(Vec<(&'static str, Ranked)>);
+struct ByWord(Vec<(&'static str, Vec<Candidate>)>);
 
 impl Retriever for ByWord {
     fn name(&self) -> &str {
@@ -134,31 +131,21 @@ impl Retriever for ByWord {
         Some(0.5)
     }
 
-    fn search(
-        &self,
-        queries: &[Query<'_>],
-        k: usize,
-        done: &mut dyn FnMut(usize) -> Result<()>,
-    ) -> Result<Vec<Ranked>> {
+    fn search(&self, queries: &[MentionQuery<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists> {
         done(queries.len())?;
-        let of = |query: &Query<'_>| {
+        let of = |query: &MentionQuery<'_>| {
             let found = self.0.iter().find(|(word, _)| *word == surface(query));
-            found.map_or(Ranked::new(), |(_, ranked)| ranked.iter().take(k).copied().collect())
+            found.map_or(Vec::new(), |(_, ranked)| ranked.iter().take(k).copied().collect())
         };
         Ok(queries.iter().map(of).collect())
     }
 
-    fn judged(
-        &self,
-        queries: &[Query<'_>],
-        k: usize,
-        done: &mut dyn FnMut(usize) -> Result<()>,
-    ) -> Result<Vec<Ranked>> {
+    fn judged(&self, queries: &[MentionQuery<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists> {
         let mut ranked = self.search(queries, k, done)?;
         // "cough" bears its name.
         for (query, ranked) in queries.iter().zip(&mut ranked) {
             if let ("cough" | "thing", Some(first)) = (surface(query), ranked.first_mut()) {
-                first.1 = f32::INFINITY;
+                first.score = f32::INFINITY;
             }
         }
         Ok(ranked)
@@ -166,26 +153,26 @@ impl Retriever for ByWord {
 }
 
 /// The words of the mention as they stand.
-fn surface<'a>(query: &Query<'a>) -> &'a str {
+fn surface<'a>(query: &MentionQuery<'a>) -> &'a str {
     query.span.of(query.text).expect("it can be cut")
 }
 
-fn by_word() -> Result<Dense> {
-    let Dense { concepts, road, abbreviations, .. } = fixed(&["D0", "D1", "D2"], Vec::new())?;
-    let [fever, cough, headache] = [0, 1, 2].map(ConceptId);
+fn by_word() -> Result<BundleRetrievers> {
+    let BundleRetrievers { concepts, link, abbreviations, .. } = fixed(&["D0", "D1", "D2"], Vec::new())?;
+    let [fever, cough, headache] = [0, 1, 2].map(|at| move |score| Candidate::new(ConceptId(at), score));
     let answers = ByWord(vec![
-        ("fever", vec![(fever, 0.9)]),
-        ("cough", vec![(cough, 0.1), (fever, 0.05)]),
-        ("hives", vec![(fever, 0.7)]),
-        ("headache", vec![(cough, 0.8), (headache, 0.6)]),
-        ("hot", vec![(fever, 0.2)]),
-        ("thing", vec![(fever, 0.3)]),
+        ("fever", vec![fever(0.9)]),
+        ("cough", vec![cough(0.1), fever(0.05)]),
+        ("hives", vec![fever(0.7)]),
+        ("headache", vec![cough(0.8), headache(0.6)]),
+        ("hot", vec![fever(0.2)]),
+        ("thing", vec![fever(0.3)]),
     ]);
-    Ok(Dense { concepts, search: Box::new(answers), road, abbreviations })
+    Ok(BundleRetrievers { concepts, dense: Box::new(answers), link, abbreviations })
 }
 
 #[test]
-fn decisions_are_those_that_ship() {
+fn decisions_equal_those_of_the_bundle() {
     let folder = corpus(&[]);
     let line = args(folder.path(), &["--bundle", "b", "--systems", "dense"]);
     let found = evaluate(&line, |_| by_word(), None).expect("measured");
@@ -195,7 +182,7 @@ fn decisions_are_those_that_ship() {
     let with = &decisions.with_concept;
     let share = |hits, of| Share { hits, of };
     assert_eq!([with.right.share, with.wrong.share, with.nil.share], [share(2, 4), share(1, 4), share(1, 4)]);
-    let without = &decisions.missing_domain_error;
+    let without = &decisions.without_concept;
     assert_eq!([without.nil.share, without.linked.share], [share(0, 2), share(2, 2)]);
     let nil = found.systems[0].nil.iter().find(|nil| nil.chosen_on == "bundle").expect("it brings one");
     assert_eq!((nil.counts, nil.links.right), (NilCounts { found: 0, wrong: 1, missed: 2 }, 2));
@@ -209,21 +196,19 @@ fn decisions_are_those_that_ship() {
     std::fs::write(folder.path().join("mentions.test.jsonl"), known.collect::<Vec<_>>().join("\n")).expect("written");
     let found = evaluate(&line, |_| by_word(), None).expect("measured");
     let [decisions] = &found.systems[0].decisions[..] else { panic!("at one threshold") };
-    assert_eq!(
-        (decisions.with_concept.right.share, decisions.missing_domain_error.nil.share),
-        (share(2, 4), share(0, 0))
-    );
+    assert_eq!((decisions.with_concept.right.share, decisions.without_concept.nil.share), (share(2, 4), share(0, 0)));
 }
 
 #[test]
-fn a_threshold_that_rejects_everything_is_said() {
+fn threshold_that_rejects_everything_is_reported() {
     let folder = corpus(&[]);
     // On dev "fever" is found with a lower score than "rash", which is NIL: the best F1 rejects both.
     let line = args(folder.path(), &["--bundle", "b", "--systems", "dense"]);
     let open = || {
-        let Dense { concepts, road, abbreviations, .. } = by_word()?;
-        let search = ByWord(vec![("fever", vec![(ConceptId(0), 0.5)]), ("rash", vec![(ConceptId(0), 0.75)])]);
-        Ok(Dense { concepts, search: Box::new(search), road, abbreviations })
+        let BundleRetrievers { concepts, link, abbreviations, .. } = by_word()?;
+        let fever = |score| vec![Candidate::new(ConceptId(0), score)];
+        let search = ByWord(vec![("fever", fever(0.5)), ("rash", fever(0.75))]);
+        Ok(BundleRetrievers { concepts, dense: Box::new(search), link, abbreviations })
     };
     let found = evaluate(&line, |_| open(), None).expect("measured");
     let nil = &found.systems[0].nil[0];

@@ -1,18 +1,18 @@
-//! One walk through a graph, and what is remembered between walks.
+//! Greedy search of a graph (algorithms 2 and 5 of Malkov and Yashunin, 2016), and its buffers.
 
 use super::links::Links;
 use super::nodes::Nodes;
 use crate::index::vectors::{Query, Vectors};
 
-/// A node with its similarity, as one number: the more similar node is the smaller number, and of equally similar nodes the
-/// one whose first row comes first in the index. The lowest bit says whether the node's links have been followed.
+/// A node with its similarity as one number. The more similar node is the smaller number. Of equally similar nodes it is the
+/// one whose first row comes first in the index. The lowest bit says whether the search has followed the node's links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Near(u64);
 
 impl Near {
     /// `node` is below [`super::links::MOST_NODES`].
     fn new(node: u32, similarity: f32) -> Self {
-        // What is no number is as far as can be. The bits of a float rise with it, those of one below zero fall.
+        // NaN ranks last. The bits of a positive float rise with it, those of a negative one fall.
         let bits = if similarity.is_nan() { f32::NEG_INFINITY } else { similarity + 0.0 }.to_bits();
         let falling = if bits >> 31 == 0 { !(bits | 1 << 31) } else { bits };
         Self(u64::from(falling) << 32 | u64::from(node) << 1)
@@ -23,7 +23,7 @@ impl Near {
         self.0 as u32 >> 1
     }
 
-    /// Its similarity; what is no number is as far as can be.
+    /// Its similarity; `-inf` for NaN.
     pub fn similarity(self) -> f32 {
         let falling = (self.0 >> 32) as u32;
         f32::from_bits(if falling >> 31 == 0 { !falling & !(1 << 31) } else { falling })
@@ -34,90 +34,89 @@ impl Near {
     }
 }
 
-/// Among what a walk goes.
+/// The graph and the vectors that are searched.
 #[derive(Clone, Copy)]
-pub struct Ground<'a> {
-    /// The graph.
+pub struct SearchGraph<'a> {
+    /// The links.
     pub links: &'a Links,
-    /// Its nodes.
+    /// The rows of each node.
     pub nodes: &'a Nodes,
-    /// The rows.
+    /// `[rows, dim]`
     pub vectors: &'a Vectors,
-    /// Values of a row.
+    /// The dimension of a vector.
     pub dim: usize,
 }
 
-/// What walks remember; kept between them, so that they allocate nothing.
+/// A greedy search with its buffers. Reuse it, so that searches allocate nothing.
 #[derive(Default)]
-pub struct Walk {
-    /// For each node the number of the last walk that saw it.
-    seen: Vec<u8>,
-    walk: u8,
-    /// The best nodes so far, best first.
+pub struct GreedySearch {
+    /// For each node the number of the last search that visited it.
+    visited: Vec<u8>,
+    search: u8,
+    /// The nearest nodes so far, best first.
     best: Vec<Near>,
-    /// Nodes that are to be compared with the query.
+    /// New nodes, to be compared with the query.
     fresh: Vec<u32>,
-    /// The rows that stand for them.
+    /// Their first rows.
     rows: Vec<u32>,
     similarities: Vec<f32>,
 }
 
-impl Walk {
-    /// The `ef` nodes nearest to the query among those that are met, best first.
-    pub fn nearest(&mut self, ground: Ground, query: &Query, ef: usize) -> &[Near] {
+impl GreedySearch {
+    /// The `ef` nodes nearest to the query among those that the search visits, best first.
+    pub fn nearest(&mut self, graph: SearchGraph, query: &Query, ef: usize) -> &[Near] {
         self.best.clear();
-        let Some(start) = self.start(ground, query).filter(|_| ef > 0) else { return &self.best };
-        self.begin(ground.links.nodes());
-        self.seen[start.node() as usize] = self.walk;
+        let Some(start) = self.start(graph, query).filter(|_| ef > 0) else { return &self.best };
+        self.begin(graph.links.nodes());
+        self.visited[start.node() as usize] = self.search;
         self.best.push(start);
         let mut at = 0;
         while let Some(node) = self.best.get_mut(at) {
             let at_node = node.node();
             node.0 |= 1;
             self.fresh.clear();
-            for link in ground.links.of(at_node) {
-                let seen = &mut self.seen[*link as usize];
-                if *seen != self.walk {
-                    *seen = self.walk;
-                    ground.vectors.prefetch(ground.nodes.first(*link), ground.dim);
+            for link in graph.links.of(at_node) {
+                let visited = &mut self.visited[*link as usize];
+                if *visited != self.search {
+                    *visited = self.search;
+                    graph.vectors.prefetch(graph.nodes.first(*link), graph.dim);
                     self.fresh.push(*link);
                 }
             }
-            self.compare(ground, query);
+            self.compare(graph, query);
             let first = self.add(ef);
             at = if first <= at { first } else { at + 1 };
             while self.best.get(at).is_some_and(|near| near.followed()) {
                 at += 1;
             }
             if let Some(next) = self.best.get(at) {
-                ground.links.prefetch(next.node());
+                graph.links.prefetch(next.node());
             }
         }
         &self.best
     }
 
-    /// The `ef` nodes nearest to a node among those that are met from above, best first; the node itself is the best of them, if the
-    /// graph leads to it.
-    pub fn near_node(&mut self, ground: Ground, node: u32, ef: usize) -> &[Near] {
-        let row = ground.nodes.first(node) as usize;
-        let query = ground.vectors.query(&ground.vectors.row(row, ground.dim));
-        self.nearest(ground, &query, ef)
+    /// The `ef` nodes nearest to a node's vector, best first. The node itself is the first of them, unless no link leads to it.
+    pub fn near_node(&mut self, graph: SearchGraph, node: u32, ef: usize) -> &[Near] {
+        let row = graph.nodes.first(node) as usize;
+        let query = graph.vectors.query(&graph.vectors.row(row, graph.dim));
+        self.nearest(graph, &query, ef)
     }
 
-    /// Goes down the upper layers, in each from node to nearer node as long as there is one.
-    fn start(&mut self, ground: Ground, query: &Query) -> Option<Near> {
-        let links = ground.links;
+    /// The entry point of the lowest layer: in each upper layer the search moves to a nearer node as long as there is one.
+    fn start(&mut self, graph: SearchGraph, query: &Query) -> Option<Near> {
+        let links = graph.links;
         let mut rank = links.first()?;
         self.fresh.clear();
         self.fresh.push(links.node_of(rank));
-        self.compare(ground, query);
+        self.compare(graph, query);
         let mut near = Near::new(self.fresh[0], self.similarities[0]);
         for layer in links.upper() {
             loop {
                 let ranks = links.of_upper(layer, rank);
                 self.fresh.clear();
                 self.fresh.extend(ranks.iter().map(|rank| links.node_of(*rank)));
-                self.compare(ground, query);
+                self.compare(graph, query);
                 let nodes = self.fresh.iter().zip(&self.similarities).map(|(node, score)| Near::new(*node, *score));
                 match nodes.zip(ranks).min() {
                     Some((better, next)) if better < near => (rank, near) = (*next, better),
@@ -128,30 +127,30 @@ impl Walk {
         Some(near)
     }
 
-    /// A new walk: no node has been seen.
+    /// Begins a search: no node has been visited.
     fn begin(&mut self, nodes: usize) {
-        if self.walk == u8::MAX || self.seen.len() != nodes {
-            self.seen.clear();
-            self.seen.resize(nodes, 0);
-            self.walk = 0;
+        if self.search == u8::MAX || self.visited.len() != nodes {
+            self.visited.clear();
+            self.visited.resize(nodes, 0);
+            self.search = 0;
         }
-        self.walk += 1;
+        self.search += 1;
     }
 
-    fn compare(&mut self, ground: Ground, query: &Query) {
+    fn compare(&mut self, graph: SearchGraph, query: &Query) {
         self.similarities.resize(self.fresh.len(), 0.0);
-        let rows = match ground.nodes {
+        let rows = match graph.nodes {
             Nodes::Single(_) => &self.fresh,
             Nodes::Shared { .. } => {
                 self.rows.clear();
-                self.rows.extend(self.fresh.iter().map(|node| ground.nodes.first(*node)));
+                self.rows.extend(self.fresh.iter().map(|node| graph.nodes.first(*node)));
                 &self.rows
             }
         };
-        ground.vectors.near(query, rows, &mut self.similarities);
+        graph.vectors.near(query, rows, &mut self.similarities);
     }
 
-    /// Puts the fresh nodes where they belong among the best; the place of the first of them, or one beyond all.
+    /// Inserts the new nodes among the best. Returns the position of the first one, `usize::MAX` without one.
     fn add(&mut self, ef: usize) -> usize {
         let mut first = usize::MAX;
         for (node, similarity) in self.fresh.iter().zip(&self.similarities) {
@@ -175,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_more_similar_node_comes_first_and_of_equals_the_lower_one() {
+    fn nodes_are_ordered_by_similarity_then_number() {
         let expected = [
             (9, f32::INFINITY),
             (8, 1.5),

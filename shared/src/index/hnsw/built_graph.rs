@@ -1,4 +1,4 @@
-//! What `instant-distance` keeps, read from its serialised form: the crate shows a graph's links in no other way.
+//! A graph of `instant-distance`, read from its serialised form: the crate has no other access to the links.
 
 use super::links::UPPER_WIDTH;
 use crate::error::{Error, Result};
@@ -7,16 +7,16 @@ use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 
-/// The crate's mark of no link; the links of a row come first.
+/// The crate's mark of no link. It follows the links of a row.
 pub const NONE: u32 = u32::MAX;
 
-/// Links of a row in the crate's lowest layer.
+/// The places for links of a row in the crate's lowest layer.
 const LOWEST_WIDTH: usize = 64;
 
-/// A graph. A row's place in `points` is its rank; links are ranks.
+/// A graph. A row's position in `points` is its rank, and links are ranks.
 #[derive(Deserialize)]
-pub struct Mirror {
-    #[allow(dead_code)] // it comes first in the encoding
+pub struct BuiltGraph {
+    #[allow(dead_code)] // the first field of the encoding
     ef_search: usize,
     /// The row of each rank.
     pub points: Vec<u32>,
@@ -29,11 +29,11 @@ pub struct Mirror {
 /// Links of a row in the lowest layer, nearest first, then [`NONE`].
 pub struct LowestLinks(pub [u32; LOWEST_WIDTH]);
 
-impl Mirror {
+impl BuiltGraph {
     /// Reads a graph whose points are serialised as their rows.
     ///
     /// # Errors
-    /// If the crate's form is another one than expected.
+    /// If the crate serialises its graph in another form.
     pub fn of<P: Point + Serialize>(hnsw: &Hnsw<P>) -> Result<Self> {
         let failed = |cause| Error::artifact("reading the HNSW graph that was built").caused_by(cause);
         postcard::from_bytes(&postcard::to_stdvec(hnsw).map_err(failed)?).map_err(failed)
