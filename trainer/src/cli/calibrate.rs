@@ -209,9 +209,9 @@ fn text(found: &Calibration, before: Option<f32>, args: &CalibrateArgs) -> Strin
             dim => format!(", {dim} weights times its vector"),
         };
         format!(
-            "\nof the best score, to which are added {margin:+.4} times its distance to the second, {short_mention:+.4} for a mention of \
-             fewer than five characters, {ngram_overlap:+.4} times the spelling shared with a name of the best, {exact_match:+.4} for a name of \
-             the best{along}, and {intercept:+.4}: nothing for the average mention"
+            "\nof the best score plus {margin:+.4} times its margin to the second, {short_mention:+.4} for a mention under 5 characters, \
+             {ngram_overlap:+.4} times the spelling overlap with a name of the best, {exact_match:+.4} for an exact name{along}, and \
+             {intercept:+.4} (zero on average)"
         )
     });
     let links = figures.links;

@@ -242,10 +242,10 @@ fn print_tokens(met: &[MatchedText]) {
 
 fn decision(link: &Link, met: &[MatchedText], first_stage: Option<&FirstStage>, threshold: Option<f32>) -> String {
     let limit = match (threshold, link.nil_offset) {
-        (None, _) => "there is no threshold".to_owned(),
+        (None, _) => "no threshold".to_owned(),
         (Some(threshold), 0.0) => format!("the threshold is {threshold}"),
         (Some(threshold), offset) => {
-            format!("to which margin, length, spelling and meaning add {offset:.4}; the threshold is {threshold}")
+            format!("plus {offset:.4} for NIL features; the threshold is {threshold}")
         }
     };
     if let (Some(FirstStage { nearest, seen, .. }), Some(first)) = (first_stage, met.first()) {
