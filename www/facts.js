@@ -91,7 +91,7 @@ export function explanation(link, why, origin) {
     if (best) row("Matched text", `“${best.through}” (${score(best.through_score)})`);
     if (why.margin !== null) row("Margin", `${score(why.margin)} above the second candidate`);
     row("Threshold", why.threshold === null ? "none" : score(why.threshold));
-    if (why.lift) row("NIL model", `adds ${score(why.lift)} to the best score, from its margin and the mention’s length, spelling and meaning`);
+    if (why.nil_offset) row("NIL model", `adds ${score(why.nil_offset)} to the best score, from its margin and the mention’s length, spelling and meaning`);
     row("Tokens", make("span", { className: "tokens" }, ...why.tokens.map((token) => make("code", {}, token))));
   }
   if (link.cut.mention) row("Cut", "The mention is too long for the model. Its end was not read.");

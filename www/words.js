@@ -28,7 +28,7 @@ export function nilWords(link, threshold) {
     case "below_threshold":
       if (!best) return "No candidate reaches the threshold.";
       return `The nearest candidate, ${best.name}, scores ${score(best.score)}: below the threshold` +
-        (threshold === null ? "." : ` of ${score(threshold)}${link.lift ? " for this mention" : ""}.`);
+        (threshold === null ? "." : ` of ${score(threshold)}${link.nil_offset ? " for this mention" : ""}.`);
     case "no_candidate":
       return "The knowledge base has no candidate for it.";
     case "empty_mention":
@@ -46,7 +46,7 @@ export function nilWords(link, threshold) {
  * @param {number | null} threshold
  * @param {import("./pkg/pel.js").Link} link
  */
-export const thresholdOf = (threshold, link) => (threshold === null ? null : threshold - (link.lift ?? 0));
+export const thresholdOf = (threshold, link) => (threshold === null ? null : threshold - (link.nil_offset ?? 0));
 
 /** How a mention was found. @param {import("./pkg/pel.js").Link["origin"]} origin */
 export function originWords(origin) {

@@ -205,20 +205,31 @@ fn threshold_and_curve_are_copied_to_a_bundle_of_equal_views() {
 fn nil_model_weighs_features_and_decides() {
     let bench = Bench::new();
     let nil = |bundle: &str| manifest(&bench.path(bundle))["nil"].clone();
-    let done = bench.pel("calibrate @bundle --corpus @ --by lifted-score --device cpu");
+    let done = bench.pel("calibrate @bundle --corpus @ --by nil-model --device cpu");
     assert!(done.code == Some(0) && done.out.contains("of the best score plus"), "{}{}", done.out, done.err);
-    let lifted = manifest(&bench.path("bundle"));
-    assert_eq!((&lifted["format"], lifted["nil"]["model"].as_object().map(|of| of.len())), (&5.into(), Some(5)));
-    assert!(lifted["nil"]["calibrated_on"].as_str().is_some_and(|on| on.contains("by lifted scores")), "{lifted}");
+    let with_model = manifest(&bench.path("bundle"));
+    assert_eq!(
+        (&with_model["format"], with_model["nil"]["model"].as_object().map(|of| of.len())),
+        (&5.into(), Some(5))
+    );
+    assert!(
+        with_model["nil"]["calibrated_on"].as_str().is_some_and(|on| on.contains("by scores with the NIL model")),
+        "{with_model}"
+    );
     let evaluated =
         "evaluate --bundle @bundle --corpus @ --split dev --train-split none --systems link,dense --device cpu";
     let said = bench.pel(evaluated);
-    assert!(said.code == Some(0) && said.out.contains("NIL by the lifted score"), "{}{}", said.out, said.err);
+    assert!(
+        said.code == Some(0) && said.out.contains("NIL by the score and the NIL model"),
+        "{}{}",
+        said.out,
+        said.err
+    );
 
     // What is added decides: with a weight of its own the same mention is NIL, and linked without it.
     let folder = bench.path("bundle").join("manifest.json");
     let decided = |overlap: f64| -> serde_json::Value {
-        let mut manifest = lifted.clone();
+        let mut manifest = with_model.clone();
         manifest["nil"]["model"] =
             serde_json::json!({"margin": 0.0, "short_mention": 0.0, "ngram_overlap": overlap, "intercept": 0.0});
         manifest["nil"]["threshold"] = 0.5.into();
@@ -236,7 +247,7 @@ fn nil_model_weighs_features_and_decides() {
     assert!(why.code == Some(0) && why.out.contains("plus -"), "{}{}", why.out, why.err);
 
     // Earlier builds wrote the model under other names.
-    let mut former = lifted.clone();
+    let mut former = with_model.clone();
     let mut nil_model = former["nil"]["model"].take();
     for (name, before) in [
         ("short_mention", "brief"),
@@ -257,19 +268,19 @@ fn nil_model_weighs_features_and_decides() {
     std::fs::write(&folder, sealed(&former)).expect("written");
     assert_eq!(bench.pel("pack @bundle @copy").code, Some(0));
     assert_eq!(bench.pel("calibrate @copy --from @bundle").code, Some(0));
-    assert_eq!(nil("copy"), lifted["nil"]);
+    assert_eq!(nil("copy"), with_model["nil"]);
 
     // A format that has no NIL model is refused.
-    let mut older = lifted.clone();
+    let mut older = with_model.clone();
     older["format"] = 1.into();
     older.as_object_mut().expect("an object").remove("digest");
     std::fs::write(&folder, older.to_string()).expect("written");
     bench.refuses(&[("inspect @bundle", 4, "expected format version 3 for what it holds")]);
-    std::fs::write(&folder, common::sealed(&lifted)).expect("written");
+    std::fs::write(&folder, common::sealed(&with_model)).expect("written");
 
     bench.done("calibrate @bundle --corpus @ --by score --device cpu");
     assert_eq!((&manifest(&bench.path("bundle"))["format"], nil("bundle").get("model")), (&4.into(), None));
-    bench.refuses(&[("calibrate @bundle --corpus @ --by length", 2, "lifted-score")]);
+    bench.refuses(&[("calibrate @bundle --corpus @ --by length", 2, "nil-model")]);
 }
 
 #[test]

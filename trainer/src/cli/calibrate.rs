@@ -2,7 +2,7 @@
 
 use crate::data::split::{NilOf, Split};
 use crate::evaluate::bundle_settings::{BundleSettings, copy_settings, put};
-use crate::evaluate::lift;
+use crate::evaluate::nil_model;
 use crate::evaluate::score_weights::{MIXES, SPELLINGS, best_mix, tried, widest_spelling};
 use crate::evaluate::{Calibration, Rule, TOP, Trial};
 use crate::io::bundles;
@@ -50,7 +50,7 @@ pub struct CalibrateArgs {
     /// Write the choice and its metrics to this file as JSON
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Value compared with the threshold [default: lifted-score if the split has 1,000 mentions of each class, else score]
+    /// Value compared with the threshold [default: nil-model if the split has 1,000 mentions of each class, else score]
     #[arg(long, value_enum)]
     by: Option<By>,
     /// First choose the template's weight in a concept's score by recall@1, for bundles with both views
@@ -75,7 +75,8 @@ enum By {
     Score,
     /// The best score plus a fitted offset from further features: margin to the second, mention under 5 characters, spelling
     /// overlap, exact name, and the mention's vector if there are 20 mentions of each class per dimension
-    LiftedScore,
+    #[value(alias = "lifted-score")]
+    NilModel,
 }
 
 fn share(text: &str) -> std::result::Result<f64, String> {
@@ -123,15 +124,15 @@ pub fn run(args: &CalibrateArgs, device: &DeviceArgs, json: bool) -> Result<()> 
         chosen[1] =
             Some(choose(&mut trial, &split, "spelling", &SPELLINGS, Trial::set_spelling, widest_spelling, json)?);
     }
-    let (mut ranked, signs) = trial.found(TOP)?;
-    let wanted = args.by.map(|by| by == By::LiftedScore);
-    let lift = lift::fit(&split, &signs, args.nil, wanted)?;
-    if let Some(lift) = &lift {
-        lift::add(&mut ranked, &signs, lift);
+    let (mut ranked, features) = trial.found(TOP)?;
+    let wanted = args.by.map(|by| by == By::NilModel);
+    let model = nil_model::fit(&split, &features, args.nil, wanted)?;
+    if let Some(model) = &model {
+        nil_model::add_offsets(&mut ranked, &features, model);
     }
     let rule = args.precision.map_or(Rule::BestF1, Rule::LinkPrecision);
     let found = Calibration::choose(&ranked, corpus, &split, args.nil, rule)?;
-    let found = Calibration { protocol: trial.protocol(lift.as_ref()), lift, ..found };
+    let found = Calibration { protocol: trial.protocol(model.as_ref()), nil_model: model, ..found };
     if let Some(path) = &args.curve {
         write_curve(path, &found.curve)?;
     }
@@ -194,7 +195,7 @@ fn take_over(from: &Path, into: &Path, json: bool) -> Result<()> {
 }
 
 fn text(found: &Calibration, before: Option<f32>, args: &CalibrateArgs) -> String {
-    let Calibration { split, figures, blake3, rule, protocol, lift, .. } = found;
+    let Calibration { split, figures, blake3, rule, protocol, nil_model, .. } = found;
     let kind = if figures.nil == NilOf::All { String::new() } else { format!(" ({} only)", figures.nil.words()) };
     let nils = figures.counts.found + figures.counts.missed;
     let rule = match rule {
@@ -202,8 +203,8 @@ fn text(found: &Calibration, before: Option<f32>, args: &CalibrateArgs) -> Strin
         Rule::LinkPrecision(wished) => format!("most links at a link precision of {:.1} %", 100.0 * wished),
     };
     let before = before.map_or("none".to_owned(), |before| before.to_string());
-    let lifted = lift.as_ref().map_or(String::new(), |lift| {
-        let NilModel { margin, short_mention, ngram_overlap, exact_match, vector, intercept } = lift;
+    let offsets = nil_model.as_ref().map_or(String::new(), |model| {
+        let NilModel { margin, short_mention, ngram_overlap, exact_match, vector, intercept } = model;
         let along = match vector.len() {
             0 => String::new(),
             dim => format!(", {dim} weights times its vector"),
@@ -227,7 +228,7 @@ fn text(found: &Calibration, before: Option<f32>, args: &CalibrateArgs) -> Strin
     let all = |at: usize| figures.all_classes.get(at).map_or("-".to_owned(), |at| with(at.recall, at.interval));
     format!(
         "Chosen on {} mentions of the split {split}, {nils} of them NIL{kind} (blake3 {blake3})\n{protocol}\n\n\
-         Threshold {} ({rule}; before: {before}){lifted}\n\n\
+         Threshold {} ({rule}; before: {before}){offsets}\n\n\
          On these mentions, in % [95 % interval, bootstrap over documents at this threshold]:\n  \
          NIL precision          {}\n  NIL recall             {}\n  NIL F1                 {}\n  \
          NIL auPR               {} (random {:.1})\n  \

@@ -37,7 +37,7 @@ pub struct Calibration {
     pub protocol: String,
     /// What is added to scores before they are compared with the threshold.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub lift: Option<NilModel>,
+    pub nil_model: Option<NilModel>,
     /// The threshold and its figures on that split. They are optimistic, because the threshold was chosen there.
     pub figures: NilFigures,
     /// The whole precision-recall curve of NIL.
@@ -62,7 +62,7 @@ impl Calibration {
         }
     }
 
-    /// Chooses a threshold by the best [`TOP`] concepts of each mention of a split, whose scores have been lifted already; the corpus is
+    /// Chooses a threshold by the best [`TOP`] concepts of each mention of a split, whose scores include the offset of the NIL model; the corpus is
     /// that in a folder.
     ///
     /// # Errors
@@ -93,7 +93,7 @@ impl Calibration {
             blake3: split.counts.blake3.clone(),
             rule,
             protocol: String::new(),
-            lift: None,
+            nil_model: None,
             figures: NilFigures::new(&outcomes, &chosen, &[1, TOP]),
             curve: nil_curve(&tops),
         })
@@ -101,7 +101,7 @@ impl Calibration {
 
     /// The policy for a bundle: the threshold, and a description of its calibration.
     pub fn policy(&self) -> NilPolicy {
-        let Self { corpus, split, blake3, rule, figures, lift, .. } = self;
+        let Self { corpus, split, blake3, rule, figures, nil_model, .. } = self;
         let NilFigures { nil, mentions, counts, threshold, .. } = figures;
         let nils = counts.found + counts.missed;
         let kind = if *nil == NilOf::All { String::new() } else { format!(" ({} only)", nil.words()) };
@@ -109,7 +109,7 @@ impl Calibration {
             Rule::BestF1 => "best F1 of NIL".to_owned(),
             Rule::LinkPrecision(wished) => format!("most links with at least {:.1} % right", 100.0 * wished),
         };
-        let by = if lift.is_some() { "lifted scores" } else { "scores" };
+        let by = if nil_model.is_some() { "scores with the NIL model" } else { "scores" };
         let [precision, recall, f1, au_pr] =
             [figures.precision, figures.recall, figures.f1, figures.au_pr].map(percent);
         let right = percent(figures.links_right);
@@ -118,7 +118,7 @@ impl Calibration {
              precision {precision}, recall {recall}, F1 {f1}, auPR {au_pr} %, and {right} % of the links are right"
         );
         let curve = thinned(&self.curve, CURVE);
-        NilPolicy { threshold: Some(*threshold), model: lift.clone(), calibrated_on: Some(words), curve }
+        NilPolicy { threshold: Some(*threshold), model: nil_model.clone(), calibrated_on: Some(words), curve }
     }
 }
 

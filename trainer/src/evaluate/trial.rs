@@ -13,7 +13,7 @@ use pel_shared::metrics::{rank_of, recall_at};
 use pel_shared::nil::{NilFeatures, NilModel, NilPolicy};
 use std::path::Path;
 
-/// A bundle on a device, whose threshold and lift are set aside.
+/// A bundle on a device, without its threshold and NIL model.
 pub struct Trial {
     linker: Linker,
     device: OpenDevice,
@@ -124,7 +124,7 @@ impl Trial {
     }
 
     /// The protocol, as in `pel evaluate`.
-    pub fn protocol(&self, lift: Option<&NilModel>) -> String {
-        protocol(&self.linker, &self.device, lift.is_some())
+    pub fn protocol(&self, model: Option<&NilModel>) -> String {
+        protocol(&self.linker, &self.device, model.is_some())
     }
 }

@@ -38,11 +38,11 @@ pub fn encode(encoding: &Encoding<'_>, sequences: &[Encoded], work: &WorkFolder,
     let record = |at: &usize| (dim * 4 + if with_tokens { lengths[*at] * (4 + dim) } else { 0 }) as u64;
     let sizes: Vec<u64> = batches.iter().map(|batch| batch.iter().map(record).sum()).collect();
     let mut hash = blake3::Hasher::new();
-    hash.update(key.as_bytes()).update(&(encoding.batch_tokens as u64).to_le_bytes()).update(&[u8::from(
-        encoding.bf16,
-    ) + 2 * u8::from(
-        with_tokens,
-    )]);
+    hash.update(key.as_bytes());
+    hash.update(&[u8::from(encoding.bf16), u8::from(with_tokens)]);
+    for batch in &batches {
+        hash.update(&(batch.len() as u64).to_le_bytes());
+    }
     for sequence in sequences {
         hash.update(&(sequence.ids.len() as u64).to_le_bytes()).update(bytemuck::cast_slice(&sequence.ids));
     }

@@ -124,12 +124,12 @@ fn search_protocol(linker: &Linker, device: &OpenDevice) -> String {
 }
 
 /// The protocol of [`LinkRetriever`].
-pub(crate) fn protocol(linker: &Linker, device: &OpenDevice, lifted: bool) -> String {
+pub(crate) fn protocol(linker: &Linker, device: &OpenDevice, with_nil_model: bool) -> String {
     let spelling = linker.bundle().manifest.view.spelling;
     format!(
         "as `pel link` does it, names that the dictionary recognises{} and companions included, NIL by {} unless the mention bears its best concept's name: {}",
         if spelling > 0.0 { format!(", {spelling} of spelling in a score") } else { String::new() },
-        if lifted { "the lifted score" } else { "score alone" },
+        if with_nil_model { "the score and the NIL model" } else { "the score alone" },
         search_protocol(linker, device)
     )
 }

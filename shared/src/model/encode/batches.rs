@@ -24,9 +24,9 @@ impl Default for BatchSize {
 }
 
 impl BatchSize {
-    /// A limit on tokens, for long encoding runs.
+    /// A limit on tokens alone, for long encoding runs.
     pub const fn of_tokens(tokens: usize) -> Self {
-        Self { rows: 256, tokens }
+        Self { rows: usize::MAX, tokens }
     }
 
     /// Groups sequences of nearly equal lengths, the longest first. A batch has positions in `rows`.
